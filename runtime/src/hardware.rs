@@ -1,0 +1,175 @@
+//! The eight backends, by name and as types, and the precisions they compute in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Where a model runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hardware {
+    /// Any processor, through ONNX Runtime.
+    Cpu,
+    /// NVIDIA GPUs, through ONNX Runtime's CUDA provider.
+    Cuda,
+    /// AMD GPUs, through ONNX Runtime's MIGraphX provider.
+    Rocm,
+    /// Apple's GPU and neural engine, through ONNX Runtime's CoreML provider.
+    Metal,
+    /// Intel processors, GPUs and NPUs, through OpenVINO itself.
+    Openvino,
+    /// Qualcomm's Hexagon processor, through ONNX Runtime's QNN provider.
+    Qnn,
+    /// Any GPU with a Vulkan, Metal or Direct3D 12 driver, through ONNX Runtime's WebGPU provider.
+    Webgpu,
+    /// The browser's neural network interface, through ONNX Runtime Web.
+    Webnn,
+    /// The first backend of the model's fallback route that is available; says what it chose and why.
+    Auto,
+}
+
+impl Hardware {
+    /// Every backend, in the order of the matrices.
+    pub const ALL: [Self; 8] = [
+        Self::Cpu,
+        Self::Cuda,
+        Self::Rocm,
+        Self::Metal,
+        Self::Openvino,
+        Self::Qnn,
+        Self::Webgpu,
+        Self::Webnn,
+    ];
+
+    /// The name used on the command line, in specs and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::Rocm => "rocm",
+            Self::Metal => "metal",
+            Self::Openvino => "openvino",
+            Self::Qnn => "qnn",
+            Self::Webgpu => "webgpu",
+            Self::Webnn => "webnn",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Hardware {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let all = Self::ALL.into_iter().chain([Self::Auto]);
+        all.clone().find(|hardware| hardware.name() == name).ok_or_else(|| {
+            let names: Vec<_> = all.map(Self::name).collect();
+            Error::input("hardware", format!("unknown backend `{name}`"), format!("one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// The number format a backend computes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// IEEE single precision, as most checkpoints are published.
+    #[default]
+    F32,
+    /// IEEE half precision.
+    F16,
+    /// bfloat16: single precision's range with eight bits of mantissa.
+    Bf16,
+}
+
+impl Precision {
+    /// The name used on the command line, in specs and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A backend as a type, so that a generated crate can say at compile time which ones its model runs on.
+pub trait Backend {
+    /// The same backend as a value.
+    const HARDWARE: Hardware;
+}
+
+macro_rules! backends {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl Backend for $name {
+            const HARDWARE: Hardware = Hardware::$name;
+        }
+    )*};
+}
+
+backends! {
+    /// [`Hardware::Cpu`].
+    Cpu,
+    /// [`Hardware::Cuda`].
+    Cuda,
+    /// [`Hardware::Rocm`].
+    Rocm,
+    /// [`Hardware::Metal`].
+    Metal,
+    /// [`Hardware::Openvino`].
+    Openvino,
+    /// [`Hardware::Qnn`].
+    Qnn,
+    /// [`Hardware::Webgpu`].
+    Webgpu,
+    /// [`Hardware::Webnn`].
+    Webnn,
+}
+
+/// What a model's spec declares for one backend; what was observed lives in the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The backend.
+    pub hardware: Hardware,
+    /// Whether the spec claims that the model runs there.
+    pub support: Support,
+    /// The reason for anything less than full support; empty otherwise.
+    pub reason: &'static str,
+    /// Expected speed, in the vocabulary of the specs (`baseline`, `good`, `excellent` …).
+    pub performance: &'static str,
+    /// Expected memory use, in the vocabulary of the specs.
+    pub memory: &'static str,
+    /// What to know before using it.
+    pub notes: &'static str,
+}
+
+/// How far a spec claims support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Support {
+    /// All of the model.
+    Full,
+    /// Part of it, or with conditions: the reason says which.
+    Limited,
+    /// None; the reason says why.
+    No,
+}

@@ -1,0 +1,59 @@
+//! What a generated crate provides for its architecture, and what it gets for it.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use crate::graph::Graph;
+use crate::hardware::Declared;
+use crate::{Hardware, Result};
+
+/// A model architecture: implemented by the `Model` type of each generated crate.
+pub trait Architecture: Sized + Send + Sync + 'static {
+    /// `config.json`, typed.
+    type Config: Configuration;
+    /// The reference's classes for this architecture: the base model and its heads.
+    type Head: Head;
+
+    /// The crate's name in the specs, such as `bert`.
+    const NAME: &'static str;
+    /// The values of `model_type` in `config.json` that this crate opens.
+    const MODEL_TYPES: &'static [&'static str];
+    /// How the checkpoint's tensor names may differ from the graph's.
+    const NAMES: Names;
+    /// The declared matrix.
+    const DECLARED: &'static [Declared];
+    /// The order in which [`Hardware::Auto`] tries backends.
+    const ROUTE: &'static [Hardware];
+
+    /// Builds the graph of one head.
+    fn build(g: &mut Graph, config: &Self::Config, head: Self::Head) -> Result<()>;
+    /// Wraps what was loaded.
+    fn from_loaded(loaded: crate::Loaded<Self>) -> Self;
+    /// What was loaded.
+    fn loaded(&self) -> &crate::Loaded<Self>;
+}
+
+/// A typed `config.json`.
+pub trait Configuration: DeserializeOwned + fmt::Debug + Clone + Send + Sync {
+    /// Checks what types alone cannot: the problem, starting with the field's name.
+    fn check(&self) -> std::result::Result<(), String>;
+}
+
+/// One of the reference's classes for an architecture.
+pub trait Head: Copy + fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// All of them; the base model first.
+    const ALL: &'static [Self];
+    /// The class's name, as `architectures` in `config.json` gives it.
+    fn class(self) -> &'static str;
+}
+
+/// How tensors are named in checkpoints, where that differs from the graph's names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names {
+    /// The prefix that head classes put before the base model's names (`bert`), absent in checkpoints of
+    /// the base model alone.
+    pub base_model_prefix: &'static str,
+    /// Names of older releases: (old ending, today's ending).
+    pub legacy: &'static [(&'static str, &'static str)],
+}
