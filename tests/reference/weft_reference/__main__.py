@@ -1,0 +1,93 @@
+"""`python -m weft_reference`: makes the goldens, or with --check tells which ones are not as made."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from weft_reference.files import Files, Report, sync, to_json, to_safetensors
+
+
+class Golden(Protocol):
+    """What a family lists: `path` under the goldens, a folder or a file, and how to make its files."""
+
+    @property
+    def path(self) -> str: ...
+
+    def make(self) -> Files: ...
+
+
+def families() -> list[str]:
+    from weft_reference import models
+
+    return sorted(module.name for module in pkgutil.iter_modules(models.__path__))
+
+
+def goldens(family: str) -> Iterator[Golden]:
+    yield from importlib.import_module(f"weft_reference.models.{family}").goldens()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="weft_reference", description=__doc__)
+    default = Path(__file__).resolve().parents[2] / "goldens"
+    parser.add_argument("--model", action="append", default=[], help="a family (repeatable); default: all")
+    parser.add_argument("--case", action="append", default=[], help="only goldens whose path contains this text")
+    parser.add_argument("--out", type=Path, default=default, help="the goldens folder")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when something differs")
+    parser.add_argument("--list", action="store_true", help="print the families and stop")
+    parser.add_argument("--intermediate", type=Path, metavar="DIR",
+                        help="also write every module's output to DIR/<path>/intermediates.safetensors")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    known = families()
+    if options.list:
+        print("\n".join(known))
+        return 0
+    chosen = [name.replace("-", "_") for name in options.model] or known
+    for name in chosen:
+        if name not in known:
+            print(f"error: no goldens are described for model {name!r}; there are {', '.join(known)}", file=sys.stderr)
+            return 2
+
+    from weft_reference import vectors
+    from weft_reference.cases import Case, deterministic
+
+    deterministic()
+    report = Report()
+    sync({"weight_rule.json": to_json(vectors.vectors())}, options.out, options.check, report)
+    for family in chosen:
+        files: Files = {}
+        made = 0
+        for golden in goldens(family):
+            if options.case and not any(text in golden.path for text in options.case):
+                continue
+            try:
+                files |= golden.make()
+                if options.intermediate and isinstance(golden, Case):
+                    dump = to_safetensors(golden.intermediates())
+                    sync({f"{golden.path}/intermediates.safetensors": dump}, options.intermediate, False, Report())
+            except Exception as error:
+                error.add_note(f"while making {golden.path}")
+                raise
+            made += 1
+        roots = {path.split("/")[0] for path in files if "/" in path}
+        sync(files, options.out, options.check, report, whole=() if options.case else sorted(roots))
+        size = sum(map(len, files.values()))
+        print(f"{family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
+    for line in report.changed:
+        print(("differs  " if options.check else "written  ") + line)
+    print(f"{report.same} files as they were, {len(report.changed)} {'differ' if options.check else 'written'}",
+          file=sys.stderr)
+    return 1 if options.check and report.changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

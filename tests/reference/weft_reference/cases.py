@@ -1,0 +1,151 @@
+"""A golden case: one model class, a tiny config and inputs, run through the reference.
+
+The folder of a case: `config.json`, `io.safetensors` (`in.<forward argument>`, `out.<forward output>`),
+`case.json`, and weight files only where the case is about weight files.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from weft_reference import weights
+from weft_reference.files import Files, folder_files, to_json, to_safetensors
+
+NOT_COMPARED = ("loss", "hidden_states", "attentions", "cross_attentions", "past_key_values")
+Inputs = Mapping[str, np.ndarray]
+Store = Callable[[transformers.PreTrainedModel, Path], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule)."""
+
+    path: str
+    model_class: str
+    config: transformers.PreTrainedConfig
+    inputs: Inputs
+    notes: str = ""
+    store: Store | None = None
+    forward: Mapping[str, Any] = field(default_factory=dict)
+    tolerance: float | None = None
+    tolerance_reason: str | None = None
+
+    def make(self) -> Files:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            model, parameters = self.model(folder)
+            outputs = run(model, self.inputs, self.forward)
+            files = folder_files(folder)
+        tensors = {f"in.{name}": value for name, value in self.inputs.items()}
+        tensors |= {f"out.{name}": value for name, value in outputs.items()}
+        case = {
+            "format": 1,
+            "model": self.config.model_type,
+            "class": self.model_class,
+            "reference": versions(),
+            "weights": "file" if self.store else "rule",
+            "tolerance": self.tolerance,
+            "tolerance_reason": self.tolerance_reason,
+            "notes": self.notes,
+            "parameters": {} if self.store else parameters,
+        }
+        files |= {"io.safetensors": to_safetensors(tensors), "case.json": to_json(case)}
+        return {f"{self.path}/{name}": data for name, data in files.items()}
+
+    def model(self, folder: Path) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
+        """The model, with the checkpoint it is to be read from written to `folder`."""
+        model, parameters = ruled_model(self.model_class, self.config)
+        if self.store is None:
+            save_config(model, folder)
+            return model, parameters
+        self.store(model, folder)
+        again, info = getattr(transformers, self.model_class).from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+        )
+        if info["missing_keys"] or info["mismatched_keys"]:
+            raise ValueError(f"the stored checkpoint does not fill the model: {info}")
+        return again.eval(), parameters
+
+    def intermediates(self) -> dict[str, np.ndarray]:
+        """The first output of every module by its name: for finding where a graph departs from the reference."""
+        found: dict[str, np.ndarray] = {}
+
+        def keep(name: str) -> Callable[..., None]:
+            def hook(_module: torch.nn.Module, _inputs: Any, output: Any) -> None:
+                first = output[0] if isinstance(output, (tuple, list)) and output else output
+                if isinstance(first, torch.Tensor) and name not in found:
+                    found[name] = first.detach().numpy().copy()
+
+            return hook
+
+        with tempfile.TemporaryDirectory() as temporary:
+            model, _ = self.model(Path(temporary))
+            for name, module in model.named_modules():
+                if name:
+                    module.register_forward_hook(keep(name))
+            run(model, self.inputs, self.forward)
+        return found
+
+
+def versions() -> dict[str, str]:
+    return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0]}
+
+
+def deterministic() -> None:
+    """One thread, float32, deterministic kernels, no messages."""
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float32)
+    torch.use_deterministic_algorithms(True)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+def ruled_model(
+    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0
+) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
+    """A model in eval mode with weights by the rule, and the names and shapes that were filled."""
+    torch.manual_seed(0)
+    model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")
+    model = model.float().eval()
+    return model, weights.fill(model, salt)
+
+
+def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:
+    """`config.json` as `save_pretrained` writes it with a model."""
+    model.config.architectures = [type(model).__name__]
+    model.config.dtype = model.dtype
+    model.config.save_pretrained(folder)
+
+
+def run(model: transformers.PreTrainedModel, inputs: Inputs, forward: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The compared outputs of one forward call, nested ones named `name.0`, `name.1` ..."""
+    arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    result = model(**arguments, **{"return_dict": True, **forward})
+    outputs: dict[str, np.ndarray] = {}
+    for name, value in result.items():
+        if name not in NOT_COMPARED:
+            _flatten(name, value, outputs)
+    if not outputs:
+        raise ValueError(f"{type(model).__name__} returned nothing to compare, only {list(result)}")
+    for name, value in outputs.items():
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            raise ValueError(f"{type(model).__name__}: output {name} is not finite; choose another config or input")
+    return outputs
+
+
+def _flatten(name: str, value: Any, into: dict[str, np.ndarray]) -> None:
+    if isinstance(value, torch.Tensor):
+        array = value.detach().numpy()
+        into[name] = array.astype({"f": np.float32, "i": np.int64}.get(array.dtype.kind, array.dtype))
+    elif isinstance(value, (tuple, list)):
+        for index, item in enumerate(value):
+            _flatten(f"{name}.{index}", item, into)

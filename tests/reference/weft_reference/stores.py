@@ -1,0 +1,61 @@
+"""The ways a checkpoint's weights lie on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel
+
+from weft_reference.cases import Store, ruled_model, save_config
+
+
+def whole(model: PreTrainedModel, folder: Path) -> None:
+    """One `model.safetensors`."""
+    model.save_pretrained(folder)
+
+
+def sharded(shard_size: str) -> Store:
+    """Several files and `model.safetensors.index.json`."""
+
+    def store(model: PreTrainedModel, folder: Path) -> None:
+        model.save_pretrained(folder, max_shard_size=shard_size)
+
+    return store
+
+
+def as_dtype(dtype: torch.dtype) -> Store:
+    """Weights rounded to a narrower type; the reference computes in float32 from the rounded weights."""
+
+    def store(model: PreTrainedModel, folder: Path) -> None:
+        model.to(dtype).save_pretrained(folder)
+
+    return store
+
+
+def renamed(replace: dict[str, str]) -> Store:
+    """Tensors under the names of older checkpoints: each key at the end of a name becomes its value."""
+
+    def store(model: PreTrainedModel, folder: Path) -> None:
+        model.save_pretrained(folder)
+        path = folder / "model.safetensors"
+        tensors = load_file(path)
+        for old, new in replace.items():
+            tensors = {
+                (name[: -len(old)] + new if name.endswith(old) else name): tensor for name, tensor in tensors.items()
+            }
+        save_file(dict(sorted(tensors.items())), path, metadata={"format": "pt"})
+
+    return store
+
+
+def from_head(head_class: str) -> Store:
+    """The base model inside a head's checkpoint, so that its tensors carry the base model's prefix."""
+
+    def store(model: PreTrainedModel, folder: Path) -> None:
+        head, _ = ruled_model(head_class, model.config)
+        head.save_pretrained(folder)
+        save_config(model, folder)
+
+    return store
