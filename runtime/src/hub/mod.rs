@@ -1,0 +1,236 @@
+//! Where a checkpoint's files are: a folder, the Hugging Face cache, or the hub itself.
+
+mod cache;
+#[cfg(feature = "hub")]
+mod download;
+mod environment;
+mod id;
+
+use std::path::{Component, Path, PathBuf};
+
+pub use environment::Environment;
+pub use id::RepoId;
+
+use crate::{Error, Result};
+
+/// A checkpoint as it is published: `config.json`, `model.safetensors`, `tokenizer.json` and so on.
+///
+/// It is opened by the path of a folder, or by the id of a hub repository, `org/name` or
+/// `org/name@revision`. Ids are looked up in the local cache of `huggingface_hub`, where files are links
+/// into a folder of blobs; what is missing there is downloaded when it is asked for, unless
+/// `HF_HUB_OFFLINE` is set.
+///
+/// ```
+/// # fn main() -> weft::Result<()> {
+/// # let folder = std::env::temp_dir().join("weft-doc-checkpoint");
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// # std::fs::write(folder.join("config.json"), r#"{"model_type": "bert"}"#).unwrap();
+/// # let folder = folder.to_str().unwrap();
+/// let checkpoint = weft::hub::Checkpoint::open(folder)?;
+/// let config = checkpoint.json("config.json")?.unwrap();
+/// assert_eq!(config["model_type"], "bert");
+/// assert!(checkpoint.path("tokenizer.json")?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    id: String,
+    dir: PathBuf,
+    source: Source,
+}
+
+/// Where files that `dir` lacks could come from.
+#[derive(Clone, Debug)]
+enum Source {
+    Folder,
+    Snapshot { missing: MissingFiles },
+}
+
+/// What to do about a file that a snapshot lacks.
+#[derive(Clone, Debug)]
+enum MissingFiles {
+    /// Nothing: the environment forbids the network, or this build has none.
+    #[cfg_attr(not(feature = "hub"), allow(dead_code))]
+    Stay { why: &'static str },
+    #[cfg(feature = "hub")]
+    Download(download::Remote),
+}
+
+impl Checkpoint {
+    /// Opens a folder or a hub id with the environment of this process.
+    ///
+    /// # Errors
+    /// When the folder does not exist, the id is malformed, or the repository is neither in the cache nor
+    /// can be downloaded.
+    pub fn open(id_or_dir: &str) -> Result<Self> {
+        Self::open_in(id_or_dir, &Environment::from_process())
+    }
+
+    /// Opens a folder or a hub id with the environment given.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::open`].
+    pub fn open_in(id_or_dir: &str, environment: &Environment) -> Result<Self> {
+        let path = Path::new(id_or_dir);
+        if path.is_dir() {
+            return Ok(Self { id: id_or_dir.into(), dir: path.into(), source: Source::Folder });
+        }
+        if path.is_file() {
+            let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return Err(Error::hub(
+                id_or_dir,
+                "is a file; a checkpoint is a folder",
+                format!("give its folder: {}", parent.display()),
+            ));
+        }
+        if id::looks_like_path(id_or_dir) {
+            return Err(Error::hub(
+                id_or_dir,
+                format!("no such folder (looked in {})", working_folder()),
+                "give an existing folder, or a hub id such as `org/name` or `org/name@revision`",
+            ));
+        }
+        let repo = RepoId::parse(id_or_dir)?;
+        Self::open_repo(id_or_dir, &repo, environment)
+    }
+
+    fn open_repo(id: &str, repo: &RepoId, environment: &Environment) -> Result<Self> {
+        let checkpoint = |dir, missing| Self { id: id.into(), dir, source: Source::Snapshot { missing } };
+        match (cache::snapshot(&environment.cache, repo)?, offline_reason(environment)) {
+            (Some(dir), Some(why)) => Ok(checkpoint(dir, MissingFiles::Stay { why })),
+            (None, Some(why)) => Err(not_cached(id, repo, environment, why)),
+            #[cfg(feature = "hub")]
+            (Some(dir), None) => {
+                let remote = download::Remote::pinned(repo, &dir, environment);
+                Ok(checkpoint(dir, MissingFiles::Download(remote)))
+            }
+            #[cfg(feature = "hub")]
+            (None, None) => {
+                let (dir, remote) = download::Remote::connect(id, repo, environment)?;
+                Ok(checkpoint(dir, MissingFiles::Download(remote)))
+            }
+            #[cfg(not(feature = "hub"))]
+            (_, None) => Err(not_cached(id, repo, environment, NO_NETWORK)),
+        }
+    }
+
+    /// The id or path it was opened by.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The folder that holds its files: as given, or the snapshot in the cache.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The path of one of its files (`1_Pooling/config.json`), downloaded if need be; `None` when the
+    /// checkpoint has no such file.
+    ///
+    /// # Errors
+    /// When the name leads out of the checkpoint, a link points nowhere, or a download fails.
+    pub fn path(&self, file: &str) -> Result<Option<PathBuf>> {
+        self.check_name(file)?;
+        let path = self.dir.join(file);
+        if path.is_file() {
+            return Ok(Some(path));
+        }
+        if path.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
+            let target = std::fs::read_link(&path).unwrap_or_default();
+            return Err(Error::hub(
+                &self.id,
+                format!("{} is a link to {}, which does not exist", path.display(), target.display()),
+                "the cache is damaged or the link was copied without its target: remove the link and download \
+                 the file again",
+            ));
+        }
+        match &self.source {
+            Source::Folder | Source::Snapshot { missing: MissingFiles::Stay { .. } } => Ok(None),
+            #[cfg(feature = "hub")]
+            Source::Snapshot { missing: MissingFiles::Download(remote) } => remote.get(&self.id, file),
+        }
+    }
+
+    /// The path of a file that the checkpoint must have.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::path`], and when there is no such file.
+    pub fn require(&self, file: &str) -> Result<PathBuf> {
+        if let Some(path) = self.path(file)? {
+            return Ok(path);
+        }
+        let help = match &self.source {
+            Source::Folder => format!("put {file} into that folder, or give the folder that has it"),
+            Source::Snapshot { missing: MissingFiles::Stay { why } } => {
+                format!("{why}; fetch the file where there is a network: `hf download {} {file}`", self.id)
+            }
+            #[cfg(feature = "hub")]
+            Source::Snapshot { .. } => "the repository does not have it either: choose one that does".into(),
+        };
+        Err(Error::hub(&self.id, format!("no {file} in {}", self.dir.display()), help))
+    }
+
+    /// One of its JSON files, parsed; `None` when the checkpoint has no such file.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::path`], and when the file cannot be read or is not JSON.
+    pub fn json(&self, file: &str) -> Result<Option<serde_json::Value>> {
+        let Some(path) = self.path(file)? else { return Ok(None) };
+        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+            Error::config(&path, format!("not JSON: {e}"), "the file is damaged or cut short: fetch it again")
+        })
+    }
+
+    /// Only names below the folder: `..`, absolute paths and drive letters lead out of it.
+    fn check_name(&self, file: &str) -> Result<()> {
+        let inside = !file.is_empty()
+            && !file.contains('\\')
+            && Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+        if inside {
+            return Ok(());
+        }
+        Err(Error::hub(
+            &self.id,
+            format!("`{file}` is not a name of a file inside the checkpoint"),
+            "use names relative to the checkpoint's folder, without `..`",
+        ))
+    }
+}
+
+/// Why a build without the feature `hub` downloads nothing.
+#[cfg(not(feature = "hub"))]
+const NO_NETWORK: &str = "this build cannot download: the feature `hub` is off";
+
+/// Why nothing can be downloaded, if so.
+fn offline_reason(environment: &Environment) -> Option<&'static str> {
+    #[cfg(not(feature = "hub"))]
+    return Some(NO_NETWORK);
+    #[cfg(feature = "hub")]
+    environment.offline.then_some("HF_HUB_OFFLINE is set")
+}
+
+fn not_cached(id: &str, repo: &RepoId, environment: &Environment, why: &str) -> Error {
+    let folder = environment.cache.join(cache::folder_name(repo));
+    Error::hub(
+        id,
+        format!(
+            "no folder of that name, and not in the cache: looked for {} in {} ({why})",
+            cache::wanted(repo),
+            folder.display(),
+        ),
+        format!(
+            "fetch it where there is a network (`hf download {}`) and point HF_HOME or HF_HUB_CACHE there; or \
+             give a folder",
+            repo.name()
+        ),
+    )
+}
+
+fn working_folder() -> String {
+    std::env::current_dir().map_or_else(|_| "the working folder".into(), |d| d.display().to_string())
+}
+
+#[cfg(test)]
+mod tests;
