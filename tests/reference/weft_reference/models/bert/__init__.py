@@ -1,0 +1,14 @@
+"""BERT's goldens: model cases, and tasks on tiny checkpoints with a real tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft_reference.cases import Case
+from weft_reference.models.bert import cases, tasks
+from weft_reference.tasks import TaskCase
+
+
+def goldens() -> Iterator[Case | TaskCase]:
+    yield from cases.goldens()
+    yield from tasks.goldens()

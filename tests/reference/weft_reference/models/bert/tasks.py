@@ -1,0 +1,173 @@
+"""BERT's tasks: text in, structured answers out, equal to `transformers.pipeline` on tiny checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transformers import BertConfig
+
+from weft_reference.tasks import Call, TaskCase
+from weft_reference.wordpiece import bert_tokenizer, vocabulary
+
+POSITIONS = 48
+LONG = " ".join(["The weaver sets the warp on the loom before the first thread of the weft is thrown."] * 5)
+ENTITIES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"]
+SENTENCES = [
+    "John Smith sold his house in Boston.",
+    "Maria lives in Zürich, but her sister Élodie Müller-Keller works for Microsoft in São Paulo.",
+    "naïve café 😀😎 東京大学 Москва unbelievably incomprehensible",
+]
+
+
+def config(**changes: Any) -> BertConfig:
+    tiny = {
+        "vocab_size": len(vocabulary()),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": POSITIONS,
+    }
+    return BertConfig(**(tiny | changes))
+
+
+def labels(names: list[str]) -> dict[str, Any]:
+    return {"id2label": dict(enumerate(names)), "label2id": {name: index for index, name in enumerate(names)}}
+
+
+def case(name: str, task: str, model_class: str, notes: str, *calls: Call, lower: bool = True, **changes: Any) -> TaskCase:
+    tokenizer = bert_tokenizer(POSITIONS, lower)
+    return TaskCase(f"bert/tasks/{name}", task, model_class, config(**changes), tokenizer, calls, notes)
+
+
+def goldens() -> Iterator[TaskCase]:
+    yield from fill_mask()
+    yield from text_classification()
+    yield from token_classification()
+    yield from feature_extraction()
+
+
+def fill_mask() -> Iterator[TaskCase]:
+    one, two = "The capital of France is [MASK].", "Bread, [MASK] and cheese were sold at the [MASK] on Saturday."
+    targets = ["paris", "london", "berlin"]
+    yield case(
+        "fill-mask", "fill-mask", "BertForMaskedLM",
+        "One mask and several, targets in and out of the vocabulary, batches, truncation.",
+        Call(one),
+        Call(one, {"top_k": 1}),
+        Call(one, {"top_k": 12}),
+        Call([one]),
+        Call([one, "He ordered a [MASK] au lait, as he did every Sunday."], {"top_k": 3}),
+        Call([one, two], {"top_k": 2, "batch_size": 2}),
+        Call(two, {"top_k": 2}),
+        Call(one, {"targets": targets}),
+        Call(one, {"targets": "tokyo", "top_k": 4}),
+        Call(one, {"targets": ["paris", "paris", "Zanzibar", "cafés"], "top_k": 2}),
+        Call(two, {"targets": targets, "top_k": 2}),
+        Call("Café [MASK] 😀😎 東京 Żółć and IT'S   spaced", {"top_k": 3}),
+        Call("[MASK]", {"top_k": 2}),
+        Call("The [MASK] sleeps. " + LONG, {"top_k": 2, "tokenizer_kwargs": {"truncation": True}}),
+    )
+    yield case(
+        "fill-mask-cased", "fill-mask", "BertForMaskedLM", "A tokenizer that keeps case: most words are unknown.",
+        Call("The capital of france is [MASK].", {"top_k": 3}),
+        lower=False,
+    )
+
+
+def text_classification() -> Iterator[TaskCase]:
+    good, bad = "I love this film: the music is beautiful.", "I hate this film: the ending makes no sense."
+    pair = {"text": "The food was good.", "text_pair": "The food was bad."}
+    yield case(
+        "text-classification", "text-classification", "BertForSequenceClassification",
+        "Softmax over four labels; pairs; batches; every function; texts without words; truncation.",
+        Call(good),
+        Call([good]),
+        Call([good, bad, "café 東京 😀"]),
+        Call([good, bad], {"top_k": None}),
+        Call([good, bad, "No."], {"batch_size": 3, "top_k": 2}),
+        Call(good, {"top_k": None}),
+        Call(good, {"top_k": 1}),
+        Call(bad, {"top_k": 10}),
+        Call(pair),
+        Call(pair, {"top_k": 2}),
+        Call([pair, {"text": good, "text_pair": bad}], {"top_k": 1}),
+        Call(good, {"function_to_apply": "sigmoid", "top_k": None}),
+        Call(good, {"function_to_apply": "none", "top_k": None}),
+        Call(good, {"function_to_apply": "softmax"}),
+        Call(""),
+        Call("   \t\n"),
+        Call("😎 ∑ ∫"),
+        Call(LONG, {"truncation": True}),
+        Call(LONG, {"truncation": True, "max_length": 16, "top_k": 2}),
+        **labels(["terrible", "bad", "good", "wonderful"]),
+    )
+    yield case(
+        "text-classification-default-labels", "text-classification", "BertForSequenceClassification",
+        "LABEL_0 and LABEL_1.", Call(good), Call([bad, good]),
+    )
+    yield case(
+        "text-classification-multi-label", "text-classification", "BertForSequenceClassification",
+        "problem_type multi_label_classification: sigmoid.",
+        Call(good), Call([good, bad], {"top_k": None}), Call(good, {"function_to_apply": "softmax", "top_k": None}),
+        problem_type="multi_label_classification", **labels(["story", "music", "actors"]),
+    )
+    yield case(
+        "text-classification-single-logit", "text-classification", "BertForSequenceClassification",
+        "One label without problem_type: sigmoid.", Call(good), Call([good, bad], {"top_k": None}),
+        **labels(["positive"]),
+    )
+    yield case(
+        "text-classification-regression", "text-classification", "BertForSequenceClassification",
+        "problem_type regression: the raw number.", Call(good), Call([good, bad]), Call([pair, pair]),
+        problem_type="regression", **labels(["similarity"]),
+    )
+
+
+def token_classification() -> Iterator[TaskCase]:
+    strategies = ("none", "simple", "first", "average", "max")
+    each = [Call(text, {"aggregation_strategy": strategy}) for strategy in strategies for text in SENTENCES]
+    yield case(
+        "token-classification", "token-classification", "BertForTokenClassification",
+        "Every aggregation strategy over accents, emoji, CJK and unknown words; ignored labels; chunks; split words.",
+        *each,
+        Call(SENTENCES[1]),
+        Call(SENTENCES),
+        Call([SENTENCES[0]], {"aggregation_strategy": "simple"}),
+        Call(SENTENCES, {"aggregation_strategy": "average", "batch_size": 3}),
+        Call(SENTENCES[1], {"ignore_labels": []}),
+        Call(SENTENCES[1], {"ignore_labels": [], "aggregation_strategy": "simple"}),
+        Call(SENTENCES[1], {"ignore_labels": ["O", "PER", "B-LOC"], "aggregation_strategy": "first"}),
+        Call(SENTENCES[0], {"ignore_labels": ENTITIES}),
+        Call(""),
+        Call("", {"aggregation_strategy": "max"}),
+        Call(LONG, {"aggregation_strategy": "simple"}),
+        Call(LONG, {"aggregation_strategy": "first", "stride": 6}),
+        Call(LONG, {"aggregation_strategy": "simple", "stride": 0}),
+        Call(["Laura", "Rossi", "visits", "São", "Paulo"], {"is_split_into_words": True}),
+        Call(["Laura", "Rossi", "visits", "São", "Paulo"],
+             {"is_split_into_words": True, "aggregation_strategy": "simple", "delimiter": "_"}),
+        hidden_size=24, **labels(ENTITIES),
+    )
+    tags = ["NOUN", "VERB", "PROPN", "ADJ-X"]
+    yield case(
+        "token-classification-plain-labels", "token-classification", "BertForTokenClassification",
+        "Labels without B- and I-: neighbours of one label join.",
+        *(Call(SENTENCES[1], {"aggregation_strategy": strategy}) for strategy in strategies),
+        hidden_size=24, **labels(tags),
+    )
+
+
+def feature_extraction() -> Iterator[TaskCase]:
+    yield case(
+        "feature-extraction", "feature-extraction", "BertModel",
+        "Hidden states of every token as nested lists, one batch dimension a text.",
+        Call("Café 東京."),
+        Call(["The cat sleeps.", "Water boils at one hundred degrees."]),
+        Call(["The cat sleeps.", "No."], {"batch_size": 2}),
+        Call(""),
+        Call("The naïve plan failed.", {"tokenize_kwargs": {"padding": "max_length", "max_length": 12}}),
+        Call(LONG, {"truncation": True, "tokenize_kwargs": {"max_length": 7}}),
+        hidden_size=8, num_attention_heads=2, intermediate_size=12,
+    )
