@@ -177,18 +177,18 @@ mod tests {
 
     #[test]
     fn unknown_key_names_file_line_key_and_the_nearest_name() {
-        insta::assert_snapshot!(message("name: x\ninner:\n  precisoin: 1\n"), @"");
+        insta::assert_snapshot!(message("name: x\ninner:\n  precisoin: 1\n"), @"a.yaml:3: `inner.precisoin`: unknown field `precisoin`, expected `precision`; did you mean `precision`?");
     }
 
     #[test]
     fn wrong_type_names_the_key() {
-        insta::assert_snapshot!(message("name: x\ninner:\n  precision: high\n"), @"");
+        insta::assert_snapshot!(message("name: x\ninner:\n  precision: high\n"), @r#"a.yaml:3: `inner.precision`: invalid type: string "high", expected u8"#);
     }
 
     #[test]
     fn missing_key_and_broken_yaml() {
-        insta::assert_snapshot!(message("name: x\n"), @"");
-        insta::assert_snapshot!(message("name: [x\n"), @"");
+        insta::assert_snapshot!(message("name: x\n"), @"a.yaml:1: missing field `inner`");
+        insta::assert_snapshot!(message("name: x\n inner: 1\n"), @"a.yaml:2: mapping values are not allowed in this context");
     }
 
     #[test]

@@ -156,6 +156,9 @@ pub struct Evidence {
     pub without_hardware: EvidenceLevel,
     /// How.
     pub how: String,
+    /// Options needed there, beyond the provider's own.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub options: IndexMap<String, String>,
 }
 
 /// Estimated memory for models of one size.
@@ -296,5 +299,35 @@ impl HardwareSpecs {
                 wrong(format!("shares.{from}"), format!("`{from}.yaml` pins no package `{name}`"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::architectures::Architectures;
+    use crate::spec::packages::{Packages, Platform};
+
+    fn specs() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))
+    }
+
+    #[test]
+    fn the_published_specs_are_sound() {
+        let hardware = HardwareSpecs::load(specs()).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(hardware.iter().count(), 8);
+        let architectures = Architectures::load(specs()).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(architectures.architectures.len(), 11);
+        Packages::load(specs()).unwrap_or_else(|problems| panic!("{problems}"));
+    }
+
+    #[test]
+    fn shared_packages_come_first() {
+        let hardware = HardwareSpecs::load(specs()).unwrap();
+        let names: Vec<_> =
+            hardware.packages(Hardware::Qnn).iter().map(|package| package.name.as_str()).collect();
+        assert_eq!(names, ["onnxruntime", "onnxruntime-qnn"]);
+        let none = hardware.package("onnxruntime-qnn").unwrap().artifact(Platform::MacosArm).unwrap_err();
+        assert!(none.contains("macOS"), "{none}");
     }
 }
