@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft_reference.cases import Case
-from weft_reference.models.bert import cases, tasks
+from weft_reference.models.bert import cases, embeddings, tasks
+from weft_reference.sentences import SentenceCase
 from weft_reference.tasks import TaskCase
 
 
-def goldens() -> Iterator[Case | TaskCase]:
+def goldens() -> Iterator[Case | TaskCase | SentenceCase]:
     yield from cases.goldens()
     yield from tasks.goldens()
+    yield from embeddings.goldens()
