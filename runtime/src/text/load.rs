@@ -1,0 +1,185 @@
+//! From a checkpoint's files to a tokenizer.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tokenizers::normalizers::{Lowercase, Sequence};
+use tokenizers::{
+    AddedToken, NormalizerWrapper, PaddingDirection, PostProcessorWrapper, TruncationDirection,
+};
+
+use super::{Settings, Side, Tokenizer};
+use crate::hub::Checkpoint;
+use crate::{Error, Result};
+
+/// Vocabulary files of formats that are not read, to be named where there is nothing else.
+const OTHER_FORMATS: [&str; 7] = [
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tokenizer.model",
+    "tekken.json",
+    "vocab.bpe",
+];
+
+pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
+    let settings = Settings::read(checkpoint)?;
+    if let Some(file) = checkpoint.path("tokenizer.json")? {
+        let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
+        return build(&bytes, settings, &file);
+    }
+    if let Some(file) = checkpoint.path("vocab.txt")? {
+        let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+        let json = word_piece(&text, &settings);
+        return build(json.to_string().as_bytes(), settings, &file);
+    }
+    let mut found = Vec::new();
+    for name in OTHER_FORMATS {
+        if checkpoint.path(name)?.is_some() {
+            found.push(name);
+        }
+    }
+    let (problem, help) = if found.is_empty() {
+        (
+            "no tokenizer.json and no vocab.txt: the checkpoint has no tokenizer".to_string(),
+            "copy tokenizer.json from the checkpoint it was trained from".to_string(),
+        )
+    } else {
+        (
+            format!("no tokenizer.json; {} alone cannot be read", found.join(", ")),
+            "write one with the reference: `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`"
+                .to_string(),
+        )
+    };
+    Err(Error::tokenizer(checkpoint.dir(), problem, help))
+}
+
+fn build(bytes: &[u8], mut settings: Settings, file: &Path) -> Result<Tokenizer> {
+    let broken = |e: tokenizers::Error| {
+        Error::tokenizer(
+            file,
+            format!("not a tokenizer: {e}"),
+            "the file is damaged or cut short: fetch it again",
+        )
+    };
+    let mut core = tokenizers::Tokenizer::from_bytes(bytes).map_err(broken)?;
+    take_stored_defaults(&core, &mut settings);
+    core.with_truncation(None).map_err(broken)?;
+    core.with_padding(None);
+    let post_processor = core.get_post_processor().cloned();
+    core.with_post_processor(None::<PostProcessorWrapper>);
+    apply_bert_options(&mut core, &settings).map_err(broken)?;
+
+    let unknown: Vec<AddedToken> =
+        settings.added.iter().filter(|t| core.token_to_id(&t.content).is_none()).cloned().collect();
+    core.add_tokens(unknown).map_err(broken)?;
+    settings.complete(|name| core.get_added_vocabulary().is_special_token(name));
+    let declared = core.get_added_tokens_decoder();
+    let special: Vec<AddedToken> = settings
+        .special_tokens()
+        .filter(|name| !declared.values().any(|t| &t.content == *name && t.special))
+        .map(|name| AddedToken::from(name.clone(), true).normalized(false))
+        .collect();
+    core.add_special_tokens(special).map_err(broken)?;
+    Ok(Tokenizer { core, post_processor, settings, file: file.into() })
+}
+
+/// Sides and the padding token are taken from `tokenizer.json` where the configuration does not say; the
+/// lengths stored there are not.
+fn take_stored_defaults(core: &tokenizers::Tokenizer, settings: &mut Settings) {
+    if let Some(padding) = core.get_padding() {
+        settings.pad_token.get_or_insert_with(|| padding.pad_token.clone());
+        if matches!(padding.direction, PaddingDirection::Left) {
+            settings.padding_side = Side::Left;
+        }
+    }
+    if let Some(truncation) = core.get_truncation()
+        && truncation.direction == TruncationDirection::Left
+    {
+        settings.truncation_side = Side::Left;
+    }
+}
+
+fn apply_bert_options(core: &mut tokenizers::Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+    let Some(NormalizerWrapper::BertNormalizer(stored)) = core.get_normalizer() else { return Ok(()) };
+    let mut normalizer = *stored;
+    let options = settings.bert;
+    normalizer.lowercase = options.do_lower_case.unwrap_or(normalizer.lowercase);
+    normalizer.strip_accents = options.strip_accents.or(normalizer.strip_accents);
+    normalizer.handle_chinese_chars =
+        options.tokenize_chinese_chars.unwrap_or(normalizer.handle_chinese_chars);
+    core.with_normalizer(Some(normalizer))?;
+    Ok(())
+}
+
+pub(super) fn lowercased(mut tokenizer: Tokenizer) -> Result<Tokenizer> {
+    let mut steps = vec![NormalizerWrapper::Lowercase(Lowercase)];
+    steps.extend(tokenizer.core.get_normalizer().cloned());
+    if let Err(e) = tokenizer.core.with_normalizer(Some(Sequence::new(steps))) {
+        return Err(
+            tokenizer.error(format!("cannot be turned to lower case: {e}"), "set `do_lower_case` to false")
+        );
+    }
+    Ok(tokenizer)
+}
+
+/// The tokenizer of checkpoints that have only `vocab.txt`, one token a line, as a `tokenizer.json`.
+///
+/// Reference: `BertTokenizer`, whose defaults these are.
+fn word_piece(vocab: &str, settings: &Settings) -> Value {
+    let ids: serde_json::Map<String, Value> =
+        vocab.lines().enumerate().map(|(id, token)| (token.to_string(), json!(id))).collect();
+    let name = |set: &Option<String>, default: &str| set.clone().unwrap_or_else(|| default.to_string());
+    let unk = name(&settings.unk_token, "[UNK]");
+    let cls = name(&settings.cls_token, "[CLS]");
+    let sep = name(&settings.sep_token, "[SEP]");
+    let specials = [
+        name(&settings.pad_token, "[PAD]"),
+        unk.clone(),
+        cls.clone(),
+        sep.clone(),
+        name(&settings.mask_token, "[MASK]"),
+    ];
+    let added: Vec<Value> = specials
+        .iter()
+        .filter_map(|token| {
+            Some(json!({
+                "id": ids.get(token)?, "content": token, "special": true, "normalized": false,
+                "single_word": false, "lstrip": false, "rstrip": false,
+            }))
+        })
+        .collect();
+    let special = |token: &str, kind: u8| json!({"SpecialToken": {"id": token, "type_id": kind}});
+    let sequence = |which: &str, kind: u8| json!({"Sequence": {"id": which, "type_id": kind}});
+    let entry =
+        |token: &str| json!({"id": token, "ids": [ids.get(token).unwrap_or(&json!(0))], "tokens": [token]});
+    json!({
+        "version": "1.0",
+        "added_tokens": added,
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": true,
+            "handle_chinese_chars": settings.bert.tokenize_chinese_chars.unwrap_or(true),
+            "strip_accents": settings.bert.strip_accents,
+            "lowercase": settings.bert.do_lower_case.unwrap_or(true),
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [special(&cls, 0), sequence("A", 0), special(&sep, 0)],
+            "pair": [
+                special(&cls, 0), sequence("A", 0), special(&sep, 0), sequence("B", 1), special(&sep, 1),
+            ],
+            "special_tokens": {&cls: entry(&cls), &sep: entry(&sep)},
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": unk,
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+            "vocab": ids,
+        },
+    })
+}
