@@ -71,13 +71,15 @@ class SentenceCase:
 
     def assemble(self, base: Path) -> SentenceTransformer:
         transformer = Transformer(str(base), model_kwargs={"dtype": torch.float32})
-        transformer.max_seq_length = self.max_seq_length
+        if self.max_seq_length is not None:
+            transformer.max_seq_length = self.max_seq_length
         pooling = Pooling(self.config.hidden_size, pooling_mode=self.pooling, include_prompt=self.include_prompt)
         modules = [transformer, pooling] + ([Normalize()] if self.normalize else [])
         return SentenceTransformer(modules=modules, device="cpu", prompts=dict(self.prompts))
 
     def as_published(self, folder: Path) -> None:
-        """Rewrites the module files in the form of `sentence-transformers` 2 to 4."""
+        """Rewrites the module files in the form of `sentence-transformers` 2 to 4, where they alone limit the length."""
+        self.tokenizer.save_pretrained(folder)
         modules = json.loads((folder / "modules.json").read_text())
         for module in modules:
             module["type"] = "sentence_transformers.models." + module["type"].rsplit(".", 1)[-1]
