@@ -1,0 +1,49 @@
+//! `cargo xtask`: the command line of this repository.
+
+mod binaries;
+mod record;
+mod table;
+mod terminal;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use terminal::Usage;
+
+/// Generates, tests and reports model crates: every model on every backend, as it was observed.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 110)]
+#[command(after_help = "Exit codes: 0 done, 1 something failed, 2 bad usage.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Test(test::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = terminal::catch_interrupts().and_then(|()| match &cli.verb {
+        Verb::Test(args) => test::run(args),
+    });
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) if error.downcast_ref::<std::io::Error>().is_some_and(gone) => ExitCode::from(1),
+        Err(error) => {
+            terminal::note(format!("error: {error:#}"));
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Whoever read the output has left (`| head`): nothing to say, and nobody to say it to.
+fn gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::BrokenPipe
+}
