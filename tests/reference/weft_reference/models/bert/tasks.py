@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from transformers import BertConfig
 
+from weft_reference import answers
 from weft_reference.tasks import Call, TaskCase
 from weft_reference.wordpiece import bert_tokenizer, vocabulary
 
@@ -46,6 +48,7 @@ def goldens() -> Iterator[TaskCase]:
     yield from text_classification()
     yield from token_classification()
     yield from feature_extraction()
+    yield from question_answering()
 
 
 def fill_mask() -> Iterator[TaskCase]:
@@ -170,4 +173,38 @@ def feature_extraction() -> Iterator[TaskCase]:
         Call("The naïve plan failed.", {"tokenize_kwargs": {"padding": "max_length", "max_length": 12}}),
         Call(LONG, {"truncation": True, "tokenize_kwargs": {"max_length": 7}}),
         hidden_size=8, num_attention_heads=2, intermediate_size=12,
+    )
+
+
+def question_answering() -> Iterator[TaskCase]:
+    letter = {"question": "Who wrote the letter?",
+              "context": "The letter was written by Maria Müller-Keller in the spring of 1921, in São Paulo."}
+    museum = {"question": "When was the museum opened?",
+              "context": "The museum was opened in 1898 by the mayor of the town. The MUSEUM keeps maps."}
+    unknown = {"question": "Qué? 😀", "context": "東京大学 — naïve café 😎 Москва; unbelievable, incomprehensible."}
+    long = {"question": "What carries the thread?", "context": LONG + " A shuttle carries the thread. " + LONG}
+    yield replace(
+        case(
+            "question-answering", "question-answering", "BertForQuestionAnswering",
+            "Spans over words and tokens, several answers, windows over a long context, no answer.",
+            Call(letter),
+            Call([letter]),
+            Call([letter, museum, unknown]),
+            Call(letter, {"top_k": 3}),
+            Call(museum, {"top_k": 4, "max_answer_len": 3}),
+            Call(museum, {"top_k": 2, "max_answer_len": 1}),
+            Call(letter, {"align_to_words": False}),
+            Call(letter, {"align_to_words": False, "top_k": 5}),
+            Call(unknown, {"top_k": 3}),
+            Call(unknown, {"top_k": 2, "align_to_words": False}),
+            Call(long),
+            Call(long, {"top_k": 3, "max_seq_len": 24, "doc_stride": 8}),
+            Call(long, {"max_seq_len": 40, "doc_stride": 0, "top_k": 2}),
+            Call(letter, {"handle_impossible_answer": True, "top_k": 3}),
+            Call(unknown, {"handle_impossible_answer": True, "top_k": 60}),
+            Call({"question": "No?", "context": "Nothing."}, {"handle_impossible_answer": True}),
+            Call([letter, long], {"handle_impossible_answer": True}),
+            Call(long, {"handle_impossible_answer": True, "top_k": 20, "max_seq_len": 30, "doc_stride": 10}),
+        ),
+        answers=answers.question_answering,
     )
