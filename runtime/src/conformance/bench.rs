@@ -1,0 +1,100 @@
+//! `--bench DIR`: a checkpoint on random ids; prints times and memory as one line of JSON.
+//!
+//! With `--serve` it stays and reads `run N` lines, so that it can be measured in turn with its peers.
+
+use std::io::BufRead;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use ndarray::ArrayD;
+use serde_json::json;
+
+use super::arguments::Arguments;
+use super::machine::private_bytes;
+use crate::graph::{Dtype, Input};
+use crate::loaded::{Loader, millis};
+use crate::model::Architecture;
+use crate::{Result, Value, Values};
+
+pub(super) fn main<A: Architecture>(arguments: &[String]) -> Result<ExitCode> {
+    let arguments = Arguments::parse(arguments)?;
+    let [dir] = arguments.alone.as_slice() else {
+        return Err(crate::Error::input("--bench", "needs one checkpoint", "write `--bench DIR --batch 1`"));
+    };
+    let (batch, sequence) = (arguments.number("batch", 1)?, arguments.number("sequence", 128)?);
+    let before = private_bytes();
+    let start = Instant::now();
+    let model = Loader::<A>::open(dir)?
+        .hardware(arguments.hardware()?)
+        .precision(arguments.precision()?)
+        .threads(arguments.number("threads", 2)?)
+        .load()?;
+    let loaded = model.loaded();
+    let load_ms = millis(start);
+    let inputs: Values = loaded
+        .inputs()
+        .iter()
+        .filter(|input| input.fill.is_none())
+        .map(|input| (input.name.clone(), random(input, batch, sequence)))
+        .collect();
+    loaded.run(inputs.clone())?;
+    let first_ms = millis(start);
+    let timings = loaded.timings();
+    let report = json!({
+        "class": loaded.class(),
+        "batch": batch,
+        "sequence": sequence,
+        "graph_ms": timings.graph_ms,
+        "emit_ms": timings.lower_ms,
+        "compile_ms": timings.compile_ms,
+        "load_ms": load_ms,
+        "first_ms": first_ms,
+        "private_bytes": private_bytes().zip(before).map(|(after, before)| after.saturating_sub(before)),
+        "weights_bytes": loaded.weight_bytes(),
+        "placement": loaded.placement().counts(),
+    });
+    let time = |rounds: usize| -> Result<Vec<f64>> {
+        (0..rounds)
+            .map(|_| {
+                let start = Instant::now();
+                loaded.run(inputs.clone())?;
+                Ok(millis(start))
+            })
+            .collect()
+    };
+    if arguments.get("serve").is_none() {
+        time(arguments.number("warmup", 3)?)?;
+        let mut report = report;
+        report["runs_ms"] = json!(time(arguments.number("rounds", 20)?)?);
+        println!("{report}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{report}");
+    for line in std::io::stdin().lock().lines().map_while(std::io::Result::ok) {
+        let Some(rounds) = line.strip_prefix("run ").and_then(|rounds| rounds.trim().parse().ok()) else {
+            break;
+        };
+        println!("{}", json!({ "ms": time(rounds)? }));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ids by a fixed sequence of numbers, so that every run does the same work.
+fn random(input: &Input, batch: usize, sequence: usize) -> Value {
+    let length = |dim: &crate::Dim| dim.evaluate(&|symbol| Some(if symbol == "batch" { batch } else { sequence }));
+    let shape: Vec<usize> = input.shape.iter().map(|dim| length(dim).unwrap_or(1)).collect();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    };
+    match input.dtype {
+        Dtype::F32 => Value::F32(ArrayD::from_shape_simple_fn(shape, || (next() % 2001) as f32 / 1000.0 - 1.0)),
+        _ => {
+            let below = input.below.map_or(2, |(limit, _)| limit as u64);
+            Value::I64(ArrayD::from_shape_simple_fn(shape, || (next() % below) as i64))
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The test binary of every generated crate: goldens and task cases on each backend, as libtest sees them,
+//! and the modes that `cargo xtask verify`, `demo` and `bench` call.
+
+mod arguments;
+mod bench;
+mod machine;
+mod record;
+mod run;
+mod tasks;
+mod trials;
+mod verify;
+
+use std::process::ExitCode;
+
+pub use record::Record;
+
+use crate::hardware::{Declared, Support};
+use crate::model::Architecture;
+use crate::{Hardware, Precision};
+
+/// All that a generated crate knows about its tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// The folder of the model's cases.
+    pub goldens: &'static str,
+    /// One per backend.
+    pub backends: &'static [BackendSuite],
+}
+
+/// A model's tests on one backend.
+#[derive(Clone, Copy, Debug)]
+pub struct BackendSuite {
+    /// What the spec declares.
+    pub declared: Declared,
+    /// The precisions to run, with the differences they are allowed.
+    pub precisions: &'static [Tolerance],
+    /// Cases that are known to fail; a run errors when one passes.
+    pub known_failures: &'static [KnownFailure],
+    /// Operators that may run on the CPU instead.
+    pub cpu_fallback_ops: &'static [&'static str],
+}
+
+/// How far outputs may be off, relative to `max(1, max|want|)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// What is computed in.
+    pub precision: Precision,
+    /// The largest relative difference.
+    pub relative: f64,
+    /// Why it is not the backend's default; empty where it is.
+    pub reason: &'static str,
+}
+
+/// A case that is known to fail.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownFailure {
+    /// The case's name.
+    pub case: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+impl Suite {
+    fn backend(&self, hardware: Hardware) -> Option<&'static BackendSuite> {
+        self.backends.iter().find(|suite| suite.declared.hardware == hardware)
+    }
+}
+
+impl BackendSuite {
+    fn tolerance(&self, precision: Precision) -> f64 {
+        let own = self.precisions.iter().find(|tolerance| tolerance.precision == precision);
+        own.map_or(1e-4, |tolerance| tolerance.relative)
+    }
+
+    fn supported(&self) -> bool {
+        self.declared.support != Support::No
+    }
+}
+
+/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task` and `--bench` do those.
+pub fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some("--verify") => verify::main::<A>(suite, &arguments[1..]),
+        Some("--task") => tasks::main::<A>(suite, &arguments[1..]),
+        Some("--bench") => bench::main::<A>(&arguments[1..]),
+        _ => return trials::main::<A>(suite),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,100 @@
+//! One case on one backend: load, run, compare, and the record of it.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::{BackendSuite, Record, machine};
+use crate::case::{Case, compare};
+use crate::loaded::{Loader, millis};
+use crate::model::Architecture;
+use crate::{Error, Hardware, Precision, Result, engine};
+
+/// What to run a case on.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub hardware: Hardware,
+    pub precision: Precision,
+    pub tolerance: f64,
+    pub kind: &'a str,
+}
+
+/// Runs a golden; a case that cannot be run is a failed record, not an error.
+pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
+    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut record = Record::new(A::NAME, &name, target.kind, target.hardware, target.precision);
+    match attempt::<A>(dir, target, &mut record) {
+        Ok(()) => {}
+        Err(Error::Unavailable { problem, help, .. }) => {
+            record.evidence = "untested".to_owned();
+            record.reason = Some(format!("{problem}; {help}"));
+        }
+        Err(error) => {
+            record.evidence = "failed".to_owned();
+            record.reason = Some(error.to_string());
+        }
+    }
+    record
+}
+
+fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
+    let case = Case::open(dir)?;
+    record.class = case.meta.class.clone().unwrap_or_default();
+    record.versions.extend(case.meta.reference.clone());
+    let mut loader = Loader::<A>::open(&dir.to_string_lossy())?
+        .hardware(target.hardware)
+        .precision(target.precision)
+        .threads(1);
+    if let Some(weights) = case.weights()? {
+        loader = loader.weights(weights);
+    }
+    let start = Instant::now();
+    let model = loader.load()?;
+    let loaded = model.loaded();
+    let load = millis(start);
+    record.versions.insert("engine".to_owned(), engine::available(target.hardware)?);
+    record.class = loaded.class().to_owned();
+    record.placement = loaded.placement().counts();
+    let start = Instant::now();
+    let outputs = loaded.run(case.inputs.clone())?;
+    let timings = loaded.timings();
+    let steps =
+        [("graph", timings.graph_ms), ("emit", timings.lower_ms), ("load", load), ("first", millis(start))];
+    record.ms = steps.map(|(step, ms)| (step.to_owned(), ms)).into();
+    record.memory_bytes = machine::private_bytes();
+    record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance.unwrap_or(target.tolerance));
+    let close = record.outputs.iter().all(|output| output.passed);
+    record.reason = ignored_weights::<A>(loaded, &case);
+    record.passed = close && record.reason.is_none();
+    record.evidence = if record.passed { evidence(target.hardware) } else { "failed" }.to_owned();
+    Ok(())
+}
+
+/// A golden lists all the reference's parameters: one that the graph leaves out is an error even where the
+/// numbers agree.
+fn ignored_weights<A: Architecture>(loaded: &crate::Loaded<A>, case: &Case) -> Option<String> {
+    let ignored: Vec<_> =
+        loaded.unused_weights().iter().filter(|name| case.meta.parameters.contains_key(*name)).collect();
+    (!ignored.is_empty()).then(|| format!("the graph does not use the reference's parameters {ignored:?}"))
+}
+
+/// How far a pass on a backend counts here.
+fn evidence(hardware: Hardware) -> &'static str {
+    match hardware {
+        Hardware::Qnn if cfg!(not(target_arch = "aarch64")) => "emulator",
+        _ => "device",
+    }
+}
+
+/// Known failures turn red when they pass.
+pub(super) fn judge(mut record: Record, suite: &BackendSuite) -> (Record, std::result::Result<(), String>) {
+    let known = suite.known_failures.iter().find(|known| known.case == record.case);
+    record.expected_failure = known.map(|known| known.reason.to_owned());
+    let verdict = match (known, record.passed) {
+        (None, true) | (Some(_), false) => Ok(()),
+        (None, false) => Err(record.failure()),
+        (Some(known), true) => {
+            Err(format!("passes although it is listed as a known failure ({}): take it off the list", known.reason))
+        }
+    };
+    (record, verdict)
+}

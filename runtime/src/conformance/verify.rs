@@ -1,0 +1,36 @@
+//! `--verify DIR…`: runs case folders and prints a record for each.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::Suite;
+use super::arguments::Arguments;
+use super::run::{Target, golden};
+use crate::Result;
+use crate::model::Architecture;
+
+/// One JSON record a line with `--json`, a line for each output otherwise.
+pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
+    let arguments = Arguments::parse(arguments)?;
+    let (hardware, precision) = (arguments.hardware()?, arguments.precision()?);
+    let tolerance = suite.backend(hardware).map_or(1e-4, |backend| backend.tolerance(precision));
+    let target = Target { hardware, precision, tolerance, kind: "verify" };
+    let mut passed = !arguments.alone.is_empty();
+    for dir in &arguments.alone {
+        let record = golden::<A>(Path::new(dir), target);
+        passed &= record.passed;
+        if arguments.json {
+            println!("{}", serde_json::to_string(&record).unwrap_or_default());
+            continue;
+        }
+        println!("{dir}: {}", if record.passed { "passed" } else { "failed" });
+        for output in &record.outputs {
+            let (abs, rel) = (output.max_abs.unwrap_or(f64::NAN), output.max_rel.unwrap_or(f64::NAN));
+            println!("  {} {:?}: max abs {abs:.2e}, max rel {rel:.2e}", output.name, output.shape);
+        }
+        if !record.passed {
+            println!("  {}", record.failure().replace('\n', "\n  "));
+        }
+    }
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,69 @@
+//! Engines behind one trait: a lowered graph in, outputs and the proof of where they were computed out.
+
+pub mod library;
+mod onnxruntime;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::lower::Lowered;
+use crate::{Hardware, Result, Values};
+
+/// How to run a graph.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads within an operation; the physical cores where not given.
+    pub threads: Option<usize>,
+    /// Operators that may run on the CPU instead of the backend; none where the spec names none.
+    pub cpu_fallback: Vec<String>,
+    /// Opens at once and leaves weights in their mapped pages, at the cost of 10 to 40 % of an encoder's speed.
+    pub map_weights: bool,
+}
+
+/// A graph that an engine has made ready.
+pub trait Compiled: Send + Sync {
+    /// Runs it once.
+    ///
+    /// # Errors
+    /// When the engine fails; inputs were checked before.
+    fn run(&self, inputs: &Values) -> Result<Values>;
+    /// The nodes that each device runs.
+    fn placement(&self) -> &Placement;
+}
+
+/// Which nodes run where, as the engine reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// Operators and their counts, by device.
+    pub devices: BTreeMap<String, BTreeMap<String, usize>>,
+}
+
+impl Placement {
+    /// The number of nodes on each device.
+    pub fn counts(&self) -> BTreeMap<String, usize> {
+        self.devices.iter().map(|(device, operators)| (device.clone(), operators.values().sum())).collect()
+    }
+}
+
+/// Makes a graph ready on a backend.
+///
+/// # Errors
+/// When the backend is not available here or refuses the graph.
+pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
+    match hardware {
+        Hardware::Cpu | Hardware::Auto => onnxruntime::compile(hardware, lowered, options),
+        other => Err(library::missing(other)),
+    }
+}
+
+/// Whether a backend can be used here; says what is missing otherwise.
+///
+/// # Errors
+/// When its library or its device is missing.
+pub fn available(hardware: Hardware) -> Result<String> {
+    match hardware {
+        Hardware::Cpu | Hardware::Auto => onnxruntime::version(),
+        other => Err(library::missing(other)),
+    }
+}

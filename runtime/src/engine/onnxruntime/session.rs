@@ -1,0 +1,93 @@
+//! A session: options in, runs and placement out.
+
+use std::sync::Mutex;
+
+use ndarray::ArrayD;
+use ort::environment::Environment;
+use ort::memory::DeviceType;
+use ort::session::builder::SessionBuilder;
+use ort::session::{Session, SessionInputValue};
+use ort::value::{DynValue, TensorElementType, TensorRef};
+
+use super::placement;
+use crate::engine::{Compiled, Options, Placement};
+use crate::lower::Lowered;
+use crate::{Error, Hardware, Result, Value, Values};
+
+/// A session that is ready to run.
+pub(super) struct Running {
+    session: Mutex<Session>,
+    hardware: Hardware,
+    placement: Placement,
+}
+
+impl Running {
+    pub(super) fn new(
+        environment: &Environment,
+        hardware: Hardware,
+        lowered: &Lowered,
+        options: &Options,
+    ) -> Result<Self> {
+        let made = create(environment, lowered, options);
+        let (session, placement) =
+            made.map_err(|e| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}")))?;
+        Ok(Self { session: Mutex::new(session), hardware, placement })
+    }
+}
+
+fn create(environment: &Environment, lowered: &Lowered, options: &Options) -> ort::Result<(Session, Placement)> {
+    let mut builder: SessionBuilder = Session::builder(environment)?;
+    if let Some(threads) = options.threads {
+        builder = builder.with_intra_threads(threads)?;
+    }
+    if let Some(folder) = lowered.folder.as_deref().and_then(std::path::Path::to_str) {
+        builder = builder.with_config_entry("session.model_external_initializers_file_folder_path", folder)?;
+    }
+    if options.map_weights {
+        builder = builder.with_prepacking(false)?;
+    }
+    builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
+    // Without explicit devices a session would prefer any plugin that happens to be registered.
+    let cpu = environment.devices().filter(|device| {
+        device.hardware_device().ty() == DeviceType::CPU && device.ep().is_ok_and(|ep| ep == placement::CPU)
+    });
+    builder = builder.with_devices(cpu, None)?;
+    let session = builder.commit_from_memory(&lowered.bytes())?;
+    let placement = placement::of(&session)?;
+    Ok((session, placement))
+}
+
+impl Compiled for Running {
+    fn run(&self, inputs: &Values) -> Result<Values> {
+        let failed = |e: ort::Error| Error::engine(self.hardware, format!("ONNX Runtime failed to run: {e}"));
+        // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
+        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut given: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
+        for (name, value) in inputs {
+            let value: SessionInputValue<'_> = match value {
+                Value::F32(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
+                Value::I64(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
+                Value::Bool(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
+            };
+            given.push((name, value));
+        }
+        let outputs = session.run(given).map_err(failed)?;
+        outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
+    }
+
+    fn placement(&self) -> &Placement {
+        &self.placement
+    }
+}
+
+fn read(value: &DynValue) -> ort::Result<Value> {
+    let element = value.dtype().tensor_type();
+    Ok(match element {
+        Some(TensorElementType::Int64) => Value::I64(value.try_extract_array::<i64>()?.to_owned()),
+        Some(TensorElementType::Bool) => Value::Bool(value.try_extract_array::<bool>()?.to_owned()),
+        _ => {
+            let array: ArrayD<f32> = value.try_extract_array::<f32>()?.to_owned();
+            Value::F32(array)
+        }
+    })
+}

@@ -1,0 +1,293 @@
+//! Operations on values: element-wise, products, attention, shapes.
+
+use super::shape::{broadcast, product};
+use super::{AttentionOp, Binary, Dim, Dtype, Graph, Op, Reduction, Shape, Tensor, Unary, show};
+use crate::Result;
+use crate::nn::{Activation, Attention};
+
+impl Graph {
+    /// `a + b`, with broadcasting.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast or the dtypes differ; so for all element-wise operations.
+    pub fn add(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.binary(Binary::Add, a, b)
+    }
+
+    /// `a - b`, with broadcasting.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn sub(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.binary(Binary::Sub, a, b)
+    }
+
+    /// `a · b`, with broadcasting.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn mul(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.binary(Binary::Mul, a, b)
+    }
+
+    /// `a / b`, with broadcasting.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn div(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        self.binary(Binary::Div, a, b)
+    }
+
+    /// An element-wise operation on two operands, with broadcasting.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn binary(&mut self, op: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        if a.dtype() != b.dtype() {
+            return Err(self.misfit(op.onnx(), format!("{} and {} do not mix", a.dtype(), b.dtype())));
+        }
+        let Some(shape) = broadcast(a.shape(), b.shape()) else {
+            let problem = format!("{} and {} do not broadcast", show(a.shape()), show(b.shape()));
+            return Err(self.misfit(op.onnx(), problem));
+        };
+        let dtype = if op.compares() { Dtype::Bool } else { a.dtype() };
+        Ok(self.node(Op::Binary(op), &[a, b], dtype, shape))
+    }
+
+    /// An element-wise operation.
+    pub fn unary(&mut self, op: Unary, x: &Tensor) -> Tensor {
+        self.node(Op::Unary(op), &[x], x.dtype(), x.shape().to_vec())
+    }
+
+    /// The hyperbolic tangent.
+    pub fn tanh(&mut self, x: &Tensor) -> Tensor {
+        self.unary(Unary::Tanh, x)
+    }
+
+    /// An activation function.
+    ///
+    /// # Errors
+    /// When x is not floating point.
+    pub fn activation(&mut self, act: Activation, x: &Tensor) -> Result<Tensor> {
+        self.float(act.name(), x)?;
+        if act == Activation::Linear {
+            return Ok(x.clone());
+        }
+        Ok(self.node(Op::Activate(act), &[x], x.dtype(), x.shape().to_vec()))
+    }
+
+    /// Batched matrix product: `[…, m, k]` and `[…, k, n]` to `[…, m, n]`.
+    ///
+    /// # Errors
+    /// When the inner lengths differ or the outer ones do not broadcast.
+    pub fn matmul(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        let misfit = |g: &Self| g.misfit("MatMul", format!("{} · {}", show(a.shape()), show(b.shape())));
+        let (Some((a_outer, [m, k])), Some((b_outer, [k2, n]))) =
+            (a.shape().split_last_chunk::<2>(), b.shape().split_last_chunk::<2>())
+        else {
+            return Err(misfit(self));
+        };
+        let mut shape = broadcast(a_outer, b_outer).filter(|_| k == k2).ok_or_else(|| misfit(self))?;
+        shape.extend([m.clone(), n.clone()]);
+        Ok(self.node(Op::MatMul, &[a, b], a.dtype(), shape))
+    }
+
+    /// Normalised exponentials along the last axis.
+    ///
+    /// # Errors
+    /// When x has no axes.
+    pub fn softmax(&mut self, x: &Tensor) -> Result<Tensor> {
+        let Some(axis) = x.rank().checked_sub(1) else {
+            return Err(self.misfit("Softmax", "a number has no axis"));
+        };
+        Ok(self.node(Op::Softmax { axis }, &[x], x.dtype(), x.shape().to_vec()))
+    }
+
+    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k `[batch, k, kv_heads·size]` and v
+    /// `[batch, k, kv_heads·v_size]` to `[batch, q, heads·v_size]`.
+    ///
+    /// # Errors
+    /// When the widths are not multiples of the heads, or the shapes do not go together.
+    pub fn attention(&mut self, q: &Tensor, k: &Tensor, v: &Tensor, options: &Attention<'_>) -> Result<Tensor> {
+        let Attention { heads, kv_heads, .. } = *options;
+        let shapes = || format!("q {}, k {}, v {}", show(q.shape()), show(k.shape()), show(v.shape()));
+        let ([b, s, qw], [b2, t, kw], [b3, t2, vw]) = (q.shape(), k.shape(), v.shape()) else {
+            return Err(self.misfit("Attention", format!("three axes each are needed: {}", shapes())));
+        };
+        if b != b2 || b != b3 || t != t2 {
+            return Err(self.misfit("Attention", format!("batch or length differ: {}", shapes())));
+        }
+        let (Some(qw), Some(kw), Some(vw)) = (qw.fixed(), kw.fixed(), vw.fixed()) else {
+            return Err(self.misfit("Attention", format!("widths must be fixed: {}", shapes())));
+        };
+        let even = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
+        if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads {
+            let problem = format!("{heads} heads and {kv_heads} key/value heads do not divide {}", shapes());
+            return Err(self.misfit("Attention", problem));
+        }
+        if let Some(mask) = options.mask {
+            let scores = [b.clone(), heads.into(), s.clone(), t.clone()];
+            if broadcast(mask.shape(), &scores).as_deref() != Some(&scores) {
+                let problem = format!("mask {} does not fit scores {}", show(mask.shape()), show(&scores));
+                return Err(self.misfit("Attention", problem));
+            }
+        }
+        let op = AttentionOp {
+            heads,
+            kv_heads,
+            scale: options.scale.unwrap_or(((qw / heads) as f64).powf(-0.5)),
+            causal: options.causal,
+            softcap: options.softcap,
+        };
+        let shape = vec![b.clone(), s.clone(), (vw / kv_heads * heads).into()];
+        let operands: Vec<_> = [q, k, v].into_iter().chain(options.mask).collect();
+        Ok(self.node(Op::Attention(op), &operands, q.dtype(), shape))
+    }
+
+    /// Slices of x along an axis, by integer ids: the ids' shape takes the axis's place.
+    ///
+    /// # Errors
+    /// When the ids are not integers or the axis does not exist.
+    pub fn gather(&mut self, x: &Tensor, ids: &Tensor, axis: usize) -> Result<Tensor> {
+        if axis >= x.rank() || !matches!(ids.dtype(), Dtype::I64 | Dtype::I32) {
+            let problem = format!("axis {axis} of {} by ids of {}", show(x.shape()), ids.dtype());
+            return Err(self.misfit("Gather", problem));
+        }
+        let shape = [&x.shape()[..axis], ids.shape(), &x.shape()[axis + 1..]].concat();
+        Ok(self.node(Op::Gather { axis }, &[x, ids], x.dtype(), shape))
+    }
+
+    /// One position of an axis; the axis disappears.
+    ///
+    /// # Errors
+    /// When the axis does not exist.
+    pub fn take(&mut self, x: &Tensor, axis: usize, index: i64) -> Result<Tensor> {
+        let index = self.integer(index);
+        self.gather(x, &index, axis)
+    }
+
+    /// The same elements in another shape.
+    ///
+    /// # Errors
+    /// When the number of elements is not provably the same.
+    pub fn reshape(&mut self, x: &Tensor, shape: Vec<Dim>) -> Result<Tensor> {
+        if product(x.shape()) != product(&shape) {
+            let problem = format!("{} does not hold as many elements as {}", show(x.shape()), show(&shape));
+            return Err(self.misfit("Reshape", problem));
+        }
+        Ok(self.node(Op::Reshape, &[x], x.dtype(), shape))
+    }
+
+    /// Axes in another order: output axis `i` is input axis `order[i]`.
+    ///
+    /// # Errors
+    /// When `order` is not a permutation of the axes.
+    pub fn transpose(&mut self, x: &Tensor, order: &[usize]) -> Result<Tensor> {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..x.rank()) {
+            return Err(self.misfit("Transpose", format!("{order:?} does not reorder {}", show(x.shape()))));
+        }
+        let shape = order.iter().map(|&axis| x.shape()[axis].clone()).collect();
+        Ok(self.node(Op::Transpose { order: order.to_vec() }, &[x], x.dtype(), shape))
+    }
+
+    /// Repeats axes of length 1 until x has this shape.
+    ///
+    /// # Errors
+    /// When x does not broadcast to it.
+    pub fn expand(&mut self, x: &Tensor, shape: Vec<Dim>) -> Result<Tensor> {
+        if broadcast(x.shape(), &shape).as_ref() != Some(&shape) {
+            let problem = format!("{} does not grow to {}", show(x.shape()), show(&shape));
+            return Err(self.misfit("Expand", problem));
+        }
+        Ok(self.node(Op::Expand, &[x], x.dtype(), shape))
+    }
+
+    /// Tensors one after the other along an axis.
+    ///
+    /// # Errors
+    /// When they differ elsewhere, or there are none.
+    pub fn concat(&mut self, parts: &[&Tensor], axis: usize) -> Result<Tensor> {
+        let shapes = || parts.iter().map(|p| show(p.shape())).collect::<Vec<_>>().join(", ");
+        let Some(first) = parts.first().filter(|first| axis < first.rank()) else {
+            return Err(self.misfit("Concat", format!("axis {axis} of {}", shapes())));
+        };
+        let mut shape: Shape = first.shape().to_vec();
+        for part in &parts[1..] {
+            let same = part.rank() == shape.len()
+                && part.dtype() == first.dtype()
+                && (0..shape.len()).all(|i| i == axis || part.shape()[i] == shape[i]);
+            if !same {
+                return Err(self.misfit("Concat", format!("along axis {axis}: {}", shapes())));
+            }
+            shape[axis] = shape[axis].clone() + part.shape()[axis].clone();
+        }
+        Ok(self.node(Op::Concat { axis }, parts, first.dtype(), shape))
+    }
+
+    /// A range of an axis of fixed length.
+    ///
+    /// # Errors
+    /// When the range does not lie within the axis.
+    pub fn slice(&mut self, x: &Tensor, axis: usize, range: std::ops::Range<usize>) -> Result<Tensor> {
+        let length = x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
+        if length.is_none() {
+            return Err(self.misfit("Slice", format!("{range:?} of axis {axis} of {}", show(x.shape()))));
+        }
+        let mut shape = x.shape().to_vec();
+        shape[axis] = range.len().into();
+        let (start, end) = (range.start as i64, range.end as i64);
+        Ok(self.node(Op::Slice { axis, start, end }, &[x], x.dtype(), shape))
+    }
+
+    /// 0, 1, 2 … up to a length: `[length]` i64.
+    pub fn positions(&mut self, length: &Dim) -> Tensor {
+        self.node(Op::Positions, &[], Dtype::I64, vec![length.clone()])
+    }
+
+    /// Another element type; truth values become 0 and 1.
+    pub fn cast(&mut self, x: &Tensor, to: Dtype) -> Tensor {
+        if x.dtype() == to { x.clone() } else { self.node(Op::Cast { to }, &[x], to, x.shape().to_vec()) }
+    }
+
+    /// Elements of `yes` where the condition holds, of `no` elsewhere, with broadcasting.
+    ///
+    /// # Errors
+    /// When the shapes do not broadcast or the dtypes do not fit.
+    pub fn select(&mut self, condition: &Tensor, yes: &Tensor, no: &Tensor) -> Result<Tensor> {
+        let shape = broadcast(yes.shape(), no.shape()).and_then(|s| broadcast(condition.shape(), &s));
+        match shape {
+            Some(shape) if condition.dtype() == Dtype::Bool && yes.dtype() == no.dtype() => {
+                Ok(self.node(Op::Where, &[condition, yes, no], yes.dtype(), shape))
+            }
+            _ => {
+                let shapes = [condition, yes, no].map(|t| format!("{} {}", t.dtype(), show(t.shape())));
+                Err(self.misfit("Where", shapes.join(", ")))
+            }
+        }
+    }
+
+    /// Folds axes away.
+    ///
+    /// # Errors
+    /// When an axis does not exist.
+    pub fn reduce(&mut self, by: Reduction, x: &Tensor, axes: &[usize], keep: bool) -> Result<Tensor> {
+        if axes.iter().any(|&axis| axis >= x.rank()) {
+            return Err(self.misfit("Reduce", format!("axes {axes:?} of {}", show(x.shape()))));
+        }
+        let kept = x.shape().iter().enumerate().filter_map(|(axis, dim)| match axes.contains(&axis) {
+            true => keep.then_some(Dim::Fixed(1)),
+            false => Some(dim.clone()),
+        });
+        let shape = kept.collect();
+        Ok(self.node(Op::Reduce { by, axes: axes.to_vec(), keep }, &[x], x.dtype(), shape))
+    }
+
+    pub(super) fn float(&self, op: &str, x: &Tensor) -> Result<()> {
+        if x.dtype().is_float() {
+            return Ok(());
+        }
+        Err(self.misfit(op, format!("needs floating point, not {} {}", x.dtype(), show(x.shape()))))
+    }
+}

@@ -1,0 +1,55 @@
+//! What a model takes: name, type, shape, the value it has when it is not given, and its range.
+
+use super::{Dim, Dtype, Shape};
+
+/// An input of the model, by the reference's argument name.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The reference's name.
+    pub name: String,
+    /// The element type.
+    pub dtype: Dtype,
+    /// The lengths of all axes.
+    pub shape: Shape,
+    /// What stands for it when it is not given; required otherwise.
+    pub fill: Option<Fill>,
+    /// Ids must be below this, by the configuration field of that name.
+    pub below: Option<(usize, &'static str)>,
+}
+
+/// What an input is when it is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// All zero.
+    Zeros,
+    /// All one.
+    Ones,
+    /// 0, 1, 2 … along the last axis.
+    Positions,
+}
+
+impl Input {
+    /// An input of 64-bit integers.
+    pub fn i64(name: &str, shape: Vec<Dim>) -> Self {
+        Self { name: name.to_owned(), dtype: Dtype::I64, shape, fill: None, below: None }
+    }
+
+    /// An input of 32-bit floating-point numbers.
+    pub fn f32(name: &str, shape: Vec<Dim>) -> Self {
+        Self { name: name.to_owned(), dtype: Dtype::F32, shape, fill: None, below: None }
+    }
+
+    /// Makes it optional.
+    #[must_use]
+    pub fn or(mut self, fill: Fill) -> Self {
+        self.fill = Some(fill);
+        self
+    }
+
+    /// Bounds its values: `0 ≤ value < limit`; `field` is the configuration field that sets the limit.
+    #[must_use]
+    pub fn below(mut self, limit: usize, field: &'static str) -> Self {
+        self.below = Some((limit, field));
+        self
+    }
+}

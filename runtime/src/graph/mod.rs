@@ -1,0 +1,285 @@
+//! A typed graph builder: every value has a dtype and a shape, and an operation that does not fit is an
+//! error when the graph is built, naming the operation, the scope and both shapes.
+
+mod build;
+mod dim;
+mod dtype;
+mod input;
+mod op;
+mod scope;
+mod shape;
+mod weighted;
+
+use std::sync::Arc;
+
+pub use dim::{Dim, dims};
+pub use dtype::Dtype;
+pub use input::{Fill, Input};
+pub use op::{AttentionOp, Binary, Op, Reduction, Unary};
+pub use scope::Scope;
+
+pub(crate) use shape::product;
+
+use crate::{Error, Result};
+
+/// The lengths of all axes.
+pub type Shape = Vec<Dim>;
+
+/// A value of the graph: a handle that is cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub(crate) id: usize,
+    dtype: Dtype,
+    shape: Arc<Shape>,
+}
+
+impl Tensor {
+    /// The element type.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The lengths of all axes.
+    pub fn shape(&self) -> &[Dim] {
+        &self.shape
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The length of one axis; negative axes count from the end.
+    pub fn dim(&self, axis: isize) -> Option<&Dim> {
+        let axis = if axis < 0 { self.rank().checked_add_signed(axis)? } else { axis.unsigned_abs() };
+        self.shape.get(axis)
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    Input(usize),
+    Weight(usize),
+    Constant(Constant),
+    Node,
+}
+
+/// A literal number.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Constant {
+    F32(f32),
+    I64(i64),
+}
+
+/// A value with its type, its name and its origin.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueInfo {
+    pub name: String,
+    pub tensor: Tensor,
+    pub origin: Origin,
+}
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub op: Op,
+    pub name: String,
+    pub inputs: Vec<usize>,
+    pub output: usize,
+}
+
+/// A parameter of the model, by its name in the checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// The name, as the reference's `state_dict` has it.
+    pub name: String,
+    /// The shape that the configuration asks for.
+    pub shape: Vec<usize>,
+}
+
+/// A model graph under construction.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    pub(crate) values: Vec<ValueInfo>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<(String, usize)>,
+    pub(crate) weights: Vec<Weight>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) idle: Vec<String>,
+    weight_ids: std::collections::HashMap<String, usize>,
+    names: std::collections::HashMap<String, usize>,
+    place: Scope,
+}
+
+/// The largest value that a symbol may take, and the configuration field that says so.
+#[derive(Clone, Debug)]
+pub(crate) struct Limit {
+    pub symbol: String,
+    pub most: usize,
+    pub field: &'static str,
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self {
+            values: vec![],
+            nodes: vec![],
+            inputs: vec![],
+            outputs: vec![],
+            weights: vec![],
+            limits: vec![],
+            idle: vec![],
+            weight_ids: Default::default(),
+            names: Default::default(),
+            place: Scope::root(),
+        }
+    }
+
+    /// The scope of weights that carry no prefix.
+    pub fn root(&self) -> Scope {
+        Scope::root()
+    }
+
+    /// A scope just below the root.
+    pub fn scope(&self, name: &str) -> Scope {
+        Scope::root().scope(name)
+    }
+
+    /// Declares an input of the model; see [`Input`].
+    pub fn input(&mut self, input: Input) -> Tensor {
+        let (name, dtype, shape) = (input.name.clone(), input.dtype, input.shape.clone());
+        self.inputs.push(input);
+        self.value(name, dtype, shape, Origin::Input(self.inputs.len() - 1))
+    }
+
+    /// Says how long an axis may get, and which field of the configuration sets the limit.
+    pub fn limit(&mut self, symbol: &Dim, most: usize, field: &'static str) {
+        if let Dim::Symbol(name) = symbol {
+            self.limits.push(Limit { symbol: name.to_string(), most, field });
+        }
+    }
+
+    /// Names a parameter that checkpoints hold and the reference does not use either.
+    pub fn idle_weight(&mut self, name: &str) {
+        self.idle.push(name.to_owned());
+    }
+
+    /// Names a value as an output of the model.
+    ///
+    /// # Errors
+    /// When the name is taken.
+    pub fn output(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
+        if self.outputs.iter().any(|(taken, _)| taken == name) {
+            return Err(self.misfit("Output", format!("`{name}` is named twice")));
+        }
+        self.outputs.push((name.to_owned(), tensor.id));
+        Ok(())
+    }
+
+    /// The inputs, in the order they were declared.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The outputs' names, types and shapes.
+    pub fn outputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.outputs.iter().map(|(name, id)| (name.as_str(), &self.values[*id].tensor))
+    }
+
+    /// The parameters that the graph uses.
+    pub fn weights(&self) -> &[Weight] {
+        &self.weights
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no operations.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The parameter of this name, with the shape that the configuration asks for.
+    ///
+    /// # Errors
+    /// When the graph already uses it with another shape.
+    pub fn weight(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        if let Some(&id) = self.weight_ids.get(name) {
+            let known = self.values[id].tensor.clone();
+            let wanted: Shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
+            if *known.shape != wanted {
+                let problem = format!("{} and {}", show(known.shape()), show(&wanted));
+                return Err(self.misfit("Weight", format!("`{name}` is used with two shapes: {problem}")));
+            }
+            return Ok(known);
+        }
+        self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec() });
+        let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
+        let tensor =
+            self.value(name.to_owned(), Dtype::F32, shape, Origin::Weight(self.weights.len() - 1));
+        self.weight_ids.insert(name.to_owned(), tensor.id);
+        Ok(tensor)
+    }
+
+    /// A literal number; it broadcasts.
+    pub fn scalar(&mut self, value: f32) -> Tensor {
+        let name = self.fresh("Constant");
+        self.value(name, Dtype::F32, vec![], Origin::Constant(Constant::F32(value)))
+    }
+
+    /// A literal integer; it broadcasts.
+    pub fn integer(&mut self, value: i64) -> Tensor {
+        let name = self.fresh("Constant");
+        self.value(name, Dtype::I64, vec![], Origin::Constant(Constant::I64(value)))
+    }
+
+    /// Appends an operation; the builder methods check the operands before.
+    pub(crate) fn node(&mut self, op: Op, inputs: &[&Tensor], dtype: Dtype, shape: Shape) -> Tensor {
+        let name = self.fresh(op.name());
+        let output = self.value(name.clone(), dtype, shape, Origin::Node);
+        let inputs = inputs.iter().map(|tensor| tensor.id).collect();
+        self.nodes.push(Node { op, name, inputs, output: output.id });
+        output
+    }
+
+    /// Nodes are named for the part of the model they belong to.
+    pub(crate) fn enter(&mut self, scope: &Scope) {
+        self.place = scope.clone();
+    }
+
+    pub(crate) fn misfit(&self, op: &str, problem: impl Into<String>) -> Error {
+        Error::Graph { op: op.to_owned(), scope: self.place.to_string(), problem: problem.into() }
+    }
+
+    fn value(&mut self, name: String, dtype: Dtype, shape: Shape, origin: Origin) -> Tensor {
+        let tensor = Tensor { id: self.values.len(), dtype, shape: Arc::new(shape) };
+        self.values.push(ValueInfo { name, tensor: tensor.clone(), origin });
+        tensor
+    }
+
+    /// `/bert/encoder/layer/0/attention/self/query/Linear`, numbered where it occurs more than once.
+    fn fresh(&mut self, op: &str) -> String {
+        let place = self.place.path().replace('.', "/");
+        let name = if place.is_empty() { format!("/{op}") } else { format!("/{place}/{op}") };
+        let count = self.names.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { name } else { format!("{name}_{}", *count - 1) }
+    }
+}
+
+/// A shape as errors print it: `[batch, sequence, 768]`.
+pub(crate) fn show(shape: &[Dim]) -> String {
+    let dims: Vec<_> = shape.iter().map(ToString::to_string).collect();
+    format!("[{}]", dims.join(", "))
+}

@@ -1,0 +1,231 @@
+//! What a node computes. Every operation has one meaning here; each backend's lowering picks its form.
+
+use super::Dtype;
+use crate::nn::Activation;
+
+/// An operation with its attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// `x · wᵀ + b`: x `[…, in]`, w `[out, in]`, optional b `[out]`.
+    Linear,
+    /// Rows (or slices) of the first operand, by the ids in the second.
+    Gather {
+        /// The axis that the ids index.
+        axis: usize,
+    },
+    /// Layer normalisation over the last axis: x, scale, optional shift.
+    LayerNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// Root-mean-square normalisation over the last axis: x, scale.
+    RmsNorm {
+        /// Added to the mean square.
+        epsilon: f64,
+    },
+    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]`,
+    /// optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
+    Attention(AttentionOp),
+    /// An activation function, element by element.
+    Activate(Activation),
+    /// Element-wise with broadcasting.
+    Binary(Binary),
+    /// Element-wise.
+    Unary(Unary),
+    /// Batched matrix product.
+    MatMul,
+    /// Normalised exponentials along an axis.
+    Softmax {
+        /// The axis that sums to one.
+        axis: usize,
+    },
+    /// The same elements in another shape: the node's output shape.
+    Reshape,
+    /// Axes in another order.
+    Transpose {
+        /// Output axis `i` is input axis `order[i]`.
+        order: Vec<usize>,
+    },
+    /// Operands one after the other.
+    Concat {
+        /// The axis that grows.
+        axis: usize,
+    },
+    /// A range of one axis.
+    Slice {
+        /// The axis.
+        axis: usize,
+        /// The first index.
+        start: i64,
+        /// The index after the last; `i64::MAX` for the end.
+        end: i64,
+    },
+    /// Repeats axes of length 1 up to the node's output shape.
+    Expand,
+    /// 0, 1, 2 … as 64-bit integers: the node's output shape, one axis.
+    Positions,
+    /// Another element type.
+    Cast {
+        /// The new type.
+        to: Dtype,
+    },
+    /// Picks from the second or third operand by the first.
+    Where,
+    /// Folds axes away.
+    Reduce {
+        /// How.
+        by: Reduction,
+        /// Which.
+        axes: Vec<usize>,
+        /// Whether they stay, with length 1.
+        keep: bool,
+    },
+}
+
+/// The attributes of [`Op::Attention`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionOp {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; `heads` is a multiple of it.
+    pub kv_heads: usize,
+    /// Multiplies the scores.
+    pub scale: f64,
+    /// Whether a position sees none after it.
+    pub causal: bool,
+    /// `c · tanh(score / c)` before the mask, where not zero.
+    pub softcap: f64,
+}
+
+/// Element-wise operations on two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Min,
+    Max,
+    Equal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}
+
+impl Binary {
+    /// Whether the result is a truth value.
+    pub fn compares(self) -> bool {
+        matches!(self, Self::Equal | Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
+    /// The ONNX operator.
+    pub fn onnx(self) -> &'static str {
+        match self {
+            Self::Add => "Add",
+            Self::Sub => "Sub",
+            Self::Mul => "Mul",
+            Self::Div => "Div",
+            Self::Pow => "Pow",
+            Self::Min => "Min",
+            Self::Max => "Max",
+            Self::Equal => "Equal",
+            Self::Less => "Less",
+            Self::LessOrEqual => "LessOrEqual",
+            Self::Greater => "Greater",
+            Self::GreaterOrEqual => "GreaterOrEqual",
+            Self::And => "And",
+            Self::Or => "Or",
+        }
+    }
+}
+
+/// Element-wise operations on one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Unary {
+    Abs,
+    Ceil,
+    Cos,
+    Erf,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Not,
+    Reciprocal,
+    Round,
+    Sigmoid,
+    Sin,
+    Sqrt,
+    Tanh,
+}
+
+impl Unary {
+    /// The ONNX operator.
+    pub fn onnx(self) -> &'static str {
+        match self {
+            Self::Abs => "Abs",
+            Self::Ceil => "Ceil",
+            Self::Cos => "Cos",
+            Self::Erf => "Erf",
+            Self::Exp => "Exp",
+            Self::Floor => "Floor",
+            Self::Log => "Log",
+            Self::Neg => "Neg",
+            Self::Not => "Not",
+            Self::Reciprocal => "Reciprocal",
+            Self::Round => "Round",
+            Self::Sigmoid => "Sigmoid",
+            Self::Sin => "Sin",
+            Self::Sqrt => "Sqrt",
+            Self::Tanh => "Tanh",
+        }
+    }
+}
+
+/// How [`Op::Reduce`] folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Reduction {
+    Sum,
+    Mean,
+    Max,
+    Min,
+}
+
+impl Op {
+    /// The name used in errors and in the names of nodes.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear => "Linear",
+            Self::Gather { .. } => "Gather",
+            Self::LayerNorm { .. } => "LayerNormalization",
+            Self::RmsNorm { .. } => "RMSNormalization",
+            Self::Attention(_) => "Attention",
+            Self::Activate(act) => act.name(),
+            Self::Binary(op) => op.onnx(),
+            Self::Unary(op) => op.onnx(),
+            Self::MatMul => "MatMul",
+            Self::Softmax { .. } => "Softmax",
+            Self::Reshape => "Reshape",
+            Self::Transpose { .. } => "Transpose",
+            Self::Concat { .. } => "Concat",
+            Self::Slice { .. } => "Slice",
+            Self::Expand => "Expand",
+            Self::Positions => "Range",
+            Self::Cast { .. } => "Cast",
+            Self::Where => "Where",
+            Self::Reduce { by, .. } => match by {
+                Reduction::Sum => "ReduceSum",
+                Reduction::Mean => "ReduceMean",
+                Reduction::Max => "ReduceMax",
+                Reduction::Min => "ReduceMin",
+            },
+        }
+    }
+}

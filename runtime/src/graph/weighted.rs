@@ -1,0 +1,83 @@
+//! Operations that carry weights; they name the nodes around them after their scope.
+
+use super::{Dtype, Graph, Op, Scope, Tensor, show};
+use crate::Result;
+
+impl Graph {
+    /// `x · weightᵀ + bias`: `[…, in]` to `[…, out]`.
+    ///
+    /// # Errors
+    /// When x has no axes or its last one is not a fixed length.
+    pub fn linear(&mut self, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
+        self.linear_with(&w.name("weight"), Some(&w.name("bias")), x, out)
+    }
+
+    /// `x · weightᵀ`: `[…, in]` to `[…, out]`.
+    ///
+    /// # Errors
+    /// As [`Graph::linear`].
+    pub fn linear_no_bias(&mut self, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
+        self.linear_with(&w.name("weight"), None, x, out)
+    }
+
+    /// A linear layer whose weights have names of their own, as tied ones do.
+    ///
+    /// # Errors
+    /// As [`Graph::linear`].
+    pub fn linear_with(&mut self, weight: &str, bias: Option<&str>, x: &Tensor, out: usize) -> Result<Tensor> {
+        self.enter(&Scope::root().scope(weight).parent());
+        let Some(width) = x.dim(-1).and_then(super::Dim::fixed) else {
+            let problem = format!("the last axis of x {} must have a fixed length", show(x.shape()));
+            return Err(self.misfit("Linear", problem));
+        };
+        self.float("Linear", x)?;
+        let weight = self.weight(weight, &[out, width])?;
+        let bias = bias.map(|name| self.weight(name, &[out])).transpose()?;
+        let mut shape = x.shape().to_vec();
+        if let Some(last) = shape.last_mut() {
+            *last = out.into();
+        }
+        let operands: Vec<_> = [x, &weight].into_iter().chain(&bias).collect();
+        Ok(self.node(Op::Linear, &operands, Dtype::F32, shape))
+    }
+
+    /// Rows of a table: ids `[…]` to `[…, width]`.
+    ///
+    /// # Errors
+    /// When the ids are not integers.
+    pub fn embedding(&mut self, w: &Scope, ids: &Tensor, rows: usize, width: usize) -> Result<Tensor> {
+        self.enter(w);
+        let table = self.weight(&w.name("weight"), &[rows, width])?;
+        self.gather(&table, ids, 0)
+    }
+
+    /// Layer normalisation over the last axis, with `weight` and `bias`.
+    ///
+    /// # Errors
+    /// When the last axis has no fixed length.
+    pub fn layer_norm(&mut self, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+        self.enter(w);
+        let width = self.width("LayerNormalization", x)?;
+        let scale = self.weight(&w.name("weight"), &[width])?;
+        let shift = self.weight(&w.name("bias"), &[width])?;
+        Ok(self.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
+    }
+
+    /// Root-mean-square normalisation over the last axis, with `weight`.
+    ///
+    /// # Errors
+    /// When the last axis has no fixed length.
+    pub fn rms_norm(&mut self, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+        self.enter(w);
+        let width = self.width("RMSNormalization", x)?;
+        let scale = self.weight(&w.name("weight"), &[width])?;
+        Ok(self.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+    }
+
+    fn width(&self, op: &str, x: &Tensor) -> Result<usize> {
+        self.float(op, x)?;
+        x.dim(-1).and_then(super::Dim::fixed).ok_or_else(|| {
+            self.misfit(op, format!("the last axis of {} must have a fixed length", show(x.shape())))
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! What Weft's generated crates call: the graph of a model, its weights, the engines of eight backends, the
+//! processing before and after, and the harness that proves the result against the reference.
+//!
+//! A generated crate gives this library an [`Architecture`]: a typed configuration, a function that builds
+//! the graph, and a matrix of backends. The library opens checkpoints, places graphs on hardware and runs
+//! them; nothing in it names a model.
+
+#![warn(missing_docs)]
+#![deny(unsafe_code)]
+
+pub mod case;
+pub mod conformance;
+pub mod engine;
+mod error;
+pub mod graph;
+mod hardware;
+pub mod hub;
+mod loaded;
+pub mod lower;
+mod model;
+pub mod nn;
+pub mod onnx;
+pub mod text;
+mod value;
+pub mod weights;
+
+pub use error::{Error, Result};
+pub use graph::{Dim, Dtype, Graph, Scope, Tensor};
+pub use hardware::{
+    Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
+};
+pub use loaded::{Loaded, Loader, Timings};
+pub use model::{Architecture, Configuration, Head, Names};
+pub use value::{Value, Values};

@@ -1,0 +1,63 @@
+//! `config.json`: read, checked for the architecture, and the class it names.
+
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+
+use crate::hub::Checkpoint;
+use crate::model::{Architecture, Configuration, Head};
+use crate::{Error, Result};
+
+const FILE: &str = "config.json";
+
+/// The file as it is.
+pub(super) fn read(checkpoint: &Checkpoint) -> Result<Json> {
+    checkpoint.require(FILE)?;
+    Ok(checkpoint.json(FILE)?.unwrap_or_default())
+}
+
+/// The file as the architecture's type.
+pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Result<A::Config> {
+    let path = place(checkpoint);
+    let known = A::MODEL_TYPES.join("`, `");
+    match raw.get("model_type") {
+        Some(Json::String(found)) if A::MODEL_TYPES.contains(&found.as_str()) => {}
+        Some(Json::String(found)) => {
+            let problem = format!("`model_type` is `{found}`, but weft-{} opens `{known}`", A::NAME);
+            let help = format!("use the crate weft-{found}, or write its spec with `cargo xtask new {found}`");
+            return Err(Error::config(path, problem, help));
+        }
+        found => {
+            let problem = match found {
+                None => "has no `model_type`".to_owned(),
+                Some(other) => format!("`model_type` is {other}, not a text"),
+            };
+            return Err(Error::config(path, problem, format!("add `\"model_type\": \"{}\"`", A::MODEL_TYPES[0])));
+        }
+    }
+    let help = "compare the file with the published one; `save_pretrained` of the reference writes every field";
+    let config: A::Config = serde_json::from_value(raw.clone())
+        .map_err(|e| Error::config(&path, format!("does not fit {}: {e}", A::NAME), help))?;
+    config.check().map_err(|problem| Error::config(&path, problem, help))?;
+    Ok(config)
+}
+
+/// The class that `architectures` names; the base model where it is absent.
+pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Result<A::Head> {
+    let names: Vec<&str> =
+        raw.get("architectures").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
+    let Some(first) = names.first() else {
+        return Ok(A::Head::ALL[0]);
+    };
+    let found = names.iter().find_map(|name| A::Head::ALL.iter().find(|head| head.class() == *name));
+    found.copied().ok_or_else(|| {
+        let classes: Vec<_> = A::Head::ALL.iter().map(|head| head.class()).collect();
+        let problem = format!("`architectures` names `{first}`, which weft-{} does not have", A::NAME);
+        let help = format!("choose one of {} with `.head(..)`", classes.join(", "));
+        Error::config(place(checkpoint), problem, help)
+    })
+}
+
+fn place(checkpoint: &Checkpoint) -> PathBuf {
+    checkpoint.path(FILE).ok().flatten().unwrap_or_else(|| PathBuf::from(FILE))
+}

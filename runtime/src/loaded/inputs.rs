@@ -1,0 +1,103 @@
+//! Inputs of a run: known names, right dtypes and shapes, ids in range; defaults for what is left out.
+
+use std::collections::BTreeMap;
+
+use ndarray::{ArrayD, Dimension, IxDyn};
+
+use crate::graph::{Dim, Dtype, Fill, Input, Limit, show};
+use crate::{Error, Result, Value, Values};
+
+/// Checks what was given and fills in the rest.
+pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) -> Result<Values> {
+    if let Some(name) = given.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
+        let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
+        let help = format!("it takes {}", known.join(", "));
+        return Err(Error::input(name.as_str(), "this model does not take it", help));
+    }
+    let mut symbols = BTreeMap::new();
+    for input in inputs {
+        match given.get(&input.name) {
+            Some(value) => check(input, value, &mut symbols)?,
+            None if input.fill.is_none() => {
+                let help = format!("give it as {} {}", input.dtype, show(&input.shape));
+                return Err(Error::input(&input.name, "is required and was not given", help));
+            }
+            None => {}
+        }
+    }
+    for limit in limits {
+        if let Some((length, name)) = symbols.get(&limit.symbol).filter(|(length, _)| *length > limit.most) {
+            let problem = format!("{} is {length}, but the model has {} ({})", limit.symbol, limit.most, limit.field);
+            let help = "shorten the input: truncate it or split it into parts";
+            return Err(Error::input(name.as_str(), problem, help));
+        }
+    }
+    for input in inputs {
+        if let (None, Some(fill)) = (given.get(&input.name), input.fill) {
+            given.insert(input.name.clone(), filled(input, fill, &symbols)?);
+        }
+    }
+    Ok(given)
+}
+
+/// Checks one input and learns the lengths of its symbolic axes.
+fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, String)>) -> Result<()> {
+    let wanted = || format!("give it as {} {}", input.dtype, show(&input.shape));
+    if value.dtype() != input.dtype {
+        return Err(Error::input(&input.name, format!("is {}", value.dtype()), wanted()));
+    }
+    let shape = value.shape();
+    let misfit = |why: String| Error::input(&input.name, format!("has shape {shape:?}: {why}"), wanted());
+    if shape.len() != input.shape.len() {
+        return Err(misfit(format!("{} axes are needed", input.shape.len())));
+    }
+    for (dim, &length) in input.shape.iter().zip(shape) {
+        match dim {
+            _ if length == 0 => return Err(misfit(format!("{dim} is 0; there is nothing to run"))),
+            Dim::Fixed(n) if *n != length => return Err(misfit(format!("{n} is needed, not {length}"))),
+            Dim::Symbol(symbol) => match symbols.get(symbol.as_ref()) {
+                Some((known, by)) if *known != length => {
+                    return Err(misfit(format!("{symbol} is {length} here and {known} in {by}")));
+                }
+                Some(_) => {}
+                None => {
+                    symbols.insert(symbol.to_string(), (length, input.name.clone()));
+                }
+            },
+            _ => {}
+        }
+    }
+    if let (Some((limit, field)), Value::I64(ids)) = (input.below, value) {
+        if let Some(id) = ids.iter().find(|id| **id < 0 || **id >= limit as i64) {
+            let problem = format!("holds {id}, but {field} is {limit}");
+            let help = format!("values from 0 to {} are allowed", limit - 1);
+            return Err(Error::input(&input.name, problem, help));
+        }
+    }
+    Ok(())
+}
+
+/// The reference's default for an input that was left out.
+fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>) -> Result<Value> {
+    let length = |dim: &Dim| {
+        dim.evaluate(&|symbol| symbols.get(symbol).map(|(length, _)| *length)).ok_or_else(|| {
+            Error::input(&input.name, format!("its length {dim} cannot be told"), "give it, or the other inputs")
+        })
+    };
+    let shape = IxDyn(&input.shape.iter().map(length).collect::<Result<Vec<_>>>()?);
+    let last = shape[shape.ndim() - 1].max(1);
+    let integers = |of: &dyn Fn(usize) -> i64| {
+        let mut index = 0;
+        ArrayD::from_shape_simple_fn(shape.clone(), || {
+            index += 1;
+            of(index - 1)
+        })
+    };
+    Ok(match (input.dtype, fill) {
+        (Dtype::F32, Fill::Ones) => Value::F32(ArrayD::ones(shape)),
+        (Dtype::F32, _) => Value::F32(ArrayD::zeros(shape)),
+        (_, Fill::Zeros) => Value::I64(integers(&|_| 0)),
+        (_, Fill::Ones) => Value::I64(integers(&|_| 1)),
+        (_, Fill::Positions) => Value::I64(integers(&|index| (index % last) as i64)),
+    })
+}

@@ -1,0 +1,312 @@
+//! Opening a checkpoint: configuration, head, graph, weights, backend; and the model that comes of it.
+
+mod config;
+mod inputs;
+mod route;
+
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use crate::engine::{self, Compiled, Options, Placement};
+use crate::graph::{Graph, Input};
+use crate::hub::Checkpoint;
+use crate::lower::{Lowered, Rules, lower};
+use crate::model::{Architecture, Head};
+use crate::weights::{Files, Weights};
+use crate::{Hardware, Precision, Result, Values};
+
+/// A checkpoint that was found, before it is loaded.
+#[derive(Clone, Debug)]
+pub struct Loader<A: Architecture> {
+    checkpoint: Checkpoint,
+    weights: Option<Weights>,
+    hardware: Hardware,
+    precision: Precision,
+    head: Option<A::Head>,
+    dims: std::collections::BTreeMap<String, usize>,
+    options: Options,
+}
+
+impl<A: Architecture> Loader<A> {
+    /// Finds a checkpoint: a folder, or a hub id such as `google-bert/bert-base-uncased`.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint.
+    pub fn open(checkpoint: &str) -> Result<Self> {
+        Ok(Self {
+            checkpoint: Checkpoint::open(checkpoint)?,
+            weights: None,
+            hardware: Hardware::Auto,
+            precision: Precision::F32,
+            head: None,
+            dims: Default::default(),
+            options: Options::default(),
+        })
+    }
+
+    /// Where to run; [`Hardware::Auto`] follows the model's fallback route, anything else never falls back.
+    #[must_use]
+    pub fn hardware(mut self, hardware: Hardware) -> Self {
+        self.hardware = hardware;
+        self
+    }
+
+    /// What to compute in; [`Precision::F32`] where not given.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Threads within an operation; the physical cores where not given.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.threads = Some(threads);
+        self
+    }
+
+    /// Leaves weights in their mapped pages: large models open at once and take no memory twice, while
+    /// encoders and prompts lose 10 to 40 % of their speed on CPU.
+    #[must_use]
+    pub fn map_weights(mut self, map: bool) -> Self {
+        self.options.map_weights = map;
+        self
+    }
+
+    /// Which class to load; the one that `architectures` in `config.json` names where not given.
+    #[must_use]
+    pub fn head(mut self, head: A::Head) -> Self {
+        self.head = Some(head);
+        self
+    }
+
+    /// The class that [`Loader::head`] asked for.
+    pub fn asked_head(&self) -> Option<A::Head> {
+        self.head
+    }
+
+    /// Weights from elsewhere than the checkpoint's files.
+    #[must_use]
+    pub fn weights(mut self, weights: Weights) -> Self {
+        self.weights = Some(weights);
+        self
+    }
+
+    /// Fixes the length of a symbolic axis, which backends without dynamic shapes need.
+    #[must_use]
+    pub fn dim(mut self, symbol: &str, length: usize) -> Self {
+        self.dims.insert(symbol.to_owned(), length);
+        self
+    }
+
+    /// The checkpoint that was found.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// Builds the graph, finds its weights and makes it ready on the backend.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
+    /// is not available or refuses the graph.
+    pub fn load(self) -> Result<A> {
+        let raw = config::read(&self.checkpoint)?;
+        let config = config::typed::<A>(&self.checkpoint, &raw)?;
+        let head = match self.head {
+            Some(head) => head,
+            None => config::head::<A>(&self.checkpoint, &raw)?,
+        };
+        let start = Instant::now();
+        let mut graph = Graph::new();
+        A::build(&mut graph, &config, head)?;
+        let graph_ms = millis(start);
+        let weights = match self.weights {
+            Some(weights) => weights,
+            None => Weights::Files(Files::open(&self.checkpoint)?),
+        };
+        let located = weights.locate(graph.weights(), &A::NAMES)?;
+        let chosen = route::choose::<A>(self.hardware)?;
+        let mut rules = Rules::of(chosen.hardware, self.precision);
+        rules.dims = self.dims;
+        let start = Instant::now();
+        let lowered = lower(&graph, &located, &rules)?;
+        let lower_ms = millis(start);
+        let start = Instant::now();
+        let compiled = engine::compile(chosen.hardware, &lowered, &self.options)?;
+        let timings = Timings { graph_ms, lower_ms, compile_ms: millis(start) };
+        let mut unused = weights.unused(&located);
+        unused.retain(|name| !graph.idle.contains(name));
+        let loaded = Loaded {
+            config,
+            raw,
+            head,
+            checkpoint: self.checkpoint,
+            inputs: graph.inputs().to_vec(),
+            limits: graph.limits.clone(),
+            compiled,
+            hardware: chosen.hardware,
+            explanation: chosen.explanation,
+            precision: self.precision,
+            timings,
+            unused,
+            weight_bytes: weights.size(),
+            operators: lowered.operators,
+        };
+        Ok(A::from_loaded(loaded))
+    }
+
+    /// The graph in the form that a backend would run, without running it.
+    ///
+    /// # Errors
+    /// As [`Loader::load`], but for the backend.
+    pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
+        let raw = config::read(&self.checkpoint)?;
+        let config = config::typed::<A>(&self.checkpoint, &raw)?;
+        let head = match self.head {
+            Some(head) => head,
+            None => config::head::<A>(&self.checkpoint, &raw)?,
+        };
+        let mut graph = Graph::new();
+        A::build(&mut graph, &config, head)?;
+        let weights = match &self.weights {
+            Some(weights) => weights.clone(),
+            None => Weights::Files(Files::open(&self.checkpoint)?),
+        };
+        let located = weights.locate(graph.weights(), &A::NAMES)?;
+        let mut rules = Rules::of(hardware, self.precision);
+        rules.dims.clone_from(&self.dims);
+        lower(&graph, &located, &rules)
+    }
+}
+
+/// How long the steps of loading took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timings {
+    /// Building the graph, milliseconds.
+    pub graph_ms: f64,
+    /// Lowering it to ONNX, milliseconds.
+    pub lower_ms: f64,
+    /// Making it ready in the engine, milliseconds.
+    pub compile_ms: f64,
+}
+
+/// A model that is ready to run, whatever its architecture.
+pub struct Loaded<A: Architecture> {
+    config: A::Config,
+    raw: Json,
+    head: A::Head,
+    checkpoint: Checkpoint,
+    inputs: Vec<Input>,
+    limits: Vec<crate::graph::Limit>,
+    compiled: Box<dyn Compiled>,
+    hardware: Hardware,
+    explanation: String,
+    precision: Precision,
+    timings: Timings,
+    unused: Vec<String>,
+    weight_bytes: u64,
+    operators: std::collections::BTreeMap<String, usize>,
+}
+
+impl<A: Architecture> Loaded<A> {
+    /// Runs the model once; inputs that are not given get the reference's defaults.
+    ///
+    /// # Errors
+    /// When a required input is missing, one is unknown, has the wrong dtype or shape or ids out of range,
+    /// or the text is longer than the model's positions.
+    pub fn run(&self, inputs: Values) -> Result<Values> {
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs)?;
+        self.compiled.run(&inputs)
+    }
+
+    /// `config.json`, typed.
+    pub fn config(&self) -> &A::Config {
+        &self.config
+    }
+
+    /// `config.json` as it is.
+    pub fn raw_config(&self) -> &Json {
+        &self.raw
+    }
+
+    /// The class that was loaded.
+    pub fn head(&self) -> A::Head {
+        self.head
+    }
+
+    /// The checkpoint it was loaded from.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// What the model takes.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The longest an axis may be: `limit("sequence")`.
+    pub fn limit(&self, symbol: &str) -> Option<usize> {
+        self.limits.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
+    }
+
+    /// The backend it runs on.
+    pub fn hardware(&self) -> Hardware {
+        self.hardware
+    }
+
+    /// Why it runs there.
+    pub fn explanation(&self) -> &str {
+        &self.explanation
+    }
+
+    /// What it computes in.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// The nodes that each device runs, as the engine reports them.
+    pub fn placement(&self) -> &Placement {
+        self.compiled.placement()
+    }
+
+    /// How long loading took.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// The checkpoint's tensors that this head does not use.
+    pub fn unused_weights(&self) -> &[String] {
+        &self.unused
+    }
+
+    /// The bytes of all the checkpoint's tensors.
+    pub fn weight_bytes(&self) -> u64 {
+        self.weight_bytes
+    }
+
+    /// How often each operator occurs in the lowered graph.
+    pub fn operators(&self) -> &std::collections::BTreeMap<String, usize> {
+        &self.operators
+    }
+
+    /// The name of the loaded class.
+    pub fn class(&self) -> &'static str {
+        self.head.class()
+    }
+}
+
+impl<A: Architecture> std::fmt::Debug for Loaded<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("class", &self.class())
+            .field("checkpoint", &self.checkpoint.id())
+            .field("hardware", &self.hardware)
+            .field("precision", &self.precision)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn millis(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}

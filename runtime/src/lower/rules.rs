@@ -1,0 +1,91 @@
+//! Which form each operation takes on each backend.
+
+use std::collections::BTreeMap;
+
+use crate::graph::Dtype;
+use crate::{Hardware, Precision};
+
+/// The forms of one backend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// `x · wᵀ + b`.
+    pub linear: LinearForm,
+    /// Scaled dot-product attention.
+    pub attention: AttentionForm,
+    /// GELU.
+    pub gelu: GeluForm,
+    /// What floating-point values are computed in.
+    pub float: Dtype,
+    /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
+    pub dims: BTreeMap<String, usize>,
+    /// ONNX's operator set.
+    pub opset: i64,
+}
+
+/// How a linear layer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinearForm {
+    /// `Gemm(transB)` on two axes, between two `Reshape`s.
+    Gemm,
+    /// `com.microsoft.FusedMatMul(transB)`, then `Add`.
+    FusedMatMul,
+    /// `Transpose` of the weight, `MatMul`, `Add`.
+    Transposed,
+}
+
+/// How attention is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionForm {
+    /// ONNX's `Attention`, opset 23.
+    Standard,
+    /// `com.microsoft.MultiHeadAttention`, an additive mask.
+    MultiHead,
+    /// `MatMul`, `Softmax`, `MatMul`.
+    Plain,
+}
+
+/// How GELU is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeluForm {
+    /// ONNX's `Gelu`, opset 20.
+    Standard,
+    /// By `Erf` or `Tanh`.
+    Plain,
+}
+
+impl Rules {
+    /// The forms that run best on a backend.
+    pub fn of(hardware: Hardware, precision: Precision) -> Self {
+        let float = match precision {
+            Precision::F32 => Dtype::F32,
+            Precision::F16 => Dtype::F16,
+            Precision::Bf16 => Dtype::Bf16,
+        };
+        let fused = Self {
+            linear: LinearForm::Gemm,
+            attention: AttentionForm::Standard,
+            gelu: GeluForm::Standard,
+            float,
+            dims: BTreeMap::new(),
+            opset: 23,
+        };
+        let plain = Self {
+            linear: LinearForm::Transposed,
+            attention: AttentionForm::Plain,
+            gelu: GeluForm::Plain,
+            float,
+            dims: BTreeMap::new(),
+            opset: 21,
+        };
+        match hardware {
+            Hardware::Cpu | Hardware::Auto => fused,
+            Hardware::Cuda
+            | Hardware::Openvino
+            | Hardware::Webgpu
+            | Hardware::Rocm
+            | Hardware::Metal
+            | Hardware::Qnn
+            | Hardware::Webnn => plain,
+        }
+    }
+}

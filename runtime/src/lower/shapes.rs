@@ -1,0 +1,117 @@
+//! Shapes as operands: literals where they are known, computed from the inputs' shapes where not.
+
+use super::emitter::Emitter;
+use crate::Result;
+use crate::graph::{Dim, show};
+use crate::onnx::Attribute;
+
+impl Emitter<'_> {
+    /// The operation's result: `x` in another shape.
+    pub(super) fn reshape(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let shape = self.reshape_operand(from, to)?;
+        Ok(self.last("Reshape", &[x, &shape], vec![]))
+    }
+
+    /// An intermediate result: `x` in another shape.
+    pub(super) fn reshape_part(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let shape = self.reshape_operand(from, to)?;
+        Ok(self.part("Reshape", &[x, &shape], vec![]))
+    }
+
+    /// The operation's result: `x` with axes of length 1 repeated.
+    pub(super) fn expand(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let added = to.len() - from.len();
+        let grown: Vec<Dim> = to
+            .iter()
+            .enumerate()
+            .map(|(axis, dim)| match axis.checked_sub(added).map(|axis| &from[axis]) {
+                Some(same) if same == dim => Dim::Fixed(1),
+                _ => dim.clone(),
+            })
+            .collect();
+        let shape = self.shape_operand(&grown)?;
+        Ok(self.last("Expand", &[x, &shape], vec![]))
+    }
+
+    /// The operation's result: 0, 1, 2 … up to a length.
+    pub(super) fn positions(&mut self, shape: &[Dim]) -> Result<String> {
+        let count = self.length(&shape[0])?;
+        let scalar = self.integers(&[]);
+        let count = self.part("Reshape", &[&count, &scalar], vec![]);
+        let (zero, one) = (self.integer(0), self.integer(1));
+        Ok(self.last("Range", &[&zero, &count, &one], vec![]))
+    }
+
+    /// A literal wherever `Reshape` can copy (0) or infer (-1) what is not known.
+    fn reshape_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let mut inferred = false;
+        let literal: Option<Vec<i64>> = to
+            .iter()
+            .enumerate()
+            .map(|(axis, dim)| match dim {
+                Dim::Fixed(n) if *n > 0 => Some(*n as i64),
+                dim if from.get(axis) == Some(dim) => Some(0),
+                _ if !inferred => {
+                    inferred = true;
+                    Some(-1)
+                }
+                _ => None,
+            })
+            .collect();
+        match literal {
+            Some(literal) => Ok(self.integers(&literal)),
+            None => self.shape_operand(to),
+        }
+    }
+
+    /// A list of lengths.
+    pub(super) fn shape_operand(&mut self, dims: &[Dim]) -> Result<String> {
+        let fixed: Option<Vec<i64>> = dims.iter().map(|dim| dim.fixed().map(|n| n as i64)).collect();
+        if let Some(fixed) = fixed {
+            return Ok(self.integers(&fixed));
+        }
+        let parts = dims.iter().map(|dim| self.length(dim)).collect::<Result<Vec<_>>>()?;
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        Ok(self.part("Concat", &parts, vec![Attribute::int("axis", 0)]))
+    }
+
+    /// A length as a list of one integer.
+    fn length(&mut self, dim: &Dim) -> Result<String> {
+        let mut sum: Option<String> = None;
+        for (factor, symbols) in dim.terms() {
+            let mut term = (factor != 1 || symbols.is_empty()).then(|| self.integers(&[factor as i64]));
+            for symbol in symbols {
+                let length = self.symbol(symbol, dim)?;
+                term = Some(match term {
+                    Some(term) => self.part("Mul", &[&term, &length], vec![]),
+                    None => length,
+                });
+            }
+            let term = term.unwrap_or_default();
+            sum = Some(match sum {
+                Some(sum) => self.part("Add", &[&sum, &term], vec![]),
+                None => term,
+            });
+        }
+        Ok(sum.unwrap_or_default())
+    }
+
+    /// The value of a symbol, read off an input that has it as the length of an axis.
+    fn symbol(&mut self, symbol: &str, dim: &Dim) -> Result<String> {
+        if let Some(name) = self.symbols.get(symbol) {
+            return Ok(name.clone());
+        }
+        let wanted = Dim::Symbol(symbol.to_owned().into());
+        let found = self.graph.inputs.iter().find_map(|input| {
+            input.shape.iter().position(|dim| *dim == wanted).map(|axis| (input.name.clone(), axis as i64))
+        });
+        let Some((input, axis)) = found else {
+            let problem = format!("no input has an axis of length {symbol}, needed for {}", show(&[dim.clone()]));
+            return Err(self.graph.misfit("Shape", problem));
+        };
+        let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];
+        let name = self.named("Shape", &[&input], attributes, &format!("/{symbol}"));
+        self.symbols.insert(symbol.to_owned(), name.clone());
+        Ok(name)
+    }
+}

@@ -1,0 +1,179 @@
+//! `safetensors` files, single or sharded: their headers are read and checked, their data stays where it is.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Metadata, SafeTensors};
+use safetensors::{Dtype as Stored, SafeTensorError};
+
+use super::{Bytes, Located};
+use crate::graph::Dtype;
+use crate::hub::Checkpoint;
+use crate::{Error, Result};
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// The tensors of a checkpoint's weight files.
+#[derive(Clone, Debug)]
+pub struct Files {
+    place: PathBuf,
+    entries: HashMap<String, Entry>,
+}
+
+/// One tensor's place.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    path: PathBuf,
+    stored: Stored,
+    shape: Vec<usize>,
+    offset: u64,
+    length: u64,
+}
+
+impl Files {
+    /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
+    ///
+    /// # Errors
+    /// When neither exists, a file is damaged, or the index names a file outside the checkpoint.
+    pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
+        if let Some(path) = checkpoint.path(SINGLE)? {
+            let mut entries = HashMap::new();
+            read(&path, &mut entries)?;
+            return Ok(Self { place: path, entries });
+        }
+        let Some(index) = checkpoint.path(INDEX)? else {
+            let problem = format!("{} has neither {SINGLE} nor {INDEX}", checkpoint.id());
+            let help = "save the model with `save_pretrained` (safetensors is its default), or convert \
+                        pytorch_model.bin with `safetensors.torch.save_file`";
+            return Err(Error::weights(checkpoint.id(), problem, help));
+        };
+        let mut entries = HashMap::new();
+        for shard in shards(&index)? {
+            read(&checkpoint.require(&shard)?, &mut entries)?;
+        }
+        Ok(Self { place: index, entries })
+    }
+
+    /// Where the tensors come from, for messages.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// The names of all tensors, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.entries.keys()
+    }
+
+    /// One tensor's place.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// The bytes of all tensors.
+    pub fn size(&self) -> u64 {
+        self.entries.values().map(|entry| entry.length).sum()
+    }
+
+    pub(super) fn locate(&self, name: &str) -> std::result::Result<Located, String> {
+        let entry = &self.entries[name];
+        let dtype = match entry.stored {
+            Stored::F32 => Dtype::F32,
+            Stored::F16 => Dtype::F16,
+            Stored::BF16 => Dtype::Bf16,
+            other => return Err(format!("tensor `{name}` is {other:?}; F32, F16 and BF16 can be used")),
+        };
+        let bytes = Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length };
+        Ok(Located { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
+    }
+}
+
+/// The shards' file names, checked to be plain names.
+fn shards(index: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read(index).map_err(|e| Error::io(index, e))?;
+    let help = "download the checkpoint again, or save it again with `save_pretrained`";
+    let json: serde_json::Value = serde_json::from_slice(&text)
+        .map_err(|e| Error::weights(index, format!("is not valid JSON: {e}"), help))?;
+    let map = json.get("weight_map").and_then(|map| map.as_object());
+    let map = map.ok_or_else(|| Error::weights(index, "has no `weight_map`", help))?;
+    let mut shards = std::collections::BTreeSet::new();
+    for (tensor, file) in map {
+        let file = file.as_str().unwrap_or_default();
+        let plain = !file.is_empty() && !file.contains(['/', '\\']) && file != ".." && !file.contains(':');
+        if !plain {
+            let problem = format!("tensor `{tensor}` is said to be in {file:?}, which is not a file of this folder");
+            return Err(Error::weights(index, problem, "do not open it: no published checkpoint does this"));
+        }
+        shards.insert(file.to_owned());
+    }
+    Ok(shards.into_iter().collect())
+}
+
+/// Reads a file's header into `entries`.
+fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
+    // Engines map the file themselves and follow no links out of its folder, so they get its real place.
+    let real = path.canonicalize().map_err(|e| Error::io(path, e))?;
+    let file = File::open(&real).map_err(|e| Error::io(path, e))?;
+    let (start, metadata) = header(&file, path)?;
+    for (name, tensor) in metadata.tensors() {
+        let (from, to) = tensor.data_offsets;
+        let entry = Entry {
+            path: real.clone(),
+            stored: tensor.dtype,
+            shape: tensor.shape.clone(),
+            offset: (start + from) as u64,
+            length: (to - from) as u64,
+        };
+        if entries.insert(name.clone(), entry).is_some() {
+            let problem = format!("tensor `{name}` also stands in another shard");
+            return Err(Error::weights(path, problem, "save the checkpoint again with `save_pretrained`"));
+        }
+    }
+    Ok(())
+}
+
+/// The file's header, and where its data begins.
+fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
+    let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
+    if length == 0 {
+        return Err(damaged(path, "is empty".to_owned()));
+    }
+    let map = map(file).map_err(|e| Error::io(path, e))?;
+    let (size, metadata) = SafeTensors::read_metadata(&map).map_err(|e| damaged(path, explain(&e, length)))?;
+    Ok((size + 8, metadata))
+}
+
+fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
+    // SAFETY: the map is read-only and dropped before `header` returns; a file that another program
+    // truncates meanwhile is the one risk, as for every reader of mapped weights.
+    #[allow(unsafe_code)]
+    unsafe {
+        memmap2::Mmap::map(file)
+    }
+}
+
+fn damaged(path: &Path, problem: String) -> Error {
+    Error::weights(path, problem, "download the file again and compare its size with the published one")
+}
+
+/// The library's reasons, in words that tell what to look at.
+fn explain(error: &SafeTensorError, length: u64) -> String {
+    match error {
+        SafeTensorError::HeaderTooSmall => format!("is not a safetensors file: only {length} bytes"),
+        SafeTensorError::HeaderTooLarge => {
+            "is not a safetensors file: its header claims to be over 100 MB".to_owned()
+        }
+        SafeTensorError::InvalidHeaderLength => format!("is cut off within its header, at {length} bytes"),
+        SafeTensorError::MetadataIncompleteBuffer => {
+            format!("does not hold the data its header lists: it is cut off or has bytes too many, at {length} bytes")
+        }
+        SafeTensorError::InvalidOffset(name) => {
+            format!("tensor `{name}` overlaps another one, or leaves a gap: the header's offsets are wrong")
+        }
+        SafeTensorError::TensorInvalidInfo => {
+            "a tensor's shape and dtype do not fit the number of its bytes".to_owned()
+        }
+        other => format!("is not a valid safetensors file: {other}"),
+    }
+}

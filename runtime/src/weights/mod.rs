@@ -1,0 +1,132 @@
+//! Where a model's weights are: byte ranges of `safetensors` files, or the weight rule of the test cases.
+
+mod files;
+mod names;
+pub mod rule;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use files::{Entry, Files};
+
+use crate::graph::{Dtype, Weight};
+use crate::model::Names;
+use crate::{Error, Result};
+
+/// The weights of one checkpoint.
+#[derive(Clone, Debug)]
+pub enum Weights {
+    /// `model.safetensors` or its shards.
+    Files(Files),
+    /// No file: the weight rule gives every parameter; names and shapes are those of the reference model.
+    Rule(BTreeMap<String, Vec<usize>>),
+}
+
+/// One weight, found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Located {
+    /// The element type it is stored in.
+    pub dtype: Dtype,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// The name it is stored under.
+    pub stored_as: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// The bytes of a weight.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bytes {
+    /// A range of a file, whose path has no symbolic links left.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The first byte.
+        offset: u64,
+        /// The number of bytes.
+        length: u64,
+    },
+    /// In memory, little-endian.
+    Memory(Vec<u8>),
+}
+
+impl Weights {
+    /// Finds all weights of a graph; every one that is missing or does not fit is named at once.
+    ///
+    /// # Errors
+    /// When a weight is missing, has another shape or an element type that is not floating point.
+    pub fn locate(&self, wanted: &[Weight], names: &Names) -> Result<Vec<Located>> {
+        let mut found = Vec::with_capacity(wanted.len());
+        let mut problems = vec![];
+        for weight in wanted {
+            match self.find(weight, names) {
+                Ok(located) => found.push(located),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() {
+            return Ok(found);
+        }
+        let shown = problems.len().min(5);
+        let more = match problems.len() - shown {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let help = "config.json and the weights must be of one checkpoint, and its `architectures` must name the \
+                    class that was saved; choose another head otherwise";
+        Err(Error::weights(self.place(), format!("{}{more}", problems[..shown].join("; ")), help))
+    }
+
+    /// The names of the stored tensors that a graph does not use.
+    pub fn unused(&self, used: &[Located]) -> Vec<String> {
+        let used: std::collections::HashSet<_> = used.iter().map(|w| w.stored_as.as_str()).collect();
+        let all: Vec<&String> = match self {
+            Self::Files(files) => files.names().collect(),
+            Self::Rule(parameters) => parameters.keys().collect(),
+        };
+        all.into_iter().filter(|name| !used.contains(name.as_str())).cloned().collect()
+    }
+
+    /// The bytes of all weights.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Files(files) => files.size(),
+            Self::Rule(parameters) => parameters.values().map(|s| 4 * s.iter().product::<usize>() as u64).sum(),
+        }
+    }
+
+    fn place(&self) -> &Path {
+        match self {
+            Self::Files(files) => files.place(),
+            Self::Rule(_) => Path::new("case.json"),
+        }
+    }
+
+    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, String> {
+        let stored_as = names::candidates(&weight.name, names)
+            .into_iter()
+            .find(|name| match self {
+                Self::Files(files) => files.get(name).is_some(),
+                Self::Rule(parameters) => parameters.contains_key(name),
+            })
+            .ok_or_else(|| format!("tensor `{}` {:?} is missing", weight.name, weight.shape))?;
+        let located = match self {
+            Self::Files(files) => files.locate(&stored_as)?,
+            Self::Rule(parameters) => {
+                let shape = parameters[&stored_as].clone();
+                let values = rule::generate(&stored_as, &shape);
+                let bytes = Bytes::Memory(values.iter().flat_map(|x| x.to_le_bytes()).collect());
+                Located { dtype: Dtype::F32, shape, stored_as, bytes }
+            }
+        };
+        if located.shape != weight.shape {
+            let Located { shape, stored_as, .. } = &located;
+            return Err(format!("tensor `{stored_as}` is {shape:?}, but config.json asks for {:?}", weight.shape));
+        }
+        if !located.dtype.is_float() {
+            return Err(format!("tensor `{}` is {}, not floating point", located.stored_as, located.dtype));
+        }
+        Ok(located)
+    }
+}
