@@ -7,12 +7,13 @@ use crate::dims;
 use crate::graph::{AttentionOp, Dim, Dtype, Node};
 use crate::onnx::Attribute;
 
-/// What a masked score gets added: the lowest finite number, as in the reference, so that a position that
-/// sees nothing gets the mean of all values.
+/// What a masked score gets added: so low that every score is lost in it, and a position that sees nothing gets
+/// the mean of all values, as in the reference. Just above the lowest number, which engines take for minus
+/// infinity.
 fn masked(float: Dtype) -> f32 {
     match float {
         Dtype::F16 => -65504.0,
-        _ => f32::MIN,
+        _ => -3e38,
     }
 }
 
