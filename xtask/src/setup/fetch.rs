@@ -15,7 +15,7 @@ use weft_generator::spec::packages::{Artifact, Index};
 pub fn fetch(artifact: &Artifact<'_>, into: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(into)?;
     match artifact.package.index {
-        Index::Pypi => pip(artifact, into)?,
+        Index::Pypi => pip(&pythons(env::var_os("WEFT_PYTHON")), artifact, into)?,
         Index::Npm => npm(artifact, into)?,
     }
     let file = into.join(artifact.filename);
@@ -59,11 +59,10 @@ fn pip_arguments(artifact: &Artifact<'_>, into: &Path) -> Vec<OsString> {
     all
 }
 
-fn pip(artifact: &Artifact<'_>, into: &Path) -> Result<()> {
+fn pip(pythons: &[Vec<OsString>], artifact: &Artifact<'_>, into: &Path) -> Result<()> {
     let arguments = pip_arguments(artifact, into);
-    let pythons = pythons(env::var_os("WEFT_PYTHON"));
     let mut without_pip = None;
-    for python in &pythons {
+    for python in pythons {
         let mut command = Command::new(&python[0]);
         command.args(&python[1..]).args(["-m", "pip"]).args(&arguments);
         let Some(output) = run(command)? else { continue };
@@ -91,7 +90,7 @@ fn pip(artifact: &Artifact<'_>, into: &Path) -> Result<()> {
 }
 
 /// The command lines that may start Python.
-fn pythons(named: Option<OsString>) -> Vec<Vec<OsString>> {
+pub fn pythons(named: Option<OsString>) -> Vec<Vec<OsString>> {
     match named {
         Some(python) => vec![vec![python]],
         None if cfg!(windows) => vec![vec!["python".into()], vec!["py".into(), "-3".into()]],
@@ -203,7 +202,20 @@ mod tests {
     }
 
     #[test]
-    fn missing_programs_are_none() {
-        assert!(run(Command::new("weft-no-such-program")).unwrap().is_none());
+    fn no_python_at_all() {
+        let package = testing::package(&[]);
+        let nowhere = [vec!["weft-no-such-python".into()]];
+        let error = pip(&nowhere, &testing::artifact(&package), Path::new("into")).unwrap_err().to_string();
+        assert!(error.starts_with("Python was not found") && error.contains("WEFT_PYTHON"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_python_without_pip() {
+        let package = testing::package(&[]);
+        let script =
+            ["sh", "-c", "echo 'python3: No module named pip' >&2; exit 1"].map(OsString::from).to_vec();
+        let error = pip(&[script], &testing::artifact(&package), Path::new("into")).unwrap_err().to_string();
+        assert!(error.contains("has no pip") && error.contains("apt install python3-pip"), "{error}");
     }
 }

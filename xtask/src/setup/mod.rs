@@ -11,7 +11,8 @@ use serde::Serialize;
 use weft_generator::spec::hardware::{Hardware, HardwareSpecs};
 use weft_generator::spec::packages::{Artifact, Package, Packages, Platform};
 
-pub use cache::Cache;
+pub use cache::{Cache, root as cache_folder};
+pub use fetch::pythons;
 
 use crate::terminal::{self, Progress, Usage, unknown};
 use crate::workspace::{backends, hw_parser, root};
