@@ -1,5 +1,15 @@
 //! Specs to crates: reads the specs, checks them, renders the templates, writes the files.
+//!
+//! `load -> resolve extends -> validate -> lower to a render context -> Tera -> syn -> prettyplease -> write`: each
+//! step is a module here, and [`generate`] runs them all.
 
 #![warn(missing_docs)]
 
+pub mod lower;
+pub mod render;
+mod run;
 pub mod spec;
+pub mod template;
+pub mod write;
+
+pub use run::{Error, Report, Request, generate};

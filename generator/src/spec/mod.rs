@@ -1,7 +1,12 @@
 //! The data that crates are generated from, as types.
 
 pub mod architectures;
+pub mod check;
 pub mod document;
 pub mod hardware;
+pub mod load;
+pub mod merge;
+pub mod model;
 pub mod packages;
 pub mod vocabulary;
+pub mod yaml;

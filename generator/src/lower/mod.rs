@@ -1,0 +1,151 @@
+//! From a checked spec to the plain values that templates are rendered with.
+
+pub mod config;
+pub mod graph;
+pub mod hardware;
+mod options;
+pub mod tasks;
+
+use serde::Serialize;
+
+use crate::spec::architectures::Architectures;
+use crate::spec::document::{Problem, nearest_name};
+use crate::spec::hardware::HardwareSpecs;
+use crate::spec::load::{Resolved, SpecFile};
+use crate::template::Templates;
+
+/// What all models of a run share.
+#[derive(Debug)]
+pub struct World {
+    /// The architecture types.
+    pub architectures: Architectures,
+    /// The backends.
+    pub hardware: HardwareSpecs,
+    /// The templates.
+    pub templates: Templates,
+}
+
+/// A model as templates see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Model {
+    /// Its name in specs.
+    pub name: String,
+    /// Its name in prose.
+    pub title: String,
+    /// What it is.
+    pub summary: String,
+    /// The folder it is filed under.
+    pub category: String,
+    /// The architecture type's name.
+    pub architecture: String,
+    /// The architecture type's name in prose.
+    pub architecture_title: String,
+    /// What to run such a model on, in words.
+    pub recommendation: String,
+    /// The package's name.
+    pub package: String,
+    /// The library's name in Rust.
+    pub library: String,
+    /// Published checkpoints.
+    pub checkpoints: Vec<String>,
+    /// The values of `model_type` in `config.json`.
+    pub model_types: Vec<String>,
+    /// What the reference's class names start with.
+    pub class_prefix: String,
+    /// The reference's file.
+    pub reference: Option<String>,
+    /// What head classes put before the base model's tensor names.
+    pub prefix: String,
+    /// Endings of old tensor names, and today's.
+    pub legacy: Vec<(String, String)>,
+    /// `config.json`.
+    pub config: config::Config,
+    /// The graph.
+    pub graph: graph::Graph,
+    /// The reference's classes.
+    pub heads: Vec<graph::Head>,
+    /// The tasks.
+    pub tasks: Vec<tasks::Task>,
+    /// The backends, in the order of the matrices.
+    pub hardware: Vec<hardware::Backend>,
+    /// The fallback route: names of types in the runtime.
+    pub route: Vec<String>,
+    /// The spec's path as generated headers give it.
+    pub source: String,
+    /// The paths of the specs it extends.
+    pub parents: Vec<String>,
+}
+
+/// Lowers one spec.
+///
+/// # Errors
+/// Everything in it that the architecture types, the templates or its own fields do not allow.
+pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Model, Vec<Problem>> {
+    let spec = &model.spec;
+    let node = &model.node;
+    let mut problems = vec![];
+    let mut need = |key: &str, value: &Option<String>, expected: &str| match value {
+        Some(value) if !value.trim().is_empty() => value.clone(),
+        _ => {
+            problems.push(node.at.problem(key, format!("is missing; expected {expected}")));
+            String::new()
+        }
+    };
+    let title = need("title", &spec.title, "the model's name in prose");
+    let architecture = need("architecture", &spec.architecture, "one of the types in architectures.yaml");
+    let Some(kind) = world.architectures.get(&architecture) else {
+        if !architecture.is_empty() {
+            let at = node.get("architecture").map_or(&node.at, |node| &node.at);
+            let known: Vec<_> = world.architectures.architectures.keys().map(String::as_str).collect();
+            let message = format!("`{architecture}` is not a type; expected one of {}", known.join(", "));
+            let nearest = nearest_name(&architecture, known).map(str::to_owned);
+            problems.push(Problem { nearest, ..at.problem("architecture", message) });
+        }
+        return Err(problems);
+    };
+    let class_prefix = spec
+        .class_prefix
+        .clone()
+        .unwrap_or_else(|| title.chars().filter(char::is_ascii_alphanumeric).collect());
+    let config = config::lower(model, world.templates.fields(), &mut problems);
+    let (graph, heads) = graph::lower(model, &class_prefix, &config, &world.templates, &mut problems);
+    let tasks = tasks::lower(model, &heads, &world.templates, &mut problems);
+    let hardware = hardware::lower(model, kind, &world.hardware, &mut problems);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let file = &files[model.chain[0]];
+    let supported = |name: &&str| hardware.iter().any(|backend| backend.name == **name && backend.supported);
+    let route: Vec<_> = kind.preferred.iter().map(|hardware| hardware.name()).filter(supported).collect();
+    let types = route.iter().filter_map(|name| hardware.iter().find(|backend| backend.name == **name));
+    let package = format!("weft-{}", spec.model);
+    Ok(Model {
+        name: spec.model.clone(),
+        summary: spec.summary.clone().unwrap_or_else(|| kind.summary.clone()),
+        category: spec.category.clone().or_else(|| file.folder.clone()).unwrap_or_default(),
+        architecture,
+        architecture_title: kind.title.clone(),
+        recommendation: kind.recommendation.clone(),
+        library: package.replace('-', "_"),
+        package,
+        checkpoints: spec.checkpoints.clone(),
+        model_types: if spec.model_types.is_empty() {
+            vec![spec.model.clone()]
+        } else {
+            spec.model_types.clone()
+        },
+        class_prefix,
+        reference: spec.reference.clone(),
+        prefix: spec.weights.prefix.clone(),
+        legacy: spec.weights.legacy.clone().into_iter().collect(),
+        config,
+        graph,
+        heads,
+        tasks,
+        route: types.map(|backend| backend.type_name.clone()).collect(),
+        hardware,
+        source: file.label.clone(),
+        parents: model.chain[1..].iter().map(|&link| files[link].label.clone()).collect(),
+        title,
+    })
+}

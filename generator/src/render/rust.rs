@@ -1,0 +1,321 @@
+//! Rendered text to Rust source: parsed, its imports found, what nobody calls left out, printed with blank lines.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{File, ImplItem, Item, Visibility};
+
+/// What stands for a comment line while the code is parsed and printed.
+const COMMENT: &str = "__comment";
+
+/// What is wrong with rendered Rust, and the line of the rendered text.
+#[derive(Debug)]
+pub struct Invalid {
+    /// The parser's message.
+    pub message: String,
+    /// The line that it is about.
+    pub line: String,
+}
+
+/// Parsed code and its comment lines.
+pub struct Code {
+    file: File,
+    comments: Vec<String>,
+}
+
+/// Parses rendered text.
+///
+/// # Errors
+/// It is not Rust.
+pub fn parse(text: &str) -> Result<Code, Invalid> {
+    let mut comments = vec![];
+    let mut lines = vec![];
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!") {
+            lines.push(format!("{COMMENT}!({});", comments.len()));
+            comments.push(trimmed.trim_end().to_owned());
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    let file = syn::parse_file(&lines.join("\n")).map_err(|error| {
+        let line = error.span().start().line;
+        let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
+        Invalid { message: error.to_string(), line }
+    })?;
+    Ok(Code { file, comments })
+}
+
+impl Code {
+    /// Leaves out private functions, methods and types that nothing names.
+    pub fn prune(&mut self) {
+        loop {
+            let named: Vec<_> = self.file.items.iter().map(|item| idents(item.to_token_stream())).collect();
+            let owners: Vec<_> = self.file.items.iter().map(owner).collect();
+            let needed = |index: usize, name: &String| {
+                let mut others = named.iter().zip(&owners).enumerate();
+                others.any(|(at, (named, owner))| {
+                    at != index && owner.as_ref() != Some(name) && named.contains(name)
+                })
+            };
+            let names: Vec<_> = self.file.items.iter().map(private).collect();
+            let unneeded: HashSet<_> = names
+                .into_iter()
+                .enumerate()
+                .filter_map(|(index, name)| name.filter(|name| !needed(index, name)))
+                .collect();
+            self.file.items.retain(|item| {
+                let name = private(item).or_else(|| owner(item));
+                name.is_none_or(|name| !unneeded.contains(&name))
+            });
+            let methods = self.prune_methods();
+            if unneeded.is_empty() && !methods {
+                return;
+            }
+        }
+    }
+
+    fn prune_methods(&mut self) -> bool {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for item in &self.file.items {
+            count(item.to_token_stream(), &mut counts);
+        }
+        let mut pruned = false;
+        for item in &mut self.file.items {
+            let Item::Impl(block) = item else { continue };
+            if block.trait_.is_some() {
+                continue;
+            }
+            let before = block.items.len();
+            block.items.retain(|item| match item {
+                ImplItem::Fn(method) if matches!(method.vis, Visibility::Inherited) => {
+                    counts.get(&method.sig.ident.to_string()).is_some_and(|&count| count > 1)
+                }
+                _ => true,
+            });
+            pruned |= block.items.len() != before;
+        }
+        pruned
+    }
+
+    /// Imports those of these paths whose last name occurs, one `use` for each module.
+    pub fn import(&mut self, paths: &[String]) {
+        let mut used = HashSet::new();
+        for item in &self.file.items {
+            used.extend(idents(item.to_token_stream()));
+        }
+        let mut modules: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for path in paths {
+            let Some((module, name)) = path.rsplit_once("::") else { continue };
+            let called = if name == "self" { module.rsplit("::").next().unwrap_or(module) } else { name };
+            if used.contains(called) {
+                modules.entry(module).or_default().insert(name);
+            }
+        }
+        let statements = modules.into_iter().filter_map(|(module, names)| {
+            let names: Vec<_> = names.into_iter().collect();
+            let text = match names.as_slice() {
+                ["self"] => format!("use {module};"),
+                [one] => format!("use {module}::{one};"),
+                many => {
+                    let (own, rest): (Vec<&str>, Vec<&str>) = many.iter().partition(|name| **name == "self");
+                    let names = [own, rest].concat();
+                    format!("use {module}::{{{}}};", names.join(", "))
+                }
+            };
+            syn::parse_str::<Item>(&text).ok()
+        });
+        let (own, others): (Vec<_>, Vec<_>) = statements.partition(|item| {
+            matches!(item, Item::Use(item) if item.tree.to_token_stream().to_string().starts_with("crate"))
+        });
+        let items = std::mem::take(&mut self.file.items);
+        self.file.items = others.into_iter().chain(own).chain(items).collect();
+    }
+
+    /// The fields and methods that the code reads from `c`, the configuration: names, and whether they are called.
+    pub fn config_names(&self) -> BTreeSet<(String, bool)> {
+        let mut names = BTreeSet::new();
+        for item in &self.file.items {
+            after_c(item.to_token_stream(), &mut names);
+        }
+        names
+    }
+
+    /// The source, with a blank line between items.
+    pub fn print(self) -> String {
+        let Self { file, comments } = self;
+        let print =
+            |attrs, items| prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items });
+        let mut text = print(file.attrs, vec![]);
+        let mut previous: Option<Kind> = None;
+        for item in file.items {
+            let kind = Kind::of(&item);
+            let together = match (previous, kind) {
+                (Some(Kind::Comment), _) => true,
+                (Some(before), now) => before == now && matches!(now, Kind::Use | Kind::Mod),
+                (None, _) => false,
+            };
+            if !together && !text.is_empty() {
+                text.push('\n');
+            }
+            let item = print(vec![], vec![item]);
+            text.push_str(&if kind == Kind::Block { spaced(&item) } else { item });
+            previous = Some(kind);
+        }
+        restore(&text, &comments)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Use,
+    Mod,
+    Comment,
+    Block,
+    Other,
+}
+
+impl Kind {
+    fn of(item: &Item) -> Self {
+        match item {
+            Item::Use(_) => Self::Use,
+            Item::Mod(module) if module.content.is_none() => Self::Mod,
+            Item::Macro(call) if call.mac.path.is_ident(COMMENT) => Self::Comment,
+            Item::Impl(_) | Item::Trait(_) | Item::Mod(_) => Self::Block,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A blank line before every function of a block but the first.
+fn spaced(text: &str) -> String {
+    let mut lines: Vec<&str> = vec![];
+    for line in text.lines() {
+        let starts =
+            ["    ///", "    #[", "    fn ", "    pub fn "].iter().any(|start| line.starts_with(start));
+        let follows = lines.last().is_some_and(|last| {
+            !(last.starts_with("    ///") || last.starts_with("    #[") || !last.starts_with(' '))
+        });
+        if starts && follows {
+            lines.push("");
+        }
+        lines.push(line);
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Puts comment lines back.
+fn restore(text: &str, comments: &[String]) -> String {
+    let mark = format!("{COMMENT}!(");
+    let mut output = String::with_capacity(text.len());
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let comment = trimmed.strip_prefix(&mark).and_then(|rest| rest.strip_suffix(");"));
+        match comment.and_then(|index| comments.get(index.parse::<usize>().ok()?)) {
+            Some(comment) => {
+                output.push_str(&line[..line.len() - trimmed.len()]);
+                output.push_str(comment);
+            }
+            None => output.push_str(line),
+        }
+        output.push('\n');
+    }
+    output
+}
+
+/// The name of a private item that may be left out.
+fn private(item: &Item) -> Option<String> {
+    match item {
+        Item::Fn(item) if matches!(item.vis, Visibility::Inherited) => Some(item.sig.ident.to_string()),
+        Item::Struct(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
+        Item::Const(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
+        _ => None,
+    }
+}
+
+/// The type that an `impl` block belongs to.
+fn owner(item: &Item) -> Option<String> {
+    match item {
+        Item::Impl(block) => match &*block.self_ty {
+            syn::Type::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn idents(tokens: TokenStream) -> HashSet<String> {
+    let mut counts = BTreeMap::new();
+    count(tokens, &mut counts);
+    counts.into_keys().collect()
+}
+
+fn count(tokens: TokenStream, counts: &mut BTreeMap<String, usize>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => *counts.entry(ident.to_string()).or_default() += 1,
+            TokenTree::Group(group) => count(group.stream(), counts),
+            _ => {}
+        }
+    }
+}
+
+/// What follows `c.`.
+fn after_c(tokens: TokenStream, names: &mut BTreeSet<(String, bool)>) {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => after_c(group.stream(), names),
+            TokenTree::Ident(ident) if ident == "c" => {
+                let dot =
+                    matches!(tokens.get(index + 1), Some(TokenTree::Punct(punct)) if punct.as_char() == '.');
+                if let (true, Some(TokenTree::Ident(name))) = (dot, tokens.get(index + 2)) {
+                    let called = matches!(tokens.get(index + 3),
+                        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+                    names.insert((name.to_string(), called));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(text: &str, uses: &[&str]) -> String {
+        let mut code = parse(text).unwrap();
+        code.prune();
+        code.import(&uses.iter().map(|&path| path.to_owned()).collect::<Vec<_>>());
+        code.print()
+    }
+
+    #[test]
+    fn what_nobody_calls_is_left_out() {
+        let text = "pub fn a() { b(); T::new(); } fn b() {} fn c() { d() } fn d() { c() }
+            struct T; impl T { fn new() -> T { T } fn other() {} } struct U; impl U { fn x() {} }";
+        insta::assert_snapshot!(print(text, &[]), @"");
+    }
+
+    #[test]
+    fn imports_are_what_the_code_names() {
+        let text = "//! A module.\n\n/// Builds.\npub fn a(g: &mut Graph) { nn::mask(g); }";
+        let uses = ["weft::graph::Graph", "weft::graph::Scope", "weft::nn::self", "crate::Config"];
+        insta::assert_snapshot!(print(text, &uses), @"");
+    }
+
+    #[test]
+    fn comments_stay() {
+        let text = "// Before.\npub fn a() {\n    // [batch, 1]\n    let x = 1;\n    x\n}\n";
+        insta::assert_snapshot!(print(text, &[]), @"");
+    }
+
+    #[test]
+    fn errors_show_the_line() {
+        let error = parse("fn a() {\n    let x = ;\n}\n").unwrap_err();
+        assert_eq!((error.message.as_str(), error.line.as_str()), ("expected an expression", "let x = ;"));
+    }
+}

@@ -1,0 +1,294 @@
+//! One run of the generator: find, read, resolve, check, lower, render, write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use crate::lower::{Model, World, lower};
+use crate::render::{Output, Setting, render};
+use crate::spec::architectures::Architectures;
+use crate::spec::document::{Problem, Problems, nearest_name};
+use crate::spec::hardware::HardwareSpecs;
+use crate::spec::load::{self, Folder, SpecFile, Specs};
+use crate::spec::vocabulary::Hardware;
+use crate::spec::yaml::Place;
+use crate::template::{self, Source, Templates};
+use crate::write::cache::{Cache, Made, digest, stamp_of};
+use crate::write::{Difference, plan};
+
+/// What to generate, from what, and where.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The folders of specs.
+    pub specs: Vec<Folder>,
+    /// The folders of templates; a later one overrides and adds to an earlier one.
+    pub templates: Vec<template::Folder>,
+    /// The folder with `architectures.yaml` and `hardware/`.
+    pub model_specs: PathBuf,
+    /// The folder that crates go to.
+    pub out: PathBuf,
+    /// What errors call it.
+    pub out_shown: PathBuf,
+    /// Only these categories; all if empty.
+    pub categories: Vec<String>,
+    /// Only these models; all if empty.
+    pub models: Vec<String>,
+    /// Only compare.
+    pub check: bool,
+    /// What the crates are for.
+    pub setting: Setting,
+    /// Where the record of the last run is; none to do without.
+    pub cache: Option<PathBuf>,
+    /// What tells this build of the generator from others.
+    pub identity: String,
+}
+
+/// What a run did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The models of the run.
+    pub models: Vec<String>,
+    /// Those that were rendered; the others had not changed.
+    pub rendered: Vec<String>,
+    /// Files that differ or differed, by path.
+    pub changes: Vec<(String, Difference)>,
+    /// Files of rendered models that were as they should be.
+    pub same: usize,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Specs, templates or files in the way: everything that is wrong.
+    #[error("{0}")]
+    Problems(Problems),
+    /// `--model` or `--category` names something that does not exist.
+    #[error("{0}")]
+    Unknown(String),
+    /// The file system refused.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+impl From<Vec<Problem>> for Error {
+    fn from(problems: Vec<Problem>) -> Self {
+        let mut seen = vec![];
+        for problem in problems {
+            if !seen.contains(&problem) {
+                seen.push(problem);
+            }
+        }
+        seen.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        Self::Problems(Problems(seen))
+    }
+}
+
+/// Runs the generator.
+///
+/// # Errors
+/// Everything that is wrong, all together; then nothing was written.
+pub fn generate(request: &Request) -> Result<Report, Error> {
+    let _lock = lock(request)?;
+    let files = load::find(&request.specs)?;
+    let sources = template::find(&request.templates)?;
+    let shared = shared_digest(request, &sources)?;
+    let cache = request.cache.as_deref().map(Cache::load).unwrap_or_default();
+    if let Some(report) = unchanged(request, &files, &shared, &cache) {
+        return Ok(report);
+    }
+
+    let architectures = Architectures::load(&request.model_specs).map_err(|problems| problems.0)?;
+    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
+    let specs = Specs::read(files, &categories);
+    let selected = select(request, &specs, &categories)?;
+    let mut problems = vec![];
+    let mut resolved = vec![];
+    for (index, result) in selected.par_iter().map(|&index| (index, specs.resolve(index))).collect::<Vec<_>>()
+    {
+        match result {
+            Ok(model) => {
+                let chain: Vec<_> = model.chain.iter().map(|&link| &specs.files[link]).collect();
+                resolved.push((inputs_digest(&chain, &shared), index, model));
+            }
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    let (hardware, templates) = match (HardwareSpecs::load(&request.model_specs), Templates::parse(&sources))
+    {
+        (Ok(hardware), Ok(templates)) => (hardware, templates),
+        (hardware, templates) => {
+            problems.extend(hardware.err().map(|problems| problems.0).into_iter().flatten());
+            problems.extend(templates.err().into_iter().flatten());
+            return Err(problems.into());
+        }
+    };
+    let world = World { architectures, hardware, templates };
+    let stale = |model: &str, inputs: &str| {
+        request.check
+            || cache.models.get(model).is_none_or(|made| made.inputs != inputs)
+            || !cache.is_fresh(model, &request.out)
+    };
+    let results: Vec<_> = resolved
+        .par_iter()
+        .filter(|(inputs, _, model)| stale(&model.spec.model, inputs))
+        .map(|(inputs, index, resolved)| {
+            let model = lower(&world, resolved, &specs.files)?;
+            let at = Place::start(&specs.files[*index].shown);
+            let outputs = render(&world, &model, &request.setting, &at)?;
+            let chain = resolved.chain.iter().map(|&link| specs.files[link].name.clone()).collect();
+            Ok::<_, Vec<Problem>>(Crate { inputs: inputs.clone(), chain, model, outputs })
+        })
+        .collect();
+    let mut crates = vec![];
+    for result in results {
+        match result {
+            Ok(made) => crates.push(made),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let names: Vec<_> = selected.iter().map(|&index| specs.files[index].name.clone()).collect();
+    finish(request, names, crates, cache)
+}
+
+/// A rendered crate: the digest of what it was made from, the specs it comes from, the model, the files.
+struct Crate {
+    inputs: String,
+    chain: Vec<String>,
+    model: Model,
+    outputs: Vec<Output>,
+}
+
+/// Compares, writes, and records what was done.
+fn finish(
+    request: &Request,
+    models: Vec<String>,
+    crates: Vec<Crate>,
+    mut cache: Cache,
+) -> Result<Report, Error> {
+    let rendered: Vec<_> = crates.iter().map(|made| made.model.name.clone()).collect();
+    // Crates that were not rendered again keep their files.
+    let fresh = cache.models.iter().filter(|(name, _)| models.contains(name) && !rendered.contains(name));
+    let kept: BTreeSet<String> = fresh.flat_map(|(_, made)| made.files.keys().cloned()).collect();
+    let scopes: Vec<String> = match (request.models.is_empty(), request.categories.is_empty()) {
+        (true, true) => vec![String::new()],
+        (true, false) => request.categories.clone(),
+        (false, _) => {
+            crates.iter().map(|made| format!("{}/{}", made.model.category, made.model.name)).collect()
+        }
+    };
+    let outputs = crates.iter().flat_map(|made| made.outputs.clone()).collect();
+    let plan = plan(&request.out, &request.out_shown, outputs, &kept, &scopes)?;
+    let report = Report { models, rendered, changes: plan.changes.clone(), same: plan.same };
+    if request.check {
+        return Ok(report);
+    }
+    plan.apply(&request.out)?;
+    if let Some(file) = &request.cache {
+        if request.models.is_empty() && request.categories.is_empty() {
+            cache.models.retain(|name, _| report.models.contains(name));
+        }
+        for Crate { inputs, chain, model, outputs } in crates {
+            let stamps = outputs
+                .iter()
+                .filter_map(|output| Some((output.path.clone(), stamp_of(&request.out.join(&output.path))?)));
+            cache.models.insert(model.name, Made { inputs, chain, files: stamps.collect() });
+        }
+        cache.save(file);
+    }
+    Ok(report)
+}
+
+/// The report of a run for which nothing has changed since the last one; found without parsing anything.
+fn unchanged(request: &Request, files: &[SpecFile], shared: &str, cache: &Cache) -> Option<Report> {
+    if request.check {
+        return None;
+    }
+    let by_name: BTreeMap<&str, &SpecFile> = files.iter().map(|file| (file.name.as_str(), file)).collect();
+    if by_name.len() != files.len() {
+        return None;
+    }
+    let wanted = |file: &&SpecFile| {
+        let category = file.folder.as_ref().is_some_and(|folder| request.categories.contains(folder));
+        file.generate
+            && (request.models.is_empty() || request.models.contains(&file.name))
+            && (request.categories.is_empty() || category)
+    };
+    let all = request.models.is_empty() && request.categories.is_empty();
+    let models: Vec<&SpecFile> = files.iter().filter(wanted).collect();
+    let removed = all && cache.models.len() != models.len();
+    if removed || models.is_empty() || request.models.iter().any(|name| !by_name.contains_key(name.as_str()))
+    {
+        return None;
+    }
+    let fresh = models.par_iter().all(|file| {
+        let Some(made) = cache.models.get(&file.name) else { return false };
+        let chain: Option<Vec<_>> =
+            made.chain.iter().map(|name| by_name.get(name.as_str()).copied()).collect();
+        chain.is_some_and(|chain| {
+            made.inputs == inputs_digest(&chain, shared) && cache.is_fresh(&file.name, &request.out)
+        })
+    });
+    let models = models.into_iter().map(|file| file.name.clone()).collect();
+    fresh.then(|| Report { models, ..Report::default() })
+}
+
+/// The files to generate from, by `--model` and `--category`.
+fn select(request: &Request, specs: &Specs, categories: &[&str]) -> Result<Vec<usize>, Error> {
+    let known: Vec<&str> =
+        specs.files.iter().filter(|file| file.generate).map(|file| file.name.as_str()).collect();
+    for (kind, asked, known) in
+        [("category", &request.categories, categories), ("model", &request.models, known.as_slice())]
+    {
+        for name in asked.iter().filter(|name| !known.contains(&name.as_str())) {
+            let nearest = nearest_name(name, known.iter().copied());
+            let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
+            return Err(Error::Unknown(format!("there is no {kind} `{name}`{nearest}")));
+        }
+    }
+    let wanted = |(index, file): (usize, &SpecFile)| {
+        let category =
+            specs.category(index).is_some_and(|name| request.categories.iter().any(|asked| asked == name));
+        let wanted = file.generate
+            && (request.models.is_empty() || request.models.contains(&file.name))
+            && (request.categories.is_empty() || category);
+        wanted.then_some(index)
+    };
+    Ok(specs.files.iter().enumerate().filter_map(wanted).collect())
+}
+
+fn inputs_digest(chain: &[&SpecFile], shared: &str) -> String {
+    digest(
+        [shared].into_iter().chain(chain.iter().flat_map(|file| [file.label.as_str(), file.text.as_str()])),
+    )
+}
+
+/// The digest of everything that all crates are made from.
+fn shared_digest(request: &Request, sources: &[Source]) -> Result<String, Error> {
+    let setting = format!("{:?} {}", request.setting, request.identity);
+    let mut data = vec![];
+    let folder = &request.model_specs;
+    let mut files = vec![folder.join("architectures.yaml")];
+    files.extend(Hardware::ALL.iter().map(|hardware| folder.join(format!("hardware/{hardware}.yaml"))));
+    for file in files {
+        // What cannot be read is reported where it is parsed.
+        data.push(fs::read_to_string(&file).unwrap_or_default());
+    }
+    let templates = sources.iter().flat_map(|source| [source.label.as_str(), source.text.as_str()]);
+    Ok(digest([setting.as_str()].into_iter().chain(templates).chain(data.iter().map(String::as_str))))
+}
+
+/// Keeps a second run into the same folder waiting until this one is done.
+fn lock(request: &Request) -> Result<Option<fs::File>, Error> {
+    let Some(cache) = request.cache.as_ref().filter(|_| !request.check) else { return Ok(None) };
+    if let Some(folder) = cache.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file = fs::File::create(cache.with_extension("lock"))?;
+    file.lock()?;
+    Ok(Some(file))
+}

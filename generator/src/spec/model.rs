@@ -1,0 +1,235 @@
+//! `<category>/<model>.yaml`: what one model is.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::architectures::HardwareOverride;
+use super::vocabulary::{Hardware, Precision, Support};
+
+/// One model. What a spec leaves out comes from the one it `extends`, or from the defaults given here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// The model's name: the file's, the crate's, and what `extends` and `--model` take.
+    pub model: String,
+    /// Its name in prose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The spec that this one is a difference to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
+    /// The folder that the spec and the crate are in. Not inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// One of the types in `architectures.yaml`: gives pipeline and hardware matrix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// What the model is, in a sentence or two: opens its documentation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Published checkpoints, the best known first. Not inherited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<String>,
+    /// The values of `model_type` in `config.json`; the model's name if left out. Not inherited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_types: Vec<String>,
+    /// What the reference's class names start with; the title's letters and digits if left out. Not inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_prefix: Option<String>,
+    /// The reference's file that defines the model, within `transformers`. Not inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// How checkpoints name their tensors.
+    #[serde(default)]
+    pub weights: Weights,
+    /// `config.json`: fields under their published names. A plain value gives type and default.
+    #[serde(default)]
+    pub config: IndexMap<String, ConfigEntry>,
+    /// A graph template, the parts it is composed of, and their options: see `docs/specs.md`.
+    #[serde(default)]
+    pub graph: IndexMap<String, serde_json::Value>,
+    /// The tasks it serves, by the names `transformers.pipeline` uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
+    /// What differs from the architecture type's hardware matrix.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub hardware: IndexMap<Hardware, ModelHardware>,
+}
+
+/// How checkpoints name their tensors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    /// What head classes put before the base model's names; absent in checkpoints of the base model alone.
+    #[serde(default)]
+    pub prefix: String,
+    /// Endings of names in old releases, and what they are today.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub legacy: IndexMap<String, String>,
+}
+
+/// A field of `config.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ConfigEntry {
+    /// Everything said.
+    Explicit(ConfigField),
+    /// Only the default, which gives the type too.
+    Default(Scalar),
+}
+
+/// A plain value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// Several of one kind.
+    List(Vec<Self>),
+}
+
+/// A field of `config.json`, in full.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigField {
+    /// Its type; the default's if left out.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ConfigType>,
+    /// Whether it may be `null` or absent without a default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// What it is when `config.json` does not say; it must say where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Scalar>,
+    /// What it means, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doc: Option<String>,
+    /// The least it may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<i64>,
+    /// The field that must divide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiple_of: Option<String>,
+    /// The only value that is supported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<Scalar>,
+    /// Why no other value is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// Takes an inherited field away.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remove: bool,
+}
+
+/// The type of a field of `config.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConfigType {
+    /// A count or a size.
+    #[serde(rename = "usize")]
+    Usize,
+    /// A whole number that may be negative.
+    #[serde(rename = "i64")]
+    I64,
+    /// A number.
+    #[serde(rename = "f64")]
+    F64,
+    /// `true` or `false`.
+    #[serde(rename = "bool")]
+    Bool,
+    /// A text.
+    #[serde(rename = "string")]
+    String,
+    /// Counts or sizes.
+    #[serde(rename = "[usize]")]
+    Usizes,
+    /// Numbers.
+    #[serde(rename = "[f64]")]
+    Floats,
+    /// Texts.
+    #[serde(rename = "[string]")]
+    Strings,
+    /// An activation function, by the reference's name for it.
+    #[serde(rename = "activation")]
+    Activation,
+    /// Class names by index, as `id2label` gives them; `num_labels()` counts them.
+    #[serde(rename = "labels")]
+    Labels,
+}
+
+/// What a model's spec says of one backend, on top of its architecture type.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelHardware {
+    /// How far it is supported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support: Option<Support>,
+    /// Why not fully.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Expected speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub performance: Option<String>,
+    /// Expected memory use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// How well each number format does.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub precision: IndexMap<String, String>,
+    /// What to know before using it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+    /// Optimizations that apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimizations: Option<Vec<String>>,
+    /// Cases that are known to fail there. A case that passes all the same fails the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_failures: Vec<KnownFailure>,
+    /// Operators that may run on the CPU there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu_fallback_ops: Vec<String>,
+    /// How far results may be off, where the backend's own bound does not do.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub tolerances: IndexMap<Precision, ToleranceOverride>,
+}
+
+/// A case that is known to fail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnownFailure {
+    /// The case's folder name.
+    pub case: String,
+    /// Why it fails.
+    pub reason: String,
+}
+
+/// A bound of a model's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToleranceOverride {
+    /// max|got - want| <= relative * max(1, max|want|).
+    pub relative: f64,
+    /// Why the backend's own bound does not do.
+    pub reason: String,
+}
+
+impl ModelHardware {
+    /// The part that replaces entries of the architecture type's matrix.
+    pub fn matrix(&self) -> HardwareOverride {
+        HardwareOverride {
+            support: self.support,
+            reason: self.reason.clone(),
+            performance: self.performance.clone(),
+            memory: self.memory.clone(),
+            precision: self.precision.clone(),
+            notes: self.notes.clone(),
+            optimizations: self.optimizations.clone(),
+        }
+    }
+}

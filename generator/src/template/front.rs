@@ -1,0 +1,157 @@
+//! Front matter: what a template says of itself, so that a spec can be checked against it.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The YAML between the two `---` lines that open a template.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Front {
+    /// What it is for, in a sentence. Of a head: what the head does.
+    #[serde(default)]
+    pub about: String,
+    /// The keys a spec may set for it.
+    #[serde(default)]
+    pub options: IndexMap<String, OptionSpec>,
+    /// Graph templates: the slots that parts are put into.
+    #[serde(default)]
+    pub slots: IndexMap<String, SlotSpec>,
+    /// Graph templates and parts: inputs of the model that it reads.
+    #[serde(default)]
+    pub inputs: Vec<InputSpec>,
+    /// Heads: what it gives.
+    #[serde(default)]
+    pub outputs: Vec<OutputSpec>,
+    /// Heads: the symbols that stand before the last axis of every input, after `batch`.
+    #[serde(default)]
+    pub axes: Vec<String>,
+    /// What the code names from other crates; imported where it occurs.
+    #[serde(default)]
+    pub uses: Vec<String>,
+    /// Pipelines: the head parts that serve the task, the preferred first.
+    #[serde(default)]
+    pub heads: Vec<String>,
+    /// Pipelines: the name of the type in the crate's `tasks` module.
+    #[serde(default, rename = "type")]
+    pub type_name: Option<String>,
+}
+
+/// A key that a spec may set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OptionSpec {
+    /// What it takes.
+    #[serde(rename = "type")]
+    pub kind: OptionType,
+    /// What it is when a spec does not set it; a spec must where there is none.
+    #[serde(default)]
+    pub default: Option<serde_json::Value>,
+    /// Whether it may be left out without a default.
+    #[serde(default)]
+    pub optional: bool,
+    /// The words that `word` takes.
+    #[serde(default)]
+    pub of: Vec<String>,
+    /// What it does, in a sentence.
+    #[serde(default)]
+    pub doc: String,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OptionType {
+    /// `true` or `false`.
+    #[default]
+    Bool,
+    /// A whole number.
+    Int,
+    /// A number.
+    Float,
+    /// Any text.
+    Text,
+    /// A name in the checkpoint, its levels separated by dots.
+    Scope,
+    /// The name of a field of `config`.
+    Field,
+    /// `true`, `false` or the name of a field of `config`; the template gets a Rust expression.
+    Flag,
+    /// A number or the name of a field of `config`; the template gets a Rust expression.
+    Number,
+    /// One of the words under `of`.
+    Word,
+}
+
+/// A place in a graph template that a part is put into.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlotSpec {
+    /// The part that stands there when a spec names none.
+    pub default: String,
+    /// The folder of `graph/parts/` that the parts are in; the slot's name if left out.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// What a part does there: its arguments and what it leaves behind.
+    #[serde(default)]
+    pub doc: String,
+}
+
+/// An input of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSpec {
+    /// The reference's name for it.
+    pub name: String,
+    /// Its element type.
+    #[serde(default)]
+    pub dtype: InputType,
+    /// Its axes: symbols, fields of `config` or numbers.
+    pub shape: Vec<String>,
+    /// What stands for it when it is not given; required where there is none.
+    #[serde(default)]
+    pub fill: Option<FillWith>,
+    /// The field of `config` that its values stay below.
+    #[serde(default)]
+    pub below: Option<String>,
+    /// The option without which there is no such input.
+    #[serde(default)]
+    pub when: Option<String>,
+    /// What it is.
+    pub doc: String,
+}
+
+/// The element type of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum InputType {
+    /// 64-bit integers.
+    #[default]
+    I64,
+    /// 32-bit floating-point numbers.
+    F32,
+}
+
+/// What an input is when it is not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FillWith {
+    /// All zero.
+    Zeros,
+    /// All one.
+    Ones,
+    /// 0, 1, 2 … along the last axis.
+    Positions,
+}
+
+/// An output of a head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputSpec {
+    /// The reference's name for it.
+    pub name: String,
+    /// Its axes, in words.
+    pub shape: Vec<String>,
+    /// What it is.
+    pub doc: String,
+}

@@ -1,0 +1,193 @@
+//! The one place that writes: compares first, replaces files whole, removes stale ones, leaves others alone.
+
+pub mod cache;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use walkdir::WalkDir;
+
+use crate::render::{Output, is_generated};
+use crate::spec::document::Problem;
+
+/// The ending of files that are being written. One that is left over was interrupted, and is removed.
+const UNFINISHED: &str = ".weft-unfinished";
+
+/// How a file differs from what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Difference {
+    /// It is not there.
+    Missing,
+    /// It holds something else.
+    Differs,
+    /// It was generated once and no longer is.
+    Stale,
+}
+
+impl Difference {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Differs => "differs",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+/// What there is to do so that a folder holds these files.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// What differs, in the order of the paths from the folder.
+    pub changes: Vec<(String, Difference)>,
+    /// Files that are as they should be.
+    pub same: usize,
+    write: Vec<Output>,
+    remove: Vec<PathBuf>,
+}
+
+/// Compares `outputs` with what is in `out`; stale files are looked for in `scopes`, folders in `out`, except `kept`.
+///
+/// # Errors
+/// A file without the generated header is where one is to be written; a file cannot be read.
+pub fn plan(
+    out: &Path,
+    shown: &Path,
+    outputs: Vec<Output>,
+    kept: &BTreeSet<String>,
+    scopes: &[String],
+) -> Result<Plan, Vec<Problem>> {
+    let mut plan = Plan::default();
+    let mut problems = vec![];
+    let expected: BTreeSet<String> = outputs.iter().map(|output| output.path.clone()).collect();
+    let states: Vec<_> =
+        outputs.par_iter().map(|output| compare(&out.join(&output.path), &output.text)).collect();
+    for (output, state) in outputs.into_iter().zip(states) {
+        let path = shown.join(&output.path);
+        match state {
+            Ok(State::Same) => plan.same += 1,
+            Ok(State::Missing) => {
+                plan.changes.push((output.path.clone(), Difference::Missing));
+                plan.write.push(output);
+            }
+            Ok(State::Differs) => {
+                plan.changes.push((output.path.clone(), Difference::Differs));
+                plan.write.push(output);
+            }
+            Ok(State::Foreign) => problems.push(Problem::new(
+                &path,
+                "is in the way: it was not generated, since it does not begin with the generated header; move it, or \
+                 delete it if it is not needed",
+            )),
+            Err(error) => problems.push(Problem::new(&path, format!("cannot be read: {error}"))),
+        }
+    }
+    for scope in scopes {
+        for path in files(&out.join(scope)) {
+            let inside = path.strip_prefix(out).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+            if inside.ends_with(UNFINISHED) {
+                plan.remove.push(path);
+            } else if !expected.contains(&inside) && !kept.contains(&inside) && begins_generated(&path) {
+                plan.changes.push((inside, Difference::Stale));
+                plan.remove.push(path);
+            }
+        }
+    }
+    plan.changes.sort();
+    if problems.is_empty() { Ok(plan) } else { Err(problems) }
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.write.is_empty() && self.remove.is_empty()
+    }
+
+    /// Does it. All new texts are on the disk before the first old one is replaced, so an interruption leaves
+    /// every file whole, and almost always the tree as it was.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed; the message names it.
+    pub fn apply(&self, out: &Path) -> io::Result<()> {
+        let staged: Vec<(PathBuf, PathBuf)> = self
+            .write
+            .par_iter()
+            .map(|output| {
+                let path = out.join(&output.path);
+                let unfinished = PathBuf::from(format!("{}{UNFINISHED}", path.display()));
+                if let Some(folder) = path.parent() {
+                    fs::create_dir_all(folder).map_err(|error| named(&error, folder))?;
+                }
+                fs::write(&unfinished, &output.text).map_err(|error| named(&error, &unfinished))?;
+                Ok((unfinished, path))
+            })
+            .collect::<io::Result<_>>()?;
+        for (unfinished, path) in &staged {
+            fs::rename(unfinished, path).map_err(|error| named(&error, path))?;
+        }
+        for path in &self.remove {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(named(&error, path)),
+                _ => remove_empty_folders(path, out),
+            }
+        }
+        Ok(())
+    }
+}
+
+enum State {
+    Same,
+    Missing,
+    Differs,
+    Foreign,
+}
+
+fn compare(path: &Path, text: &str) -> io::Result<State> {
+    match fs::read(path) {
+        Ok(found) if found == text.as_bytes() => Ok(State::Same),
+        Ok(found) if is_generated(&String::from_utf8_lossy(&found[..found.len().min(200)])) => {
+            Ok(State::Differs)
+        }
+        Ok(_) => Ok(State::Foreign),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(State::Missing),
+        Err(error) => Err(error),
+    }
+}
+
+/// All files below a folder, but not those of builds and of version control.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let skipped = |name: &std::ffi::OsStr| name == "target" || name.to_string_lossy().starts_with('.');
+    let walk = WalkDir::new(folder).sort_by_file_name().into_iter();
+    let walk = walk.filter_entry(|entry| {
+        entry.depth() == 0 || !entry.file_type().is_dir() || !skipped(entry.file_name())
+    });
+    walk.filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .map(walkdir::DirEntry::into_path)
+        .collect()
+}
+
+fn begins_generated(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = vec![];
+    let read = fs::File::open(path).and_then(|file| file.take(200).read_to_end(&mut start));
+    read.is_ok() && is_generated(&String::from_utf8_lossy(&start))
+}
+
+fn remove_empty_folders(path: &Path, out: &Path) {
+    let mut folder = path.parent();
+    // `remove_dir` refuses folders that hold anything.
+    while let Some(inner) = folder.filter(|inner| *inner != out && inner.starts_with(out)) {
+        if fs::remove_dir(inner).is_err() {
+            return;
+        }
+        folder = inner.parent();
+    }
+}
+
+fn named(error: &io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
