@@ -1,10 +1,17 @@
 //! `cargo xtask`: the command line of this repository.
 
 mod binaries;
+mod doctor;
+mod query;
 mod record;
+mod reference;
+mod report;
+mod setup;
+mod specs;
 mod table;
 mod terminal;
 mod test;
+mod verify;
 mod workspace;
 
 use std::process::ExitCode;
@@ -24,13 +31,25 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Doctor(doctor::Args),
+    Query(query::Args),
+    Report(report::Args),
+    Setup(setup::Args),
+    Reference(reference::Args),
     Test(test::Args),
+    Verify(verify::Args),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = terminal::catch_interrupts().and_then(|()| match &cli.verb {
+        Verb::Doctor(args) => doctor::run(args),
+        Verb::Query(args) => query::run(args),
+        Verb::Report(args) => report::run(args),
+        Verb::Reference(args) => reference::run(args),
+        Verb::Setup(args) => setup::run(args),
         Verb::Test(args) => test::run(args),
+        Verb::Verify(args) => verify::run(args),
     });
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct Record {
     pub run: String,
+    /// Seconds since 1970, UTC.
     pub time: String,
     pub model: String,
     pub case: String,
@@ -51,6 +52,8 @@ pub struct Output {
     pub max_rel: Option<f64>,
     pub tolerance: Option<f64>,
     pub passed: bool,
+    /// What is wrong besides the difference.
+    pub problem: Option<String>,
 }
 
 /// How a record counts.
@@ -94,6 +97,9 @@ impl Record {
             .iter()
             .filter(|output| !output.passed)
             .map(|output| match (output.max_rel, output.tolerance) {
+                _ if output.problem.is_some() => {
+                    format!("{}: {}", output.name, output.problem.as_deref().unwrap_or_default())
+                }
                 (Some(got), Some(allowed)) => {
                     format!("{} is off by {got:.1e}, allowed {allowed:.0e}", output.name)
                 }

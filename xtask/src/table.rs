@@ -46,7 +46,8 @@ impl Table {
         let columns = self.header.len();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<_> = (0..columns).map(width).collect();
-        let numeric: Vec<_> = (0..columns).map(|c| self.rows.iter().all(|row| is_number(&row[c]))).collect();
+        let numeric: Vec<_> =
+            (0..columns).map(|c| is_numeric(self.rows.iter().map(|row| row[c].as_str()))).collect();
         let mut out = String::new();
         for (index, line) in lines.iter().enumerate() {
             let cells: Vec<_> = line
@@ -77,10 +78,10 @@ impl Table {
     }
 }
 
-fn is_number(text: &str) -> bool {
-    let mut chars = text.chars();
-    matches!(text, "" | "-" | "–")
-        || chars.next().is_some_and(|c| c.is_ascii_digit() || c == '-' && text.len() > 1)
+/// Whether every cell that says something is a number.
+fn is_numeric<'a>(mut cells: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let blank = |text: &str| matches!(text, "" | "-");
+    cells.clone().any(|text| !blank(text)) && cells.all(|text| blank(text) || text.parse::<f64>().is_ok())
 }
 
 /// A difference as people compare them: `3.1e-7`, `0` for none.

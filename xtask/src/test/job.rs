@@ -1,7 +1,6 @@
 //! One model on one backend: a test process, run again without the case that crashed or hung it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -134,7 +133,7 @@ impl Job {
         let kind = if case.starts_with("tasks/") { "task" } else { "golden" };
         Record {
             run: settings.run.clone(),
-            time: now(),
+            time: seconds(),
             model: self.member.model.clone(),
             case: case.to_owned(),
             kind: kind.into(),
@@ -148,7 +147,12 @@ impl Job {
     }
 }
 
-/// The time, to the second.
+/// Seconds since 1970, UTC, as test binaries write them.
+fn seconds() -> String {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs()).to_string()
+}
+
+/// The time for people, to the second.
 pub fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

@@ -97,6 +97,7 @@ pub fn run(args: &Args) -> Result<bool> {
         let mut position = 0..;
         members.retain(|_| position.next().is_some_and(|position| shard.has(position)));
     }
+    prepare(&hardware);
     note(format!("building the tests of {} model(s) …", members.len()));
     let binaries = binaries::build(&members, Profile::Dev)?;
     let built = start.elapsed();
@@ -123,6 +124,15 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     say(if args.json { summary.json()? } else { summary.text() })?;
     Ok(summary.good())
+}
+
+/// Makes sure of the runtime libraries; where one cannot be had, its tests say so themselves.
+fn prepare(hardware: &[Hardware]) {
+    for hardware in hardware {
+        if let Err(error) = crate::setup::ensure(&[*hardware]) {
+            note(format!("{hardware}: {error:#}; its tests will be reported as not run"));
+        }
+    }
 }
 
 /// The processes to run, and a record for each crate that has none because it does not build.

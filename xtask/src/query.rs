@@ -1,0 +1,68 @@
+//! `cargo xtask query`: SQL over the records of test runs, by the pinned DuckDB command line.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::record;
+use crate::report::sources;
+use crate::setup;
+use crate::terminal::{Usage, note};
+
+/// Asks the records of test runs in SQL.
+///
+/// `results` is one row for each case that was run; `outputs` one for each output that was compared.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  cargo xtask query \"SELECT model, backend, evidence, count(*) FROM results GROUP BY ALL ORDER BY ALL\"
+  cargo xtask query \"SELECT model, \\\"case\\\", name, max_rel FROM outputs ORDER BY max_rel DESC LIMIT 10\"
+  cargo xtask query --format csv \"SELECT * FROM results\" gpu-machine/results.jsonl")]
+pub struct Args {
+    /// The query.
+    sql: String,
+    /// How to print the rows.
+    #[arg(long, value_parser = ["table", "csv", "json", "markdown"], default_value = "table")]
+    format: String,
+    /// Files or folders of records [default: results/ and the local runs of `cargo xtask test`].
+    #[arg(value_name = "RESULTS")]
+    results: Vec<PathBuf>,
+}
+
+/// Runs the verb; whether DuckDB accepted the query.
+pub fn run(args: &Args) -> Result<bool> {
+    let files = record::files(&sources(&args.results)?)?;
+    if files.is_empty() {
+        return Err(Usage("no records yet: run `cargo xtask test` first".into()).into());
+    }
+    let duckdb = setup::ensure_package("duckdb-cli")?;
+    let mode = if args.format == "table" { "-box".to_owned() } else { format!("-{}", args.format) };
+    let status = Command::new(&duckdb)
+        .args(["-batch", "-bail", &mode, "-cmd", &views(&files), "-c", &args.sql])
+        .status()
+        .with_context(|| format!("starting {}", duckdb.display()))?;
+    if !status.success() {
+        note("the tables are `results` and `outputs`; `DESCRIBE results` lists the columns");
+    }
+    Ok(status.success())
+}
+
+/// The two tables; every column has its type whatever the first records hold.
+fn views(files: &[PathBuf]) -> String {
+    let list: Vec<_> =
+        files.iter().map(|file| format!("'{}'", file.to_string_lossy().replace('\'', "''"))).collect();
+    format!(
+        "CREATE TEMP VIEW results AS SELECT * REPLACE (to_timestamp(try_cast(\"time\" AS DOUBLE)) AS \"time\") \
+         FROM read_json([{}], format='newline_delimited', union_by_name=true, ignore_errors=true, columns={{{COLUMNS}}}); \
+         CREATE TEMP VIEW outputs AS SELECT run, model, \"case\", backend, precision, evidence, \
+         unnest(outputs, recursive := true) FROM results;",
+        list.join(", ")
+    )
+}
+
+const COLUMNS: &str = "run: 'VARCHAR', \"time\": 'VARCHAR', model: 'VARCHAR', \"case\": 'VARCHAR', class: 'VARCHAR', \
+    kind: 'VARCHAR', backend: 'VARCHAR', precision: 'VARCHAR', evidence: 'VARCHAR', passed: 'BOOLEAN', \
+    expected_failure: 'VARCHAR', reason: 'VARCHAR', outputs: 'STRUCT(name VARCHAR, shape BIGINT[], max_abs DOUBLE, \
+    max_rel DOUBLE, tolerance DOUBLE, passed BOOLEAN, problem VARCHAR)[]', placement: 'MAP(VARCHAR, BIGINT)', \
+    ms: 'MAP(VARCHAR, DOUBLE)', memory_bytes: 'BIGINT', versions: 'MAP(VARCHAR, VARCHAR)', \
+    machine: 'MAP(VARCHAR, VARCHAR)'";

@@ -1,0 +1,378 @@
+//! Records and specs, put together: for each model and backend what is declared and what was observed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use weft_generator::spec::hardware::{Hardware, Support};
+use weft_generator::spec::model::{ModelHardware, ModelSpec};
+
+use crate::record::{Outcome, Record};
+use crate::specs::Catalog;
+
+/// Everything that the formats print.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The newest record's time, in seconds since 1970; none without records.
+    pub as_of: Option<u64>,
+    pub runs: Vec<String>,
+    pub machines: Vec<String>,
+    pub versions: BTreeMap<String, BTreeSet<String>>,
+    pub backends: Vec<&'static str>,
+    pub models: Vec<Model>,
+    pub architectures: Vec<Group>,
+    pub categories: Vec<Group>,
+    pub gaps: Vec<Gap>,
+}
+
+/// A row of the matrix.
+#[derive(Debug, Serialize)]
+pub struct Model {
+    pub model: String,
+    pub title: String,
+    pub category: String,
+    pub architecture: String,
+    /// One per backend, in their order.
+    pub cells: Vec<Cell>,
+}
+
+/// One model on one backend.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    pub backend: &'static str,
+    pub declared: Declared,
+    /// `device`, `emulator`, `lowered`, `failed`, `unsupported` or `untested`.
+    pub evidence: String,
+    /// The same for each precision that was tried.
+    pub precisions: BTreeMap<String, String>,
+    pub passed: usize,
+    pub failed: usize,
+    pub known_failures: usize,
+    pub not_run: usize,
+    pub max_rel: Option<f64>,
+    /// Nodes by device, of all cases together.
+    pub placement: BTreeMap<String, u64>,
+    /// Medians over the cases.
+    pub load_ms: Option<f64>,
+    pub first_ms: Option<f64>,
+    /// The largest of the cases.
+    pub memory_bytes: Option<u64>,
+    pub reasons: Vec<String>,
+    pub cases: Vec<Case>,
+}
+
+/// What a spec says of a backend.
+#[derive(Clone, Debug, Serialize)]
+pub struct Declared {
+    pub support: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub performance: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+/// One case, as it was observed last on one machine.
+#[derive(Debug, Serialize)]
+pub struct Case {
+    pub case: String,
+    pub class: String,
+    pub precision: String,
+    pub evidence: String,
+    pub outcome: &'static str,
+    pub max_rel: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub machine: String,
+}
+
+/// Models of one kind: how many there are, and for each backend how many are declared and observed.
+#[derive(Debug, Serialize)]
+pub struct Group {
+    pub name: String,
+    pub title: String,
+    pub models: usize,
+    pub cells: Vec<GroupCell>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct GroupCell {
+    pub backend: &'static str,
+    /// What the architecture type declares, or the share of models that seeds declare for a category.
+    pub declared: String,
+    /// Models by the evidence they reached.
+    pub observed: BTreeMap<String, usize>,
+}
+
+/// Something declared that was not observed so.
+#[derive(Debug, Serialize)]
+pub struct Gap {
+    pub model: String,
+    pub backend: &'static str,
+    pub what: String,
+}
+
+impl Report {
+    pub fn new(catalog: &Catalog, records: Vec<Record>) -> Self {
+        let as_of = records.iter().filter_map(|record| record.time.parse().ok()).max();
+        let mut runs: Vec<_> = records.iter().map(|record| record.run.clone()).collect();
+        runs.sort();
+        runs.dedup();
+        let machines: BTreeSet<_> = records.iter().map(machine).collect();
+        let mut versions: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for (name, version) in records.iter().flat_map(|record| &record.versions) {
+            versions.entry(name.clone()).or_default().insert(version.clone());
+        }
+        let latest = latest(records);
+        let mut models: Vec<_> = catalog.models.values().map(|spec| model(catalog, spec, &latest)).collect();
+        models.sort_by(|a, b| (&a.category, &a.model).cmp(&(&b.category, &b.model)));
+        Self {
+            as_of,
+            runs,
+            machines: machines.into_iter().collect(),
+            versions,
+            backends: Hardware::ALL.map(Hardware::name).to_vec(),
+            architectures: architectures(catalog, &models),
+            categories: categories(catalog, &models),
+            gaps: gaps(&models),
+            models,
+        }
+    }
+}
+
+/// The machine a record comes from, in words.
+fn machine(record: &Record) -> String {
+    let part = |key: &str| record.machine.get(key).map_or("", String::as_str);
+    let parts = ["os", "arch", "cpu", "device"].map(part);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The newest record of each case on each backend, precision and machine.
+fn latest(records: Vec<Record>) -> Vec<Record> {
+    let mut newest: IndexMap<_, Record> = IndexMap::new();
+    for record in records.into_iter().filter(|record| record.kind != "verify") {
+        let key = (
+            record.model.clone(),
+            record.backend.clone(),
+            record.precision.clone(),
+            record.case.clone(),
+            machine(&record),
+        );
+        let time = |record: &Record| record.time.parse::<u64>().unwrap_or_default();
+        match newest.get(&key) {
+            Some(other) if time(other) > time(&record) => {}
+            _ => drop(newest.insert(key, record)),
+        }
+    }
+    newest.into_values().collect()
+}
+
+fn model(catalog: &Catalog, spec: &ModelSpec, records: &[Record]) -> Model {
+    let cell = |hardware: Hardware| {
+        let own: Vec<_> = records
+            .iter()
+            .filter(|record| record.model == spec.model && record.backend == hardware.name())
+            .collect();
+        cell(hardware.name(), declared(catalog, spec, hardware), &own)
+    };
+    Model {
+        model: spec.model.clone(),
+        title: spec.title.clone().unwrap_or_else(|| spec.model.clone()),
+        category: spec.category.clone().unwrap_or_default(),
+        architecture: spec.architecture.clone().unwrap_or_default(),
+        cells: Hardware::ALL.into_iter().map(cell).collect(),
+    }
+}
+
+fn declared(catalog: &Catalog, spec: &ModelSpec, hardware: Hardware) -> Declared {
+    let kind = spec.architecture.as_ref().and_then(|name| catalog.architectures.get(name));
+    let Some(entry) = kind.and_then(|kind| kind.hardware.get(&hardware)) else {
+        return Declared { support: "unknown", reason: None, performance: None, memory: None, notes: None };
+    };
+    let own = spec.hardware.get(&hardware).map(ModelHardware::matrix).unwrap_or_default();
+    let entry = entry.overridden(&own);
+    Declared {
+        support: support(entry.support),
+        reason: entry.reason,
+        performance: entry.performance,
+        memory: entry.memory,
+        notes: entry.notes,
+    }
+}
+
+fn support(support: Support) -> &'static str {
+    match support {
+        Support::Full => "full",
+        Support::Limited => "limited",
+        Support::No => "no",
+    }
+}
+
+fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
+    let records = decisive(all);
+    let count = |outcome| records.iter().filter(|record| record.outcome() == outcome).count();
+    let precisions: BTreeSet<_> = all.iter().map(|record| record.precision.clone()).collect();
+    let of_precision = |precision: &String| -> String {
+        let own: Vec<_> = all.iter().copied().filter(|record| record.precision == *precision).collect();
+        evidence(&own)
+    };
+    let mut placement = BTreeMap::new();
+    for (device, nodes) in records.iter().flat_map(|record| &record.placement) {
+        *placement.entry(device.clone()).or_default() += nodes;
+    }
+    let mut reasons: Vec<_> = records
+        .iter()
+        .filter(|r| r.outcome() != Outcome::Passed)
+        .map(|record| record.explanation())
+        .collect();
+    reasons.sort();
+    reasons.dedup();
+    let ms = |step: &str| median(records.iter().filter_map(|record| record.ms.get(step).copied()).collect());
+    Cell {
+        backend,
+        evidence: match evidence(all) {
+            none if none == "untested" && declared.support == "no" => "unsupported".into(),
+            seen => seen,
+        },
+        declared,
+        precisions: precisions.iter().map(|precision| (precision.clone(), of_precision(precision))).collect(),
+        passed: count(Outcome::Passed),
+        failed: count(Outcome::Failed),
+        known_failures: count(Outcome::Known),
+        not_run: count(Outcome::Skipped),
+        max_rel: records.iter().filter_map(|record| record.max_rel()).reduce(f64::max),
+        placement,
+        load_ms: ms("load"),
+        first_ms: ms("first"),
+        memory_bytes: records.iter().filter_map(|record| record.memory_bytes).max(),
+        reasons,
+        cases: all.iter().map(|record| case(record)).collect(),
+    }
+}
+
+fn case(record: &Record) -> Case {
+    let (outcome, reason) = match record.outcome() {
+        Outcome::Passed => ("passed", None),
+        Outcome::Failed => ("failed", Some(record.explanation())),
+        Outcome::Known => ("known failure", Some(record.explanation())),
+        Outcome::Skipped => ("not run", Some(record.explanation())),
+    };
+    Case {
+        case: record.case.clone(),
+        class: record.class.clone(),
+        precision: record.precision.clone(),
+        evidence: record.evidence.clone(),
+        outcome,
+        max_rel: record.max_rel(),
+        reason,
+        machine: machine(record),
+    }
+}
+
+const LEVELS: [&str; 5] = ["untested", "unsupported", "lowered", "emulator", "device"];
+
+/// What all cases together prove: on each machine no more than its weakest case, over the machines the strongest;
+/// one failure anywhere is a failure.
+pub fn evidence(records: &[&Record]) -> String {
+    if records.iter().any(|record| record.outcome() == Outcome::Failed) {
+        return "failed".into();
+    }
+    match ranks(records).into_values().max() {
+        Some(rank) => LEVELS[rank].into(),
+        None if records.is_empty() => "untested".into(),
+        None => "failed".into(),
+    }
+}
+
+/// The weakest level of each machine's cases, known failures aside.
+fn ranks(records: &[&Record]) -> BTreeMap<String, usize> {
+    let mut machines: BTreeMap<String, usize> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.outcome() != Outcome::Known) {
+        let rank = LEVELS.iter().position(|level| *level == record.evidence).unwrap_or(0);
+        machines.entry(machine(record)).and_modify(|weakest| *weakest = rank.min(*weakest)).or_insert(rank);
+    }
+    machines
+}
+
+/// The records that the evidence rests on: the strongest machines' ones, and every failure.
+fn decisive<'a>(records: &[&'a Record]) -> Vec<&'a Record> {
+    let ranks = ranks(records);
+    let best = ranks.values().max();
+    let rests_on = |record: &&&Record| {
+        record.outcome() == Outcome::Failed || best.is_none() || ranks.get(&machine(record)) == best
+    };
+    records.iter().filter(rests_on).copied().collect()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+fn architectures(catalog: &Catalog, models: &[Model]) -> Vec<Group> {
+    let kinds = &catalog.architectures.architectures;
+    let row = |(name, kind): (&String, &weft_generator::spec::architectures::ArchitectureType)| {
+        let declared = |hardware: Hardware| {
+            kind.hardware.get(&hardware).map_or_else(String::new, |entry| support(entry.support).to_owned())
+        };
+        group(name, &kind.title, models, |model| model.architecture == *name, declared)
+    };
+    kinds.iter().map(row).collect()
+}
+
+fn categories(catalog: &Catalog, models: &[Model]) -> Vec<Group> {
+    let kinds = &catalog.architectures.categories;
+    let row = |(name, kind): (&String, &weft_generator::spec::architectures::Category)| {
+        let declared = |hardware: Hardware| {
+            kind.declared_coverage.get(&hardware).map_or_else(String::new, |share| format!("{share} %"))
+        };
+        group(name, &kind.title, models, |model| model.category == *name, declared)
+    };
+    kinds.iter().map(row).collect()
+}
+
+fn group(
+    name: &str,
+    title: &str,
+    models: &[Model],
+    belongs: impl Fn(&Model) -> bool,
+    declared: impl Fn(Hardware) -> String,
+) -> Group {
+    let own: Vec<_> = models.iter().filter(|model| belongs(model)).collect();
+    let cells = Hardware::ALL.into_iter().enumerate().map(|(index, hardware)| {
+        let mut observed = BTreeMap::new();
+        for model in &own {
+            *observed.entry(model.cells[index].evidence.clone()).or_default() += 1;
+        }
+        GroupCell { backend: hardware.name(), declared: declared(hardware), observed }
+    });
+    Group { name: name.into(), title: title.into(), models: own.len(), cells: cells.collect() }
+}
+
+fn gaps(models: &[Model]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for model in models {
+        for cell in &model.cells {
+            let seen = matches!(cell.evidence.as_str(), "device" | "emulator" | "lowered");
+            let what = match (cell.declared.support, cell.evidence.as_str()) {
+                ("no", _) if seen => {
+                    "declared unsupported, but observed to work: correct the spec".to_owned()
+                }
+                ("full" | "limited", "untested") if cell.cases.is_empty() => "declared, never run".to_owned(),
+                ("full" | "limited", "untested") => {
+                    format!(
+                        "declared, not run: {}",
+                        cell.reasons.first().map_or("no reason given", String::as_str)
+                    )
+                }
+                ("full" | "limited", "failed") => format!("declared {}, but fails", cell.declared.support),
+                _ => continue,
+            };
+            gaps.push(Gap { model: model.model.clone(), backend: cell.backend, what });
+        }
+    }
+    gaps
+}

@@ -1,0 +1,149 @@
+//! The report as Markdown, to read in a repository.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::gather::{Cell, Group, Report};
+use crate::table::{Table, difference};
+
+pub fn text(report: &Report) -> String {
+    let mut text = String::from("# What runs where\n\n");
+    let _ = writeln!(text, "{}\n", provenance(report));
+    text.push_str(
+        "A cell is the evidence observed: **device** (ran on that hardware), **emulator** (the vendor's emulator or a \
+         software device), **lowered** (no such hardware at hand: lowered for it, every operator in its published \
+         table, right numbers on the CPU), **failed**, **unsupported**, or `-` (not tested).\n\n",
+    );
+    section(&mut text, "Models", &matrix(report));
+    section(&mut text, "Architecture types: declared, and observed", &groups(report, &report.architectures));
+    section(&mut text, "Coverage by category: declared, and observed", &groups(report, &report.categories));
+    section(&mut text, "Failures", &failures(report));
+    section(&mut text, "Gaps", &gaps(report));
+    section(&mut text, "Differences, placement, times, memory", &numbers(report));
+    text
+}
+
+/// When and where the records were made.
+pub fn provenance(report: &Report) -> String {
+    let Some(time) = report.as_of else { return "No records: declarations only.".into() };
+    let time = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(time));
+    let versions: Vec<_> = report
+        .versions
+        .iter()
+        .map(|(name, versions)| format!("{name} {}", versions.iter().cloned().collect::<Vec<_>>().join(", ")))
+        .collect();
+    let mut text = format!(
+        "{} run(s), the newest record of {time}, on {}.",
+        report.runs.len(),
+        report.machines.join("; ")
+    );
+    if !versions.is_empty() {
+        let _ = write!(text, " Versions: {}.", versions.join("; "));
+    }
+    text
+}
+
+fn section(text: &mut String, title: &str, table: &Table) {
+    if !table.is_empty() {
+        let _ = writeln!(text, "## {title}\n\n{}", table.markdown());
+    }
+}
+
+fn columns(first: &[&str], report: &Report) -> Table {
+    Table::with_columns(first.iter().chain(&report.backends).map(|&name| name.to_owned()).collect())
+}
+
+fn matrix(report: &Report) -> Table {
+    let mut table = columns(&["model", "category", "architecture"], report);
+    for model in &report.models {
+        let names = [&model.model, &model.category, &model.architecture].map(Clone::clone);
+        table.row(names.into_iter().chain(model.cells.iter().map(shown)));
+    }
+    table
+}
+
+fn shown(cell: &Cell) -> String {
+    let ran = cell.passed + cell.failed + cell.known_failures;
+    match cell.evidence.as_str() {
+        "untested" => "-".into(),
+        "unsupported" => "unsupported".into(),
+        level => format!("{level} {}/{ran}", cell.passed),
+    }
+}
+
+fn groups(report: &Report, groups: &[Group]) -> Table {
+    let mut table = columns(&["name", "models"], report);
+    for group in groups {
+        let cells = group.cells.iter().map(|cell| {
+            let seen = observed(&cell.observed);
+            match (cell.declared.is_empty(), seen.is_empty()) {
+                (true, _) => seen,
+                (false, true) => cell.declared.clone(),
+                (false, false) => format!("{}: {seen}", cell.declared),
+            }
+        });
+        table.row([group.name.clone(), group.models.to_string()].into_iter().chain(cells));
+    }
+    table
+}
+
+/// "2 device, 1 failed"; untested models are not mentioned.
+fn observed(counts: &BTreeMap<String, usize>) -> String {
+    let order = ["device", "emulator", "lowered", "failed"];
+    let some = order.iter().filter_map(|level| counts.get(*level).map(|count| format!("{count} {level}")));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+fn failures(report: &Report) -> Table {
+    let mut table = Table::new(["model", "backend", "precision", "case", "outcome", "reason"]);
+    for model in &report.models {
+        for cell in &model.cells {
+            for case in cell.cases.iter().filter(|case| matches!(case.outcome, "failed" | "known failure")) {
+                let names = [&model.model, cell.backend, &case.precision, &case.case, case.outcome]
+                    .map(str::to_owned);
+                table.row(names.into_iter().chain([case.reason.clone().unwrap_or_default()]));
+            }
+        }
+    }
+    table
+}
+
+fn gaps(report: &Report) -> Table {
+    let mut table = Table::new(["model", "backend", "gap"]);
+    for gap in &report.gaps {
+        table.row([gap.model.clone(), gap.backend.to_owned(), gap.what.clone()]);
+    }
+    table
+}
+
+fn numbers(report: &Report) -> Table {
+    let mut table = Table::new([
+        "model",
+        "backend",
+        "cases",
+        "max rel. error",
+        "nodes",
+        "load ms",
+        "first run ms",
+        "memory MB",
+    ]);
+    for model in &report.models {
+        for cell in model.cells.iter().filter(|cell| cell.passed + cell.failed + cell.known_failures > 0) {
+            let nodes: Vec<_> =
+                cell.placement.iter().map(|(device, nodes)| format!("{nodes} on {device}")).collect();
+            let ms = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+            table.row([
+                model.model.clone(),
+                cell.backend.to_owned(),
+                (cell.passed + cell.failed + cell.known_failures).to_string(),
+                cell.max_rel.map_or_else(|| "-".into(), difference),
+                nodes.join(", "),
+                ms(cell.load_ms),
+                ms(cell.first_ms),
+                cell.memory_bytes.map_or_else(|| "-".into(), |bytes| (bytes / 1_000_000).to_string()),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,102 @@
+//! The formats, from a few records of two machines.
+
+use super::gather::{Report, evidence};
+use super::{csv, html, markdown};
+use crate::record::{Output, Record};
+use crate::specs::Catalog;
+use weft_generator::spec::architectures::Architectures;
+use weft_generator::spec::model::ModelSpec;
+
+fn catalog() -> Catalog {
+    let mut architectures = Architectures::load(&crate::workspace::root().join("model_specs")).unwrap();
+    architectures.architectures.retain(|name, _| ["encoder-only", "state-space"].contains(&name.as_str()));
+    architectures.categories.retain(|name, _| ["text-encoders", "state-space"].contains(&name.as_str()));
+    let spec = |model: &str, category: &str, architecture: &str| ModelSpec {
+        model: model.into(),
+        category: Some(category.into()),
+        architecture: Some(architecture.into()),
+        ..ModelSpec::default()
+    };
+    let models = [spec("bert", "text-encoders", "encoder-only"), spec("mamba", "state-space", "state-space")];
+    Catalog { architectures, models: models.map(|spec| (spec.model.clone(), spec)).into_iter().collect() }
+}
+
+fn record(case: &str, backend: &str, evidence: &str, cpu: &str) -> Record {
+    let passed = !matches!(evidence, "failed" | "untested");
+    Record {
+        run: "run-1".into(),
+        time: "1800000000".into(),
+        model: "bert".into(),
+        case: case.into(),
+        class: "BertModel".into(),
+        kind: "golden".into(),
+        backend: backend.into(),
+        precision: "f32".into(),
+        evidence: evidence.into(),
+        passed,
+        reason: (!passed).then(|| "no <such> | thing, at all".into()),
+        outputs: vec![Output { name: "logits".into(), max_rel: Some(3e-7), passed, ..Output::default() }],
+        placement: [("CPUExecutionProvider".to_owned(), 40)].into_iter().collect(),
+        ms: [("load".to_owned(), 12.0), ("first".to_owned(), 3.5)].into_iter().collect(),
+        memory_bytes: Some(25_000_000),
+        versions: [("weft".to_owned(), "0.1.0".to_owned())].into_iter().collect(),
+        machine: [("os".to_owned(), "linux".to_owned()), ("cpu".to_owned(), cpu.to_owned())]
+            .into_iter()
+            .collect(),
+        ..Record::default()
+    }
+}
+
+fn report() -> Report {
+    let records = vec![
+        record("base", "cpu", "failed", "one"),
+        Record { time: "1800000100".into(), ..record("base", "cpu", "device", "one") },
+        record("masked", "cpu", "device", "one"),
+        record("base", "cuda", "lowered", "one"),
+        record("base", "cuda", "device", "two"),
+        record("base", "qnn", "emulator", "one"),
+        record("masked", "qnn", "failed", "one"),
+        record("base", "webnn", "untested", "one"),
+    ];
+    Report::new(&catalog(), records)
+}
+
+#[test]
+fn a_cell_takes_the_newest_record_the_strongest_machine_and_any_failure() {
+    let report = report();
+    let levels: Vec<_> =
+        report.models[1].cells.iter().map(|c| format!("{} {}", c.backend, c.evidence)).collect();
+    insta::assert_snapshot!(levels.join("\n"), @r"
+    cpu device
+    cuda device
+    rocm untested
+    metal untested
+    openvino untested
+    qnn failed
+    webgpu untested
+    webnn untested
+    ");
+    let (weak, strong) = (record("a", "qnn", "emulator", "one"), record("b", "qnn", "device", "one"));
+    assert_eq!(evidence(&[&weak, &strong]), "emulator", "one machine proves what all its cases prove");
+}
+
+#[test]
+fn markdown_has_every_section() {
+    insta::assert_snapshot!(markdown::text(&report()));
+}
+
+#[test]
+fn csv_has_a_line_for_each_backend_and_precision() {
+    insta::assert_snapshot!(csv::text(&report()));
+}
+
+#[test]
+fn html_holds_the_data_without_ending_its_element() {
+    let page = html::page(&report()).unwrap();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let value: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(value["models"][1]["model"], "bert");
+    assert!(!data.contains('<'));
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page needs no network");
+}

@@ -1,0 +1,194 @@
+//! `cargo xtask verify`: case folders and saved checkpoints, through the generated crate of their `model_type`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::binaries::{self, Profile};
+use crate::record::{Output, Record};
+use crate::specs::Catalog;
+use crate::table::{Table, difference};
+use crate::terminal::{Usage, note, say};
+use crate::workspace::{self, Member};
+
+/// Runs case folders and prints how far each output is off.
+///
+/// A case is a folder with `config.json`, `io.safetensors` (the reference's inputs and outputs) and the weights, such as
+/// `save_pretrained` writes; `case.json` may say more.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  cargo xtask verify tests/goldens/bert/masked-lm
+  cargo xtask verify my-checkpoint --hw openvino --precision f32 --json")]
+pub struct Args {
+    /// Case folders.
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// Backend to run on (repeatable).
+    #[arg(long, value_name = "HW", value_parser = workspace::hw_parser(), default_value = "cpu")]
+    hw: Vec<String>,
+    /// What to compute in.
+    #[arg(long, value_parser = ["f32", "f16", "bf16"], default_value = "f32")]
+    precision: String,
+    /// Print one JSON record a line instead of the table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb; whether every output of every case was close enough.
+pub fn run(args: &Args) -> Result<bool> {
+    let catalog = Catalog::load()?;
+    let mut cases: BTreeMap<Member, Vec<PathBuf>> = BTreeMap::new();
+    for dir in &args.dirs {
+        if !dir.is_dir() {
+            return Err(Usage(format!("{} is not a folder", dir.display())).into());
+        }
+        if !dir.join("io.safetensors").is_file() {
+            bail!(
+                "{} has no io.safetensors: put the reference's tensors there, named in.<argument> and out.<output>",
+                dir.display()
+            );
+        }
+        cases.entry(catalog.crate_for(dir)?).or_default().push(dir.canonicalize()?);
+    }
+    let hardware = workspace::backends(&args.hw);
+    crate::setup::ensure(&hardware)?;
+    let members: Vec<_> = cases.keys().cloned().collect();
+    note(format!("building {} …", members.iter().map(|m| m.package.as_str()).collect::<Vec<_>>().join(", ")));
+    let built = binaries::build(&members, Profile::Dev)?;
+    let mut records = Vec::new();
+    for (member, dirs) in &cases {
+        let binary =
+            built.get(&member.package).with_context(|| format!("{} does not compile", member.package))?;
+        for hardware in &hardware {
+            let mut command = Command::new(binary);
+            command.arg("--verify").args(dirs).args([
+                "--hw",
+                hardware.name(),
+                "--precision",
+                &args.precision,
+            ]);
+            records.extend(call(command.arg("--json"), dirs.len())?);
+        }
+    }
+    if args.json {
+        let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        say(lines.join("\n"))?;
+    } else {
+        say(text(&records))?;
+    }
+    Ok(records.iter().all(|record| record.passed))
+}
+
+/// Runs a test binary that prints one record a line.
+fn call(command: &mut Command, expected: usize) -> Result<Vec<Record>> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("starting {}", command.get_program().display()))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let records = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).with_context(|| format!("not a record: {line}")))
+        .collect::<Result<Vec<_>>>()?;
+    if records.len() != expected {
+        bail!(
+            "the test binary gave {} of {expected} records and ended with {}: what it said is above",
+            records.len(),
+            output.status
+        );
+    }
+    Ok(records)
+}
+
+fn text(records: &[Record]) -> String {
+    let mut table = Table::new([
+        "case", "class", "backend", "output", "shape", "max abs", "max rel", "allowed", "verdict",
+    ]);
+    for record in records {
+        let names = [&record.case, &record.class, &record.backend].map(Clone::clone);
+        if record.outputs.is_empty() {
+            let verdict = if record.evidence == "untested" { "not run" } else { "failed" };
+            let blank = ["", "", "", "", ""].map(str::to_owned);
+            table.row(names.clone().into_iter().chain(blank).chain([verdict.to_owned()]));
+        }
+        for output in &record.outputs {
+            let number = |value: Option<f64>| value.map_or_else(|| "-".into(), difference);
+            let cells = [
+                output.name.clone(),
+                shape(output),
+                number(output.max_abs),
+                number(output.max_rel),
+                number(output.tolerance),
+                if output.passed {
+                    "ok".into()
+                } else {
+                    output.problem.clone().unwrap_or_else(|| "too far".into())
+                },
+            ];
+            table.row(names.clone().into_iter().chain(cells));
+        }
+    }
+    let mut text = table.text();
+    for record in records {
+        let placed: Vec<_> =
+            record.placement.iter().map(|(device, nodes)| format!("{nodes} nodes on {device}")).collect();
+        let ms: Vec<_> = record.ms.iter().map(|(step, ms)| format!("{step} {ms:.1}")).collect();
+        if !placed.is_empty() {
+            let _ = writeln!(text, "\n{}: {}; ms: {}", record.case, placed.join(", "), ms.join(", "));
+        }
+        if !record.passed {
+            let _ = writeln!(text, "\n{}: {}", record.case, record.explanation().replace('\n', "\n  "));
+        }
+    }
+    let passed = records.iter().filter(|record| record.passed).count();
+    let _ = writeln!(text, "\n{passed} passed, {} failed", records.len() - passed);
+    text
+}
+
+fn shape(output: &Output) -> String {
+    let lengths: Vec<_> = output.shape.iter().map(ToString::to_string).collect();
+    format!("[{}]", lengths.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_shown_one_a_line_with_what_is_wrong() {
+        let output = |name: &str, max_rel, problem: Option<&str>| Output {
+            name: name.into(),
+            shape: vec![2, 7, 99],
+            max_abs: max_rel,
+            max_rel,
+            tolerance: Some(1e-4),
+            passed: problem.is_none(),
+            problem: problem.map(str::to_owned),
+        };
+        let good = Record {
+            case: "masked-lm".into(),
+            class: "BertForMaskedLM".into(),
+            backend: "cpu".into(),
+            evidence: "device".into(),
+            passed: true,
+            outputs: vec![output("logits", Some(2.5e-7), None)],
+            placement: [("CPUExecutionProvider".to_owned(), 41)].into_iter().collect(),
+            ms: [("load".to_owned(), 12.34), ("first".to_owned(), 1.0)].into_iter().collect(),
+            ..Record::default()
+        };
+        let outputs =
+            vec![output("logits", Some(0.25), Some("too far")), output("pooler", None, Some("is missing"))];
+        let bad = Record {
+            case: "broken".into(),
+            passed: false,
+            evidence: "failed".into(),
+            outputs,
+            ..good.clone()
+        };
+        insta::assert_snapshot!(text(&[good, bad]));
+    }
+}
