@@ -8,9 +8,12 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from weft_reference.files import Files, Report, sync, to_json, to_safetensors
+from weft_reference import environment
+
+if TYPE_CHECKING:
+    from weft_reference.files import Files
 
 
 class Golden(Protocol):
@@ -57,8 +60,16 @@ def main() -> int:
             print(f"error: no goldens are described for model {name!r}; there are {', '.join(known)}", file=sys.stderr)
             return 2
 
+    wrong = environment.mismatches()
+    if wrong:
+        print("error: goldens are made with pinned packages only, and here\n  " + "\n  ".join(wrong), file=sys.stderr)
+        print(f"Install them: {sys.executable} -m pip install -r {environment.REQUIREMENTS}", file=sys.stderr)
+        return 3
+    environment.settle()
+
     from weft_reference import vectors
     from weft_reference.cases import Case, deterministic
+    from weft_reference.files import Report, sync, to_json, to_safetensors
 
     deterministic()
     report = Report()

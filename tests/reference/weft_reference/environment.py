@@ -1,0 +1,37 @@
+"""Whether the installed packages are the pinned ones, and the settings that make numbers repeatable."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements.txt"
+
+
+def mismatches() -> list[str]:
+    """One sentence for each package that is missing or of another version."""
+    found = []
+    for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines():
+        name, _, pinned = line.partition("==")
+        if not name or name.startswith("#"):
+            continue
+        try:
+            installed = version(name).split("+")[0]
+        except PackageNotFoundError:
+            found.append(f"{name} is not installed, {pinned} is pinned")
+            continue
+        if installed != pinned:
+            found.append(f"{name} {installed} is installed, {pinned} is pinned")
+    return found
+
+
+def settle() -> None:
+    """Before the libraries are loaded: one thread, no network, no messages."""
+    os.environ.update(
+        OMP_NUM_THREADS="1",
+        MKL_NUM_THREADS="1",
+        TOKENIZERS_PARALLELISM="false",
+        HF_HUB_OFFLINE="1",
+        TRANSFORMERS_VERBOSITY="error",
+    )
