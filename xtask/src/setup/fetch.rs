@@ -51,7 +51,7 @@ fn pip_arguments(artifact: &Artifact<'_>, into: &Path) -> Vec<OsString> {
     let platform = tags.first().and_then(|tag| tag.split('.').next()).unwrap_or("any");
     let python = tags.get(2).and_then(|tag| tag.strip_prefix("cp")).unwrap_or("313");
     let requirement = format!("{}=={}", artifact.package.name, artifact.package.version);
-    let words = ["download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"];
+    let words = ["download", "--no-deps", "--only-binary=:all:", "--no-input"];
     let options = ["--platform", platform, "--python-version", python, "--progress-bar", "off", "--dest"];
     let mut all: Vec<OsString> = words.into_iter().chain(options).map(OsString::from).collect();
     all.push(into.into());
@@ -106,7 +106,7 @@ fn npm(artifact: &Artifact<'_>, into: &Path) -> Result<()> {
     } else {
         Command::new("npm")
     };
-    command.args(["pack", "--silent", "--ignore-scripts", "--pack-destination"]).arg(into);
+    command.args(["pack", "--loglevel", "error", "--ignore-scripts", "--pack-destination"]).arg(into);
     command.arg(format!("{}@{}", artifact.package.name, artifact.package.version)).current_dir(into);
     match run(command)? {
         Some(output) if output.status.success() => Ok(()),
@@ -142,6 +142,8 @@ fn failure(client: &str, artifact: &Artifact<'_>, said: &str) -> anyhow::Error {
         "ECONNREFUSED",
         "ETIMEDOUT",
         "EAI_AGAIN",
+        // pip says no more than this when it is told not to retry: the index gave it nothing at all.
+        "(from versions: none)",
     ];
     if has(&["No space left on device", "ENOSPC"]) {
         return anyhow!("the disk is full: make room, or name a folder on another disk in WEFT_CACHE");

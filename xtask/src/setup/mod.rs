@@ -105,7 +105,10 @@ pub fn run(args: &Args) -> Result<bool> {
         terminal::say(serde_json::to_string_pretty(&report)?)?;
     } else {
         for one in &done {
-            terminal::say(line(one))?;
+            match one.state {
+                State::Failed => terminal::note(format!("error: {}", line(one))),
+                _ => terminal::say(line(one))?,
+            }
         }
     }
     Ok(failed == 0)
