@@ -10,7 +10,7 @@ use crate::report::sources;
 use crate::setup;
 use crate::terminal::{Usage, note};
 
-/// Asks the records of test runs in SQL.
+/// Ask the records of test runs in SQL.
 ///
 /// `results` is one row for each case that was run; `outputs` one for each output that was compared.
 #[derive(clap::Args, Debug)]

@@ -14,7 +14,7 @@ use crate::table::{Table, difference};
 use crate::terminal::{Usage, note, say};
 use crate::workspace::{self, Member};
 
-/// Runs case folders and prints how far each output is off.
+/// Run case folders and print how far each output is off.
 ///
 /// A case is a folder with `config.json`, `io.safetensors` (the reference's inputs and outputs) and the weights, such as
 /// `save_pretrained` writes; `case.json` may say more.

@@ -127,7 +127,12 @@ impl Report {
             versions.entry(name.clone()).or_default().insert(version.clone());
         }
         let latest = latest(records);
-        let mut models: Vec<_> = catalog.models.values().map(|spec| model(catalog, spec, &latest)).collect();
+        let unknown: BTreeSet<_> = latest.iter().map(|record| &record.model).collect();
+        let unknown = unknown.into_iter().filter(|name| !catalog.models.contains_key(*name));
+        let unknown: Vec<_> =
+            unknown.map(|name| ModelSpec { model: name.clone(), ..ModelSpec::default() }).collect();
+        let specs = catalog.models.values().chain(&unknown);
+        let mut models: Vec<_> = specs.map(|spec| model(catalog, spec, &latest)).collect();
         models.sort_by(|a, b| (&a.category, &a.model).cmp(&(&b.category, &b.model)));
         Self {
             as_of,

@@ -15,7 +15,7 @@ use crate::specs::Catalog;
 use crate::terminal::{Usage, note, say};
 use crate::workspace;
 
-/// Draws the matrices of models and backends from the records of test runs.
+/// Draw the matrices of models and backends from the records of test runs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask report --format html --out report.html

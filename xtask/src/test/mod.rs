@@ -24,7 +24,7 @@ use crate::record::Record;
 use crate::terminal::{Progress, Usage, interrupted, note, say};
 use crate::workspace::{self, Member};
 
-/// Builds and runs the generated tests, records results, prints a table.
+/// Build and run the generated tests, record results, print a table.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask test                                  every model on the CPU
