@@ -1,6 +1,7 @@
 """The peers that `cargo xtask bench` measures against: PyTorch, and its export in ONNX Runtime.
 
-    python tests/reference/bench_peers.py DIR [--threads 2] [--shape 1x128]... [--peer NAME]... [--export FILE] [--rounds N]
+    python tests/reference/bench_peers.py DIR [--threads 2] [--shape 1x128]... [--peer NAME]...
+        [--export FILE] [--rounds N]
 
 DIR is a checkpoint that `save_pretrained` wrote. Peers:
   pytorch            `transformers`, eager mode, with the attention it chooses by itself (sdpa)

@@ -26,7 +26,7 @@ class WeightRule(unittest.TestCase):
         self.assertAlmostEqual(float(drawn.std()), 1 / math.sqrt(256), places=3)
         self.assertAlmostEqual(float(drawn.mean()), 0.0, places=3)
         drawn = weights.values("bn.running_var", (4096,))
-        self.assertTrue(0.5 <= drawn.min() and drawn.max() < 1.5)
+        self.assertTrue(drawn.min() >= 0.5 and drawn.max() < 1.5)
 
     def test_names_and_salts_matter(self) -> None:
         a, b = weights.values("a.weight", (8,)), weights.values("b.weight", (8,))
@@ -34,15 +34,22 @@ class WeightRule(unittest.TestCase):
         self.assertFalse(np.array_equal(a, weights.values("a.weight", (8,), salt=1)))
 
     def test_fields(self) -> None:
-        self.assertEqual(weights.fields("h.0.wte.weight"), {"path": ".h.0.wte.weight", "leaf": "weight", "owner": "wte"})
+        self.assertEqual(
+            weights.fields("h.0.wte.weight"), {"path": ".h.0.wte.weight", "leaf": "weight", "owner": "wte"}
+        )
         self.assertEqual(weights.fields("a.Latents.3")["owner"], "latents")
         self.assertEqual(weights.fields("weight")["owner"], "")
         self.assertEqual(weights.fields("x.0.bias")["owner"], "bias")
 
     def test_patterns(self) -> None:
         for pattern, text, fits in (
-            ("*", "", True), ("wte", "wte", True), ("wte", "wtex", False), ("*_token", "cls_token", True),
-            ("*_token", "tokens", False), ("lambda_q*", "lambda_q1", True), ("*bias*", "a_bias_u", True),
+            ("*", "", True),
+            ("wte", "wte", True),
+            ("wte", "wtex", False),
+            ("*_token", "cls_token", True),
+            ("*_token", "tokens", False),
+            ("lambda_q*", "lambda_q1", True),
+            ("*bias*", "a_bias_u", True),
         ):
             self.assertEqual(weights.matches(pattern, text), fits, (pattern, text))
 

@@ -43,8 +43,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=default, help="the goldens folder")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when something differs")
     parser.add_argument("--list", action="store_true", help="print the families and stop")
-    parser.add_argument("--intermediate", type=Path, metavar="DIR",
-                        help="also write every module's output to DIR/<path>/intermediates.safetensors")
+    parser.add_argument(
+        "--intermediate",
+        type=Path,
+        metavar="DIR",
+        help="also write every module's output to DIR/<path>/intermediates.safetensors",
+    )
     return parser.parse_args()
 
 
@@ -95,8 +99,10 @@ def main() -> int:
         print(f"{family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
     for line in report.changed:
         print(("differs  " if options.check else "written  ") + line)
-    print(f"{report.same} files as they were, {len(report.changed)} {'differ' if options.check else 'written'}",
-          file=sys.stderr)
+    print(
+        f"{report.same} files as they were, {len(report.changed)} {'differ' if options.check else 'written'}",
+        file=sys.stderr,
+    )
     return 1 if options.check and report.changed else 0
 
 

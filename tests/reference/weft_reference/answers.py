@@ -114,9 +114,7 @@ def probabilities(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 def spans(start: np.ndarray, end: np.ndarray, longest: int, keep: int) -> list[tuple[int, int, float]]:
     candidates = [
-        (s, e, float(start[s] * end[e]))
-        for s in range(len(start))
-        for e in range(s, min(s + longest, len(end)))
+        (s, e, float(start[s] * end[e])) for s in range(len(start)) for e in range(s, min(s + longest, len(end)))
     ]
     ranked = sorted(candidates, key=lambda span: -span[2])
     if len(ranked) > keep and 0 < ranked[keep - 1][2] - ranked[keep][2] < TOO_CLOSE * ranked[keep][2]:

@@ -78,13 +78,15 @@ class SentenceCase:
         return SentenceTransformer(modules=modules, device="cpu", prompts=dict(self.prompts))
 
     def as_published(self, folder: Path) -> None:
-        """Rewrites the module files in the form of `sentence-transformers` 2 to 4, where they alone limit the length."""
+        """Rewrites the module files as `sentence-transformers` 2 to 4 did: they alone limit the length."""
         self.tokenizer.save_pretrained(folder)
         modules = json.loads((folder / "modules.json").read_text())
         for module in modules:
             module["type"] = "sentence_transformers.models." + module["type"].rsplit(".", 1)[-1]
         flags = {flag: mode in self.pooling for mode, flag in PUBLISHED_FLAGS.items()}
-        pooling = {"word_embedding_dimension": self.config.hidden_size} | flags | {"include_prompt": self.include_prompt}
+        pooling = (
+            {"word_embedding_dimension": self.config.hidden_size} | flags | {"include_prompt": self.include_prompt}
+        )
         encoder = {"max_seq_length": self.max_seq_length, "do_lower_case": False}
         for name, value in (
             ("modules.json", modules),

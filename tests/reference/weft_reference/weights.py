@@ -200,7 +200,8 @@ def values(name: str, shape: tuple[int, ...], salt: int = 0) -> np.ndarray:
     chosen = distribution(name, shape)
     z = bits(name, math.prod(shape), salt)
     if chosen.kind == "normal":
-        limbs = sum((z >> _U64(shift)) & _U64(0xFFFF) for shift in (0, 16, 32, 48))
+        mask = _U64(0xFFFF)
+        limbs = (z & mask) + ((z >> _U64(16)) & mask) + ((z >> _U64(32)) & mask) + (z >> _U64(48))
         s = (limbs.astype(np.int64) - 131070).astype(np.float32)
         flat = s * np.float32(chosen.b / S_DEVIATION) + np.float32(chosen.a)
     else:
@@ -214,7 +215,7 @@ def fill(model: torch.nn.Module, salt: int = 0) -> dict[str, list[int]]:
     import torch
 
     filled: dict[str, list[int]] = {}
-    tensors = dict(model.named_parameters())
+    tensors: dict[str, torch.Tensor] = dict(model.named_parameters())
     stored = set(model.state_dict())
     tensors.update((name, buffer) for name, buffer in model.named_buffers() if name in stored)
     with torch.no_grad():

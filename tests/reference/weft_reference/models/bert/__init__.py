@@ -10,7 +10,6 @@ from weft_reference.models.bert.draw import random_case
 from weft_reference.sentences import SentenceCase
 from weft_reference.tasks import TaskCase
 
-
 __all__ = ["goldens", "random_case"]
 
 

@@ -63,37 +63,83 @@ def goldens() -> Iterator[Case]:
 
     text = text_batch(99)
     ids = text["input_ids"]
-    yield case("left-padding", "BertForMaskedLM", "The second sequence is padded on the left.",
-               text_batch(99, padding="left"))
-    yield case("ids-only", "BertForMaskedLM", "No attention_mask, no token_type_ids: all ones, all zeros.",
-               {"input_ids": text_batch(99, padding="none")["input_ids"]})
+    yield case(
+        "left-padding", "BertForMaskedLM", "The second sequence is padded on the left.", text_batch(99, padding="left")
+    )
+    yield case(
+        "ids-only",
+        "BertForMaskedLM",
+        "No attention_mask, no token_type_ids: all ones, all zeros.",
+        {"input_ids": text_batch(99, padding="none")["input_ids"]},
+    )
     positions = np.stack([np.arange(11)[::-1], np.arange(20, 31)]).astype(np.int64)
-    yield case("position-ids", "BertModel", "Positions given, backwards and shifted.", text | {"position_ids": positions})
+    yield case(
+        "position-ids", "BertModel", "Positions given, backwards and shifted.", text | {"position_ids": positions}
+    )
     yield case("single-token", "BertModel", "One sequence of one token.", text_batch(99, (1,), key="single"))
     yield case("full-length", "BertModel", "As long as there are positions.", text_batch(99, (40, 33), key="full"))
     masked = text | {"attention_mask": (text["attention_mask"] * (ids % 3 != 0)).astype(np.int64)}
     yield case("scattered-mask", "BertForMaskedLM", "Masked positions between attended ones.", masked)
     for activation in ("relu", "gelu_new", "gelu_pytorch_tanh", "silu", "tanh"):
-        yield case(f"hidden-act-{activation.replace('_', '-')}", "BertForMaskedLM", f"hidden_act {activation}.",
-                   num_hidden_layers=1, hidden_act=activation)
+        yield case(
+            f"hidden-act-{activation.replace('_', '-')}",
+            "BertForMaskedLM",
+            f"hidden_act {activation}.",
+            num_hidden_layers=1,
+            hidden_act=activation,
+        )
     yield case("untied", "BertForMaskedLM", "The output projection has a weight of its own.", tie_word_embeddings=False)
-    yield case("untied-pre-training", "BertForPreTraining", "The output projection has a weight of its own.",
-               tie_word_embeddings=False)
+    yield case(
+        "untied-pre-training",
+        "BertForPreTraining",
+        "The output projection has a weight of its own.",
+        tie_word_embeddings=False,
+    )
     yield case("causal", "BertLMHeadModel", "is_decoder: no token sees a later one.", is_decoder=True)
-    yield case("causal-left-padding", "BertLMHeadModel", "is_decoder with padding on the left.",
-               text_batch(99, padding="left"), is_decoder=True)
+    yield case(
+        "causal-left-padding",
+        "BertLMHeadModel",
+        "is_decoder with padding on the left.",
+        text_batch(99, padding="left"),
+        is_decoder=True,
+    )
     yield case("causal-base", "BertModel", "is_decoder without a head.", is_decoder=True)
-    yield case("norm-epsilon", "BertModel", "An epsilon that matters, and other sizes.", layer_norm_eps=0.1,
-               hidden_size=20, num_attention_heads=5, intermediate_size=36, num_hidden_layers=2, type_vocab_size=4)
+    yield case(
+        "norm-epsilon",
+        "BertModel",
+        "An epsilon that matters, and other sizes.",
+        layer_norm_eps=0.1,
+        hidden_size=20,
+        num_attention_heads=5,
+        intermediate_size=36,
+        num_hidden_layers=2,
+        type_vocab_size=4,
+    )
     yield case("one-label", "BertForSequenceClassification", "Regression: one label.", num_labels=1)
 
     yield case("file", "BertForMaskedLM", "model.safetensors as save_pretrained writes it.", store=stores.whole)
     yield case("file-sharded", "BertForSequenceClassification", "Shards and an index.", store=stores.sharded("6KB"))
-    yield case("file-legacy-names", "BertForTokenClassification", "LayerNorm.gamma and LayerNorm.beta.",
-               store=stores.renamed(LEGACY_NORMS))
-    yield case("file-float16", "BertForQuestionAnswering", "float16 weights, float32 arithmetic.",
-               store=stores.as_dtype(torch.float16))
-    yield case("file-bfloat16", "BertForMaskedLM", "bfloat16 weights, float32 arithmetic.",
-               store=stores.as_dtype(torch.bfloat16))
-    yield case("file-prefixed-base", "BertModel", "The base model read from a head's checkpoint: names begin with bert.",
-               store=stores.from_head("BertForNextSentencePrediction"))
+    yield case(
+        "file-legacy-names",
+        "BertForTokenClassification",
+        "LayerNorm.gamma and LayerNorm.beta.",
+        store=stores.renamed(LEGACY_NORMS),
+    )
+    yield case(
+        "file-float16",
+        "BertForQuestionAnswering",
+        "float16 weights, float32 arithmetic.",
+        store=stores.as_dtype(torch.float16),
+    )
+    yield case(
+        "file-bfloat16",
+        "BertForMaskedLM",
+        "bfloat16 weights, float32 arithmetic.",
+        store=stores.as_dtype(torch.bfloat16),
+    )
+    yield case(
+        "file-prefixed-base",
+        "BertModel",
+        "The base model read from a head's checkpoint: names begin with bert.",
+        store=stores.from_head("BertForNextSentencePrediction"),
+    )

@@ -38,7 +38,9 @@ def labels(names: list[str]) -> dict[str, Any]:
     return {"id2label": dict(enumerate(names)), "label2id": {name: index for index, name in enumerate(names)}}
 
 
-def case(name: str, task: str, model_class: str, notes: str, *calls: Call, lower: bool = True, **changes: Any) -> TaskCase:
+def case(
+    name: str, task: str, model_class: str, notes: str, *calls: Call, lower: bool = True, **changes: Any
+) -> TaskCase:
     tokenizer = bert_tokenizer(POSITIONS, lower)
     return TaskCase(f"bert/tasks/{name}", task, model_class, config(**changes), tokenizer, calls, notes)
 
@@ -55,7 +57,9 @@ def fill_mask() -> Iterator[TaskCase]:
     one, two = "The capital of France is [MASK].", "Bread, [MASK] and cheese were sold at the [MASK] on Saturday."
     targets = ["paris", "london", "berlin"]
     yield case(
-        "fill-mask", "fill-mask", "BertForMaskedLM",
+        "fill-mask",
+        "fill-mask",
+        "BertForMaskedLM",
         "One mask and several, targets in and out of the vocabulary, batches, truncation.",
         Call(one),
         Call(one, {"top_k": 1}),
@@ -73,7 +77,10 @@ def fill_mask() -> Iterator[TaskCase]:
         Call("The [MASK] sleeps. " + LONG, {"top_k": 2, "tokenizer_kwargs": {"truncation": True}}),
     )
     yield case(
-        "fill-mask-cased", "fill-mask", "BertForMaskedLM", "A tokenizer that keeps case: most words are unknown.",
+        "fill-mask-cased",
+        "fill-mask",
+        "BertForMaskedLM",
+        "A tokenizer that keeps case: most words are unknown.",
         Call("The capital of france is [MASK].", {"top_k": 3}),
         lower=False,
     )
@@ -83,7 +90,9 @@ def text_classification() -> Iterator[TaskCase]:
     good, bad = "I love this film: the music is beautiful.", "I hate this film: the ending makes no sense."
     pair = {"text": "The food was good.", "text_pair": "The food was bad."}
     yield case(
-        "text-classification", "text-classification", "BertForSequenceClassification",
+        "text-classification",
+        "text-classification",
+        "BertForSequenceClassification",
         "Softmax over four labels; pairs; batches; every function; texts without words; truncation.",
         Call(good),
         Call([good]),
@@ -107,24 +116,43 @@ def text_classification() -> Iterator[TaskCase]:
         **labels(["terrible", "bad", "good", "wonderful"]),
     )
     yield case(
-        "text-classification-default-labels", "text-classification", "BertForSequenceClassification",
-        "LABEL_0 and LABEL_1.", Call(good), Call([bad, good]),
+        "text-classification-default-labels",
+        "text-classification",
+        "BertForSequenceClassification",
+        "LABEL_0 and LABEL_1.",
+        Call(good),
+        Call([bad, good]),
     )
     yield case(
-        "text-classification-multi-label", "text-classification", "BertForSequenceClassification",
+        "text-classification-multi-label",
+        "text-classification",
+        "BertForSequenceClassification",
         "problem_type multi_label_classification: sigmoid.",
-        Call(good), Call([good, bad], {"top_k": None}), Call(good, {"function_to_apply": "softmax", "top_k": None}),
-        problem_type="multi_label_classification", **labels(["story", "music", "actors"]),
+        Call(good),
+        Call([good, bad], {"top_k": None}),
+        Call(good, {"function_to_apply": "softmax", "top_k": None}),
+        problem_type="multi_label_classification",
+        **labels(["story", "music", "actors"]),
     )
     yield case(
-        "text-classification-single-logit", "text-classification", "BertForSequenceClassification",
-        "One label without problem_type: sigmoid.", Call(good), Call([good, bad], {"top_k": None}),
+        "text-classification-single-logit",
+        "text-classification",
+        "BertForSequenceClassification",
+        "One label without problem_type: sigmoid.",
+        Call(good),
+        Call([good, bad], {"top_k": None}),
         **labels(["positive"]),
     )
     yield case(
-        "text-classification-regression", "text-classification", "BertForSequenceClassification",
-        "problem_type regression: the raw number.", Call(good), Call([good, bad]), Call([pair, pair]),
-        problem_type="regression", **labels(["similarity"]),
+        "text-classification-regression",
+        "text-classification",
+        "BertForSequenceClassification",
+        "problem_type regression: the raw number.",
+        Call(good),
+        Call([good, bad]),
+        Call([pair, pair]),
+        problem_type="regression",
+        **labels(["similarity"]),
     )
 
 
@@ -132,7 +160,9 @@ def token_classification() -> Iterator[TaskCase]:
     strategies = ("none", "simple", "first", "average", "max")
     each = [Call(text, {"aggregation_strategy": strategy}) for strategy in strategies for text in SENTENCES]
     yield case(
-        "token-classification", "token-classification", "BertForTokenClassification",
+        "token-classification",
+        "token-classification",
+        "BertForTokenClassification",
         "Every aggregation strategy over accents, emoji, CJK and unknown words; ignored labels; chunks; split words.",
         *each,
         Call(SENTENCES[1]),
@@ -149,22 +179,30 @@ def token_classification() -> Iterator[TaskCase]:
         Call(LONG, {"aggregation_strategy": "first", "stride": 6}),
         Call(LONG, {"aggregation_strategy": "simple", "stride": 0}),
         Call(["Laura", "Rossi", "visits", "São", "Paulo"], {"is_split_into_words": True}),
-        Call(["Laura", "Rossi", "visits", "São", "Paulo"],
-             {"is_split_into_words": True, "aggregation_strategy": "simple", "delimiter": "_"}),
-        hidden_size=24, **labels(ENTITIES),
+        Call(
+            ["Laura", "Rossi", "visits", "São", "Paulo"],
+            {"is_split_into_words": True, "aggregation_strategy": "simple", "delimiter": "_"},
+        ),
+        hidden_size=24,
+        **labels(ENTITIES),
     )
     tags = ["NOUN", "VERB", "PROPN", "ADJ-X"]
     yield case(
-        "token-classification-plain-labels", "token-classification", "BertForTokenClassification",
+        "token-classification-plain-labels",
+        "token-classification",
+        "BertForTokenClassification",
         "Labels without B- and I-: neighbours of one label join.",
         *(Call(SENTENCES[1], {"aggregation_strategy": strategy}) for strategy in strategies),
-        hidden_size=24, **labels(tags),
+        hidden_size=24,
+        **labels(tags),
     )
 
 
 def feature_extraction() -> Iterator[TaskCase]:
     yield case(
-        "feature-extraction", "feature-extraction", "BertModel",
+        "feature-extraction",
+        "feature-extraction",
+        "BertModel",
         "Hidden states of every token as nested lists, one batch dimension a text.",
         Call("Café 東京."),
         Call(["The cat sleeps.", "Water boils at one hundred degrees."]),
@@ -172,20 +210,28 @@ def feature_extraction() -> Iterator[TaskCase]:
         Call(""),
         Call("The naïve plan failed.", {"tokenize_kwargs": {"padding": "max_length", "max_length": 12}}),
         Call(LONG, {"truncation": True, "tokenize_kwargs": {"max_length": 7}}),
-        hidden_size=8, num_attention_heads=2, intermediate_size=12,
+        hidden_size=8,
+        num_attention_heads=2,
+        intermediate_size=12,
     )
 
 
 def question_answering() -> Iterator[TaskCase]:
-    letter = {"question": "Who wrote the letter?",
-              "context": "The letter was written by Maria Müller-Keller in the spring of 1921, in São Paulo."}
-    museum = {"question": "When was the museum opened?",
-              "context": "The museum was opened in 1898 by the mayor of the town. The MUSEUM keeps maps."}
+    letter = {
+        "question": "Who wrote the letter?",
+        "context": "The letter was written by Maria Müller-Keller in the spring of 1921, in São Paulo.",
+    }
+    museum = {
+        "question": "When was the museum opened?",
+        "context": "The museum was opened in 1898 by the mayor of the town. The MUSEUM keeps maps.",
+    }
     unknown = {"question": "Qué? 😀", "context": "東京大学 — naïve café 😎 Москва; unbelievable, incomprehensible."}
     long = {"question": "What carries the thread?", "context": LONG + " A shuttle carries the thread. " + LONG}
     yield replace(
         case(
-            "question-answering", "question-answering", "BertForQuestionAnswering",
+            "question-answering",
+            "question-answering",
+            "BertForQuestionAnswering",
             "Spans over words and tokens, several answers, windows over a long context, no answer.",
             Call(letter),
             Call([letter]),
