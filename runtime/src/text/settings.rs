@@ -152,7 +152,7 @@ fn token_text(value: &Value) -> Option<String> {
 
 fn limit(value: &Value) -> Option<usize> {
     let number = value.as_f64()?;
-    (number >= 1.0 && number < NO_LIMIT).then_some(number as usize)
+    (1.0..NO_LIMIT).contains(&number).then_some(number as usize)
 }
 
 fn side(value: &Value) -> Side {

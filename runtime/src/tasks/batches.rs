@@ -1,0 +1,167 @@
+//! What all text pipelines share: texts to checked rows, rows through the model in batches.
+
+use ndarray::{ArrayD, Axis, Slice};
+
+use crate::model::Architecture;
+use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
+use crate::{Error, Result, Values};
+
+/// What to do with texts that are long, many or empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Cuts texts that are longer than `max_length`; otherwise they are errors.
+    pub truncation: bool,
+    /// The most tokens; by default the tokenizer's `model_max_length`, and never more than the model's positions.
+    pub max_length: Option<usize>,
+    /// The most rows that run through the model at once.
+    pub batch_size: usize,
+    /// Gives an answer for texts without any token, as the reference does; otherwise they are errors.
+    pub allow_empty: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { truncation: false, max_length: None, batch_size: 32, allow_empty: false }
+    }
+}
+
+/// Whether an output has one entry for each token or for each row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Per {
+    Token,
+    Row,
+}
+
+/// A model with its tokenizer.
+#[derive(Debug)]
+pub(super) struct TextModel<A> {
+    pub(super) model: A,
+    pub(super) tokenizer: Tokenizer,
+}
+
+impl<A: Architecture> TextModel<A> {
+    pub(super) fn new(model: A) -> Result<Self> {
+        let tokenizer = Tokenizer::from_checkpoint(model.loaded().checkpoint())?;
+        Ok(Self { model, tokenizer })
+    }
+
+    /// The number of tokens that the model has embeddings for.
+    pub(super) fn vocab_size(&self) -> Option<usize> {
+        let inputs = self.model.loaded().inputs();
+        inputs
+            .iter()
+            .find(|input| input.name == "input_ids")
+            .and_then(|input| input.below)
+            .map(|(size, _)| size)
+    }
+
+    /// The longest row: the tokenizer's limit or the model's positions, whichever is less.
+    pub(super) fn longest(&self) -> Option<usize> {
+        let settings = self.tokenizer.settings().model_max_length;
+        settings.into_iter().chain(self.model.loaded().limit("sequence")).min()
+    }
+
+    /// Encodes texts as `options` say and checks them.
+    pub(super) fn rows(&self, texts: &[Text<'_>], options: &TextOptions) -> Result<Vec<Encoding>> {
+        let encode = if options.truncation {
+            let limit = self.model.loaded().limit("sequence");
+            let asked = options.max_length.or(self.longest());
+            EncodeOptions::truncated(asked.into_iter().chain(limit).min())
+        } else {
+            EncodeOptions::default()
+        };
+        self.encode(texts, &encode, options.allow_empty)
+    }
+
+    /// Encodes texts and checks that each has tokens, all of them the model's, and not too many.
+    pub(super) fn encode(
+        &self,
+        texts: &[Text<'_>],
+        encode: &EncodeOptions,
+        allow_empty: bool,
+    ) -> Result<Vec<Encoding>> {
+        let rows = self.tokenizer.encode(texts, encode)?;
+        let limit = self.model.loaded().limit("sequence");
+        for row in &rows {
+            let name = if texts.len() == 1 { "text".to_string() } else { format!("text {}", row.sample) };
+            if row.is_blank() && !allow_empty {
+                return Err(Error::input(
+                    name,
+                    "is empty: the tokenizer finds nothing in it",
+                    "leave empty texts out, or set `allow_empty` for the answer that the reference gives",
+                ));
+            }
+            if let Some(limit) = limit.filter(|limit| row.len() > *limit) {
+                return Err(Error::input(
+                    name,
+                    format!("has {} tokens, but the model has positions for {limit}", row.len()),
+                    too_long_help(encode.truncation),
+                ));
+            }
+            if let Some(size) = self.vocab_size() {
+                self.tokenizer.check_vocabulary(row, size)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Runs rows in batches of similar length; gives for each output the rows' entries in their order.
+    ///
+    /// Entries by token are as long as their row: padding is cut off.
+    pub(super) fn run(
+        &self,
+        rows: &[Encoding],
+        batch_size: usize,
+        outputs: &[(&str, Per)],
+    ) -> Result<Vec<Vec<ArrayD<f32>>>> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(rows[*i].len()));
+        let mut entries = vec![vec![ArrayD::zeros(vec![0]); rows.len()]; outputs.len()];
+        for chunk in order.chunks(batch_size.max(1)) {
+            let picked: Vec<Encoding> = chunk.iter().map(|i| rows[*i].clone()).collect();
+            let batch = self.tokenizer.pad(&picked, &Padding::default())?;
+            let values = self.model.loaded().run(self.inputs(&batch))?;
+            for ((name, per), entries) in outputs.iter().zip(&mut entries) {
+                let all = output(&values, name)?;
+                for (r, row) in chunk.iter().enumerate() {
+                    let mut entry = all.index_axis(Axis(0), r);
+                    if *per == Per::Token {
+                        let start = batch.starts[r];
+                        entry.slice_axis_inplace(Axis(0), Slice::from(start..start + rows[*row].len()));
+                    }
+                    entries[*row] = entry.to_owned();
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The tensors of a batch that the model and the tokenizer's configuration both name.
+    pub(super) fn inputs(&self, batch: &Batch) -> Values {
+        let mut values = batch.values();
+        let named = self.tokenizer.settings().model_input_names.as_ref();
+        values.retain(|name, _| {
+            self.model.loaded().inputs().iter().any(|input| input.name == *name)
+                && (name == "input_ids" || named.is_none_or(|names| names.contains(name)))
+        });
+        values
+    }
+}
+
+/// One output of the model.
+pub(super) fn output<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<f32>> {
+    match values.get(name) {
+        Some(value) => value.f32(name),
+        None => {
+            let names: Vec<_> = values.keys().map(String::as_str).collect();
+            Err(Error::input(name, "the model has no such output", format!("it has {}", names.join(", "))))
+        }
+    }
+}
+
+fn too_long_help(truncation: Truncation) -> &'static str {
+    match truncation {
+        Truncation::No => "shorten it, split it, or set `truncation` to cut it",
+        _ => "set `max_length` to no more than that",
+    }
+}

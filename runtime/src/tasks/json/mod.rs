@@ -1,0 +1,69 @@
+//! The pipelines by name, with inputs, parameters and answers as JSON.
+//!
+//! Inputs and parameters are those of `transformers.pipeline`, and so are the answers; for sentence embedding
+//! those of `SentenceTransformer.encode`. As there, and unlike in the typed pipelines, empty texts get an
+//! answer unless the parameter `allow_empty` is false.
+
+mod parameters;
+mod pipelines;
+
+use serde_json::Value as Json;
+
+use super::{
+    FeatureExtraction, FillMask, Opening, Pipeline, QuestionAnswering, SentenceEmbedding, Task,
+    TextClassification, TokenClassification,
+};
+use crate::model::Architecture;
+use crate::{Loader, Result};
+
+/// A pipeline whose task is known at run time only.
+pub trait JsonPipeline: Send + Sync {
+    /// Answers one call: `inputs` is a text, a list of texts or what else the task takes, `parameters` an
+    /// object or null.
+    ///
+    /// # Errors
+    /// When inputs or parameters are not the task's, or the pipeline fails.
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json>;
+}
+
+/// Loads a checkpoint for a task by name.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// let loader = weft::Loader::<A>::open("org/checkpoint")?;
+/// let pipeline = weft::tasks::load_json("fill-mask", loader)?;
+/// let answer = pipeline.run_json(&"A [MASK] text.".into(), &serde_json::json!({"top_k": 2}))?;
+/// println!("{answer}");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When there is no such task, or the checkpoint does not fit it.
+pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
+    Ok(match task.parse()? {
+        Task::FeatureExtraction => Box::new(load::<A, FeatureExtraction<A>>(loader)?),
+        Task::SentenceEmbedding => Box::new(load::<A, SentenceEmbedding<A>>(loader)?),
+        Task::FillMask => Box::new(load::<A, FillMask<A>>(loader)?),
+        Task::TextClassification => Box::new(load::<A, TextClassification<A>>(loader)?),
+        Task::TokenClassification => Box::new(load::<A, TokenClassification<A>>(loader)?),
+        Task::QuestionAnswering => Box::new(load::<A, QuestionAnswering<A>>(loader)?),
+    })
+}
+
+/// Loads a checkpoint for a task by name and answers one call.
+///
+/// # Errors
+/// As [`load_json`] and [`JsonPipeline::run_json`].
+pub fn run_json<A: Architecture>(
+    task: &str,
+    loader: Loader<A>,
+    inputs: &Json,
+    parameters: &Json,
+) -> Result<Json> {
+    load_json(task, loader)?.run_json(inputs, parameters)
+}
+
+fn load<A: Architecture, P: Pipeline<A>>(loader: Loader<A>) -> Result<P> {
+    Opening::from(loader).load()
+}

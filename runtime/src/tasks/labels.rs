@@ -1,0 +1,31 @@
+//! The names of a classifier's labels: `id2label` of `config.json`.
+
+use serde_json::Value as Json;
+
+/// Names by index.
+#[derive(Clone, Debug)]
+pub(super) struct Labels(std::collections::BTreeMap<usize, String>);
+
+impl Labels {
+    /// Reads them; what has no name is `LABEL_<index>`, as in the reference.
+    pub(super) fn read(config: &Json) -> Self {
+        let named = config["id2label"].as_object().into_iter().flatten();
+        Self(named.filter_map(|(id, name)| Some((id.parse().ok()?, name.as_str()?.to_string()))).collect())
+    }
+
+    pub(super) fn name(&self, index: usize) -> String {
+        self.0.get(&index).cloned().unwrap_or_else(|| format!("LABEL_{index}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unnamed_labels_are_numbered() {
+        let labels = Labels::read(&serde_json::json!({"id2label": {"0": "NEG", "10": "POS"}}));
+        assert_eq!([labels.name(0), labels.name(1), labels.name(10)], ["NEG", "LABEL_1", "POS"]);
+        assert_eq!(Labels::read(&Json::Null).name(0), "LABEL_0");
+    }
+}

@@ -1,0 +1,42 @@
+//! Text in, structured answers out: the pipelines of the reference, typed.
+//!
+//! Each is opened like a model and has the reference's defaults and result shapes:
+//!
+//! ```no_run
+//! # fn example<A: weft::Architecture>() -> weft::Result<()> {
+//! use weft::tasks::TextClassification;
+//!
+//! let classifier = TextClassification::<A>::open("org/checkpoint")?.hardware(weft::Hardware::Cpu).load()?;
+//! let best = &classifier.run("A fine film.")?[0];
+//! println!("{} {}", best.label, best.score);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] says otherwise.
+
+mod batches;
+mod characters;
+mod embedding;
+mod feature_extraction;
+mod fill_mask;
+mod json;
+mod labels;
+mod opening;
+mod question_answering;
+mod scores;
+mod task;
+mod text_classification;
+mod token_classification;
+
+pub use batches::TextOptions;
+pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
+pub use feature_extraction::{FeatureExtraction, FeatureOptions};
+pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
+pub use json::{JsonPipeline, load_json, run_json};
+pub use opening::{Opening, Pipeline};
+pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
+pub use scores::ScoreFunction;
+pub use task::Task;
+pub use text_classification::{ClassificationOptions, Label, TextClassification};
+pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};

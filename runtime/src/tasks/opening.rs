@@ -1,0 +1,82 @@
+//! Opening a checkpoint for a task.
+
+use std::marker::PhantomData;
+
+use super::Task;
+use crate::hub::Checkpoint;
+use crate::model::Architecture;
+use crate::{Hardware, Loader, Precision, Result};
+
+/// A pipeline: a model with what stands before and after it.
+pub trait Pipeline<A: Architecture>: Sized {
+    /// What it does.
+    const TASK: Task;
+
+    /// Joins a loaded model with the processing files of its checkpoint.
+    ///
+    /// # Errors
+    /// When the checkpoint lacks such a file, or it does not fit.
+    fn from_model(model: A) -> Result<Self>;
+}
+
+/// A checkpoint that was found for a task, before it is loaded.
+#[derive(Debug)]
+pub struct Opening<A: Architecture, P> {
+    loader: Loader<A>,
+    pipeline: PhantomData<fn() -> P>,
+}
+
+impl<A: Architecture, P: Pipeline<A>> Opening<A, P> {
+    pub(super) fn open(checkpoint: &str) -> Result<Self> {
+        Ok(Self::from(Loader::open(checkpoint)?))
+    }
+
+    /// Where to run; [`Hardware::Auto`] follows the model's fallback route.
+    #[must_use]
+    pub fn hardware(mut self, hardware: Hardware) -> Self {
+        self.loader = self.loader.hardware(hardware);
+        self
+    }
+
+    /// What to compute in.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.loader = self.loader.precision(precision);
+        self
+    }
+
+    /// Threads within an operation.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.loader = self.loader.threads(threads);
+        self
+    }
+
+    /// Which class to load; the one that the checkpoint was saved from where not given.
+    #[must_use]
+    pub fn head(mut self, head: A::Head) -> Self {
+        self.loader = self.loader.head(head);
+        self
+    }
+
+    /// The checkpoint that was found.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        self.loader.checkpoint()
+    }
+
+    /// Loads the model and its processing files.
+    ///
+    /// # Errors
+    /// When the checkpoint's class does not fit the task, a file is missing or does not fit, or the backend
+    /// is not available.
+    pub fn load(self) -> Result<P> {
+        let head = P::TASK.head::<A>(self.loader.checkpoint(), self.loader.asked_head())?;
+        P::from_model(self.loader.head(head).load()?)
+    }
+}
+
+impl<A: Architecture, P: Pipeline<A>> From<Loader<A>> for Opening<A, P> {
+    fn from(loader: Loader<A>) -> Self {
+        Self { loader, pipeline: PhantomData }
+    }
+}

@@ -1,0 +1,165 @@
+//! The tasks by name, and the heads that fit each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value as Json;
+
+use crate::hub::Checkpoint;
+use crate::model::{Architecture, Head};
+use crate::{Error, Result};
+
+/// A task, by the reference's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// The hidden states of each token.
+    FeatureExtraction,
+    /// One vector for each text, as `sentence-transformers` makes it.
+    SentenceEmbedding,
+    /// Tokens for the gaps of a text.
+    FillMask,
+    /// Labels for a text or a pair of texts.
+    TextClassification,
+    /// Labels for tokens, or for words and names put together from them.
+    TokenClassification,
+    /// The part of a context that answers a question.
+    QuestionAnswering,
+}
+
+impl Task {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::FeatureExtraction,
+        Self::SentenceEmbedding,
+        Self::FillMask,
+        Self::TextClassification,
+        Self::TokenClassification,
+        Self::QuestionAnswering,
+    ];
+
+    /// The name in specs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FeatureExtraction => "feature-extraction",
+            Self::SentenceEmbedding => "sentence-embedding",
+            Self::FillMask => "fill-mask",
+            Self::TextClassification => "text-classification",
+            Self::TokenClassification => "token-classification",
+            Self::QuestionAnswering => "question-answering",
+        }
+    }
+
+    /// How the names of the classes end that fit; none where the base model is what is needed.
+    fn class_ending(self) -> Option<&'static str> {
+        match self {
+            Self::FeatureExtraction | Self::SentenceEmbedding => None,
+            Self::FillMask => Some("ForMaskedLM"),
+            Self::TextClassification => Some("ForSequenceClassification"),
+            Self::TokenClassification => Some("ForTokenClassification"),
+            Self::QuestionAnswering => Some("ForQuestionAnswering"),
+        }
+    }
+
+    /// Checkpoints of other classes that hold all the weights of a fitting one.
+    fn also_from(self) -> &'static [&'static str] {
+        match self {
+            Self::FillMask => &["ForPreTraining"],
+            _ => &[],
+        }
+    }
+
+    /// The classes of an architecture that fit.
+    pub fn heads<A: Architecture>(self) -> Vec<A::Head> {
+        match self.class_ending() {
+            None => A::Head::ALL[..1].to_vec(),
+            Some(ending) => {
+                A::Head::ALL.iter().copied().filter(|head| head.class().ends_with(ending)).collect()
+            }
+        }
+    }
+
+    /// The class to load: the one asked for, else the one that the checkpoint was saved from.
+    ///
+    /// # Errors
+    /// When that one does not fit; names it and those that do.
+    pub(super) fn head<A: Architecture>(
+        self,
+        checkpoint: &Checkpoint,
+        asked: Option<A::Head>,
+    ) -> Result<A::Head> {
+        let fitting = self.heads::<A>();
+        let names: Vec<_> = fitting.iter().map(|head| head.class()).collect();
+        let Some(&first) = fitting.first() else {
+            let problem = format!("weft-{} has no class for {self}", A::NAME);
+            return Err(Error::input("task", problem, "use a task that its README lists"));
+        };
+        if let Some(asked) = asked {
+            if fitting.contains(&asked) {
+                return Ok(asked);
+            }
+            let problem = format!("{self} needs {}, not {}", names.join(" or "), asked.class());
+            return Err(Error::input("head", problem, "leave out `.head(..)`, or choose a class that fits"));
+        }
+        if self.class_ending().is_none() {
+            return Ok(first);
+        }
+        let config = checkpoint.json("config.json")?.unwrap_or_default();
+        let saved: Vec<&str> =
+            config["architectures"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let Some(class) = saved.first() else { return Ok(first) };
+        if let Some(head) = fitting.iter().find(|head| saved.contains(&head.class())) {
+            return Ok(*head);
+        }
+        if saved.iter().any(|class| self.also_from().iter().any(|ending| class.ends_with(ending))) {
+            return Ok(first);
+        }
+        Err(Error::config(
+            checkpoint.dir().join("config.json"),
+            format!(
+                "`architectures` names {class}, which does not do {self}: that needs {}",
+                names.join(" or ")
+            ),
+            format!(
+                "open a checkpoint trained for {self}; or, if the weights are there, choose the class with `.head(..)`"
+            ),
+        ))
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Task {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        // The reference's other names for the same pipelines.
+        let name = match name {
+            "sentiment-analysis" => "text-classification",
+            "ner" => "token-classification",
+            name => name,
+        };
+        Self::ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.into_iter().map(Self::name).collect();
+            Error::input("task", format!("unknown task `{name}`"), format!("one of {}", names.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_tasks() {
+        for task in Task::ALL {
+            assert_eq!(task.name().parse::<Task>().unwrap(), task);
+        }
+        assert_eq!("ner".parse::<Task>().unwrap(), Task::TokenClassification);
+        let text = "translation".parse::<Task>().unwrap_err().to_string();
+        assert!(text.contains("unknown task `translation`") && text.contains("fill-mask"), "{text}");
+    }
+}
