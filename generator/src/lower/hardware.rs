@@ -15,6 +15,8 @@ use crate::spec::yaml::{Data, Node};
 pub struct Backend {
     /// Its name in specs: `cpu`.
     pub name: String,
+    /// Its place in the matrices.
+    pub index: usize,
     /// Its name in the runtime: `Cpu`.
     #[serde(rename = "type")]
     pub type_name: String,
@@ -99,6 +101,7 @@ pub fn lower(
         });
         backends.push(Backend {
             name: hardware.name().to_owned(),
+            index: backends.len(),
             type_name: hardware.type_name().to_owned(),
             title: spec.map_or_else(|| hardware.name().to_owned(), |spec| spec.title.clone()),
             support: support(entry.support).to_lowercase(),

@@ -68,6 +68,8 @@ pub struct Model {
     pub tasks: Vec<tasks::Task>,
     /// The backends, in the order of the matrices.
     pub hardware: Vec<hardware::Backend>,
+    /// The names of the backends that the model runs on.
+    pub supported: Vec<String>,
     /// The fallback route: names of types in the runtime.
     pub route: Vec<String>,
     /// The spec's path as generated headers give it.
@@ -142,6 +144,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         graph,
         heads,
         tasks,
+        supported: hardware.iter().filter(|backend| backend.supported).map(|backend| backend.name.clone()).collect(),
         route: types.map(|backend| backend.type_name.clone()).collect(),
         hardware,
         source: file.label.clone(),

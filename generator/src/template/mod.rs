@@ -158,14 +158,14 @@ impl Templates {
         // Tera stops at the first template it cannot read: ask for each on its own.
         for (source, body) in &bodies {
             if let Err(error) = tera.clone().add_raw_template(&source.key, body) {
-                problems.push(problem(&error, &by_key, source));
+                problems.extend(self::problems(&error, &by_key, source));
             }
         }
         if problems.is_empty() {
             let first = bodies.first().map(|(source, _)| *source);
             let error =
                 together.add_raw_templates(bodies.iter().map(|(s, b)| (s.key.as_str(), b.as_str()))).err();
-            problems.extend(error.zip(first).map(|(error, source)| problem(&error, &by_key, source)));
+            problems.extend(error.zip(first).into_iter().flat_map(|(e, source)| self::problems(&e, &by_key, source)));
         }
         Err(problems)
     }
@@ -217,7 +217,8 @@ impl Templates {
             shown: template.shown.clone(),
             text: String::new(),
         };
-        problem(error, &self.by_key, &source)
+        let problems = problems(error, &self.by_key, &source);
+        problems.into_iter().next().unwrap_or_else(|| Problem::new(&template.shown, error.to_string()))
     }
 }
 
@@ -265,22 +266,33 @@ fn split(source: &Source) -> Result<(Template, String), Vec<Problem>> {
     Ok((template(front, Some(node)), format!("{{#-{}-#}}{body}", "\n".repeat(lines))))
 }
 
-/// A template error as a problem: the template it is in, the line, the message.
-fn problem(error: &tera::Error, by_key: &BTreeMap<String, Template>, source: &Source) -> Problem {
-    match error.kind() {
-        ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
-            let shown = by_key.get(report.filename()).map_or(&source.shown, |template| &template.shown);
-            let at = Place { file: shown.as_path().into(), line: report.span().start_line };
-            at.problem("", report.message())
-        }
-        _ => {
-            let mut message = error.to_string();
-            let mut cause = std::error::Error::source(error);
-            while let Some(inner) = cause {
-                message = format!("{message}: {inner}");
-                cause = inner.source();
-            }
-            Place::start(&source.shown).problem("", message)
-        }
+/// A template error as problems: the template each is in, the line, the message.
+fn problems(error: &tera::Error, by_key: &BTreeMap<String, Template>, source: &Source) -> Vec<Problem> {
+    let place = |key: &str, line| {
+        let shown = by_key.get(key).map_or(&source.shown, |template| &template.shown);
+        Place { file: shown.as_path().into(), line }
+    };
+    if let ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) = error.kind() {
+        return vec![place(report.filename(), report.span().start_line).problem("", report.message())];
     }
+    let text = error.to_string();
+    let mut problems = vec![];
+    // Names that no template can know come as one text of several reports: `error: …`, `--> key:line:column`, the line.
+    for report in text.split("error: ").skip(1) {
+        let Some((message, rest)) = report.split_once('\n') else { continue };
+        let at = rest.trim_start().trim_start_matches("--> ").lines().next().unwrap_or_default();
+        let mut parts = at.rsplitn(3, ':').skip(1);
+        let (line, key) = (parts.next().and_then(|line| line.parse().ok()), parts.next());
+        problems.push(place(key.unwrap_or_default(), line.unwrap_or(1)).problem("", message));
+    }
+    if problems.is_empty() {
+        let mut message = text;
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            message = format!("{message}: {inner}");
+            cause = inner.source();
+        }
+        problems.push(Place::start(&source.shown).problem("", message));
+    }
+    problems
 }
