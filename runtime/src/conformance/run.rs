@@ -53,9 +53,9 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     let load = millis(start);
     record.versions.insert("engine".to_owned(), engine::available(target.hardware)?);
     record.class = loaded.class().to_owned();
-    record.placement = loaded.placement().counts();
     let start = Instant::now();
     let outputs = loaded.run(case.inputs.clone())?;
+    record.placement = loaded.placement().counts();
     let timings = loaded.timings();
     let steps =
         [("graph", timings.graph_ms), ("emit", timings.lower_ms), ("load", load), ("first", millis(start))];
@@ -78,7 +78,7 @@ fn ignored_weights<A: Architecture>(loaded: &crate::Loaded<A>, case: &Case) -> O
 }
 
 /// How far a pass on a backend counts here.
-fn evidence(hardware: Hardware) -> &'static str {
+pub(super) fn evidence(hardware: Hardware) -> &'static str {
     match hardware {
         Hardware::Qnn if cfg!(not(target_arch = "aarch64")) => "emulator",
         _ => "device",

@@ -1,21 +1,176 @@
-//! Task cases: text in, the answer of the reference's pipeline out; and `--task`, which runs a task for
-//! `cargo xtask demo`.
+//! Task cases: text in, the answer of the reference's pipeline out; and `--task`, which answers calls from
+//! standard input.
 
+use std::io::BufRead;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::arguments::Arguments;
 use super::run::Target;
-use super::{Record, Suite};
-use crate::Result;
+use super::{Record, Suite, machine};
+use crate::case::{Meta, OutputReport, rule};
+use crate::loaded::{Loader, millis};
 use crate::model::Architecture;
+use crate::{Error, Result, engine, tasks};
+
+/// `task.json`.
+#[derive(Debug, Deserialize)]
+struct TaskCase {
+    task: String,
+    calls: Vec<Call>,
+    /// A tolerance of its own.
+    tolerance: Option<f64>,
+    #[serde(flatten)]
+    meta: Meta,
+}
+
+#[derive(Debug, Deserialize)]
+struct Call {
+    inputs: Json,
+    #[serde(default)]
+    parameters: Json,
+    #[serde(default)]
+    output: Json,
+}
 
 /// Runs a task case.
 pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Record::new(A::NAME, &name, target.kind, target.hardware, target.precision)
+    let mut record = Record::new(A::NAME, &name, target.kind, target.hardware, target.precision);
+    if let Err(error) = attempt::<A>(dir, target, &mut record) {
+        record.evidence = "failed".to_owned();
+        record.reason = Some(error.to_string());
+    }
+    record
 }
 
-/// `--task TASK --checkpoint DIR`.
-pub(super) fn main<A: Architecture>(_suite: &Suite, _arguments: &[String]) -> Result<ExitCode> {
-    Ok(ExitCode::FAILURE)
+fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
+    let path = dir.join("task.json");
+    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+    let case: TaskCase = serde_json::from_slice(&text)
+        .map_err(|e| Error::case(&path, e.to_string(), "make the case again with `cargo xtask reference`"))?;
+    record.class = case.meta.class.clone().unwrap_or_default();
+    record.versions.extend(case.meta.reference.clone());
+    let mut loader = Loader::<A>::open(&dir.to_string_lossy())?
+        .hardware(target.hardware)
+        .precision(target.precision)
+        .threads(1);
+    if let Some(weights) = rule(dir, &case.meta)? {
+        loader = loader.weights(weights);
+    }
+    let start = Instant::now();
+    let pipeline = tasks::load_json(&case.task, loader)?;
+    record.ms.insert("load".to_owned(), millis(start));
+    record.versions.insert("engine".to_owned(), engine::available(target.hardware)?);
+    let tolerance = case.tolerance.unwrap_or(target.tolerance);
+    let start = Instant::now();
+    for (index, call) in case.calls.iter().enumerate() {
+        let got = pipeline.run_json(&call.inputs, &call.parameters);
+        if index == 0 {
+            record.ms.insert("first".to_owned(), millis(start));
+        }
+        record.outputs.push(report(index, got, &call.output, tolerance));
+    }
+    record.memory_bytes = machine::private_bytes();
+    record.passed = record.outputs.iter().all(|output| output.passed);
+    record.evidence = if record.passed { super::run::evidence(target.hardware) } else { "failed" }.to_owned();
+    Ok(())
+}
+
+fn report(index: usize, got: Result<Json>, want: &Json, tolerance: f64) -> OutputReport {
+    let mut most = 0.0;
+    let same = got.map_err(|e| e.to_string()).and_then(|got| differs("", &got, want, &mut most));
+    OutputReport {
+        name: format!("calls[{index}]"),
+        shape: vec![],
+        max_abs: None,
+        max_rel: same.is_ok().then_some(most),
+        tolerance,
+        passed: same.is_ok() && most <= tolerance,
+        problem: same.err(),
+    }
+}
+
+/// The largest difference of two answers relative to `max(1, |want|)`; an error names the first place where
+/// they differ in more than a number.
+fn differs(place: &str, got: &Json, want: &Json, most: &mut f64) -> std::result::Result<(), String> {
+    let unlike = || Err(format!("at {}: {}, the reference has {}", at(place), short(got), short(want)));
+    match (got, want) {
+        (Json::Array(g), Json::Array(w)) => {
+            if g.len() != w.len() {
+                let lengths = format!("{} elements, the reference has {}", g.len(), w.len());
+                return Err(format!("at {}: {lengths}: {}", at(place), short(got)));
+            }
+            g.iter().zip(w).enumerate().try_for_each(|(i, (g, w))| differs(&format!("{place}[{i}]"), g, w, most))
+        }
+        (Json::Object(g), Json::Object(w)) => {
+            if g.len() != w.len() {
+                return unlike();
+            }
+            w.iter().try_for_each(|(key, w)| match g.get(key) {
+                Some(g) => differs(&format!("{place}.{key}"), g, w, most),
+                None => unlike(),
+            })
+        }
+        (Json::Number(g), Json::Number(w)) if w.is_f64() || g.is_f64() => {
+            let (g, w) = (g.as_f64().unwrap_or(f64::NAN), w.as_f64().unwrap_or(f64::NAN));
+            if !(g - w).is_finite() {
+                return unlike();
+            }
+            *most = most.max((g - w).abs() / w.abs().max(1.0));
+            Ok(())
+        }
+        (got, want) if got == want => Ok(()),
+        _ => unlike(),
+    }
+}
+
+fn at(place: &str) -> &str {
+    if place.is_empty() { "the top" } else { place.trim_start_matches('.') }
+}
+
+fn short(json: &Json) -> String {
+    let text = json.to_string();
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// `--task TASK --checkpoint DIR`: a line `{"inputs": …, "parameters": …}` in, a line `{"output": …, "ms": …}`
+/// or `{"error": …}` out.
+pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
+    let arguments = Arguments::parse(arguments)?;
+    let ([task], Some(checkpoint)) = (arguments.alone.as_slice(), arguments.get("checkpoint")) else {
+        let help = "write `--task fill-mask --checkpoint DIR`";
+        return Err(Error::input("--task", "needs a task and a checkpoint", help));
+    };
+    let mut loader =
+        Loader::<A>::open(checkpoint)?.hardware(arguments.hardware()?).precision(arguments.precision()?);
+    if let Some(threads) = arguments.get("threads") {
+        let wrong = |_| Error::input("--threads", format!("`{threads}` is no number"), "give a whole number");
+        loader = loader.threads(threads.parse().map_err(wrong)?);
+    }
+    let start = Instant::now();
+    let pipeline = tasks::load_json(task, loader)?;
+    println!("{}", json!({ "loaded_ms": millis(start) }));
+    let mut passed = true;
+    for line in std::io::stdin().lock().lines().map_while(std::io::Result::ok) {
+        let start = Instant::now();
+        let answer = serde_json::from_str::<Call>(&line)
+            .map_err(|e| e.to_string())
+            .and_then(|call| pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string()));
+        match answer {
+            Ok(output) => println!("{}", json!({ "output": output, "ms": millis(start) })),
+            Err(error) => {
+                passed = false;
+                println!("{}", json!({ "error": error }));
+            }
+        }
+    }
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

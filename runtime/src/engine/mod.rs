@@ -52,8 +52,8 @@ impl Placement {
 /// When the backend is not available here or refuses the graph.
 pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
     match hardware {
-        Hardware::Cpu | Hardware::Auto => onnxruntime::compile(hardware, lowered, options),
-        other => Err(library::missing(other)),
+        Hardware::Openvino | Hardware::Webnn => Err(library::missing(hardware)),
+        hardware => onnxruntime::compile(hardware, lowered, options),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Resu
 /// When its library or its device is missing.
 pub fn available(hardware: Hardware) -> Result<String> {
     match hardware {
-        Hardware::Cpu | Hardware::Auto => onnxruntime::version(),
-        other => Err(library::missing(other)),
+        Hardware::Openvino | Hardware::Webnn => Err(library::missing(hardware)),
+        hardware => onnxruntime::version(hardware),
     }
 }

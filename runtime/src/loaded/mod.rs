@@ -2,16 +2,18 @@
 
 mod config;
 mod inputs;
+mod program;
 mod route;
 
 use std::time::Instant;
 
 use serde_json::Value as Json;
 
-use crate::engine::{self, Compiled, Options, Placement};
+use crate::engine::{Options, Placement};
 use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
+use program::Program;
 use crate::model::{Architecture, Head};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result, Values};
@@ -129,29 +131,23 @@ impl<A: Architecture> Loader<A> {
         let chosen = route::choose::<A>(self.hardware)?;
         let mut rules = Rules::of(chosen.hardware, self.precision);
         rules.dims = self.dims;
-        let start = Instant::now();
-        let lowered = lower(&graph, &located, &rules)?;
-        let lower_ms = millis(start);
-        let start = Instant::now();
-        let compiled = engine::compile(chosen.hardware, &lowered, &self.options)?;
-        let timings = Timings { graph_ms, lower_ms, compile_ms: millis(start) };
         let mut unused = weights.unused(&located);
         unused.retain(|name| !graph.idle.contains(name));
+        let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
         let loaded = Loaded {
             config,
             raw,
             head,
             checkpoint: self.checkpoint,
-            inputs: graph.inputs().to_vec(),
-            limits: graph.limits.clone(),
-            compiled,
+            inputs,
+            limits,
+            program: Program::new(graph, located, rules, chosen.hardware, self.options)?,
             hardware: chosen.hardware,
             explanation: chosen.explanation,
             precision: self.precision,
-            timings,
+            graph_ms,
             unused,
             weight_bytes: weights.size(),
-            operators: lowered.operators,
         };
         Ok(A::from_loaded(loaded))
     }
@@ -199,14 +195,13 @@ pub struct Loaded<A: Architecture> {
     checkpoint: Checkpoint,
     inputs: Vec<Input>,
     limits: Vec<crate::graph::Limit>,
-    compiled: Box<dyn Compiled>,
+    program: Program,
     hardware: Hardware,
     explanation: String,
     precision: Precision,
-    timings: Timings,
+    graph_ms: f64,
     unused: Vec<String>,
     weight_bytes: u64,
-    operators: std::collections::BTreeMap<String, usize>,
 }
 
 impl<A: Architecture> Loaded<A> {
@@ -217,7 +212,7 @@ impl<A: Architecture> Loaded<A> {
     /// or the text is longer than the model's positions.
     pub fn run(&self, inputs: Values) -> Result<Values> {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs)?;
-        self.compiled.run(&inputs)
+        self.program.run(&inputs)
     }
 
     /// `config.json`, typed.
@@ -266,13 +261,16 @@ impl<A: Architecture> Loaded<A> {
     }
 
     /// The nodes that each device runs, as the engine reports them.
-    pub fn placement(&self) -> &Placement {
-        self.compiled.placement()
+    ///
+    /// Backends that need fixed shapes have none before the first run.
+    pub fn placement(&self) -> Placement {
+        self.program.latest().map(|ready| ready.placement()).unwrap_or_default()
     }
 
-    /// How long loading took.
+    /// How long loading took; the last time, where a backend needs fixed shapes.
     pub fn timings(&self) -> Timings {
-        self.timings
+        let timings = self.program.latest().map(|ready| ready.timings).unwrap_or_default();
+        Timings { graph_ms: self.graph_ms, ..timings }
     }
 
     /// The checkpoint's tensors that this head does not use.
@@ -286,8 +284,8 @@ impl<A: Architecture> Loaded<A> {
     }
 
     /// How often each operator occurs in the lowered graph.
-    pub fn operators(&self) -> &std::collections::BTreeMap<String, usize> {
-        &self.operators
+    pub fn operators(&self) -> std::collections::BTreeMap<String, usize> {
+        self.program.latest().map(|ready| ready.operators.clone()).unwrap_or_default()
     }
 
     /// The name of the loaded class.

@@ -18,6 +18,8 @@ pub struct Rules {
     pub float: Dtype,
     /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
     pub dims: BTreeMap<String, usize>,
+    /// Whether the backend needs every length to be a number.
+    pub fixed_shapes: bool,
     /// ONNX's operator set.
     pub opset: i64,
 }
@@ -67,6 +69,7 @@ impl Rules {
             gelu: GeluForm::Standard,
             float,
             dims: BTreeMap::new(),
+            fixed_shapes: false,
             opset: 23,
         };
         let plain = Self {
@@ -75,17 +78,18 @@ impl Rules {
             gelu: GeluForm::Plain,
             float,
             dims: BTreeMap::new(),
+            fixed_shapes: false,
             opset: 21,
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
-            Hardware::Cuda
-            | Hardware::Openvino
-            | Hardware::Webgpu
-            | Hardware::Rocm
-            | Hardware::Metal
-            | Hardware::Qnn
-            | Hardware::Webnn => plain,
+            Hardware::Cuda => fused,
+            Hardware::Openvino => plain,
+            Hardware::Webgpu => plain,
+            Hardware::Rocm => plain,
+            Hardware::Metal => Self { fixed_shapes: true, ..plain },
+            Hardware::Qnn => Self { fixed_shapes: true, ..plain },
+            Hardware::Webnn => Self { fixed_shapes: true, ..plain },
         }
     }
 }

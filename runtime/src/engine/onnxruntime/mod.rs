@@ -1,6 +1,7 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod placement;
+mod provider;
 mod session;
 
 use std::sync::OnceLock;
@@ -17,9 +18,9 @@ pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) 
     Ok(Box::new(session::Running::new(environment, hardware, lowered, options)?))
 }
 
-/// The library's version.
-pub(super) fn version() -> Result<String> {
-    environment()?;
+/// The library's version; an error where the backend's provider or device is missing.
+pub(super) fn version(hardware: Hardware) -> Result<String> {
+    provider::Provider::of(environment()?, hardware)?;
     // `info` begins with "ORT Build Info: git-branch=rel-1.31.1, …".
     let info = ort::info();
     let version = info.split("git-branch=rel-").nth(1).and_then(|rest| rest.split(',').next());

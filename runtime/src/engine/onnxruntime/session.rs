@@ -4,12 +4,12 @@ use std::sync::Mutex;
 
 use ndarray::ArrayD;
 use ort::environment::Environment;
-use ort::memory::DeviceType;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, TensorElementType, TensorRef};
 
 use super::placement;
+use super::provider::Provider;
 use crate::engine::{Compiled, Options, Placement};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value, Values};
@@ -28,14 +28,20 @@ impl Running {
         lowered: &Lowered,
         options: &Options,
     ) -> Result<Self> {
-        let made = create(environment, lowered, options);
+        let provider = Provider::of(environment, hardware)?;
+        let made = create(environment, &provider, lowered, options);
         let (session, placement) =
             made.map_err(|e| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}")))?;
         Ok(Self { session: Mutex::new(session), hardware, placement })
     }
 }
 
-fn create(environment: &Environment, lowered: &Lowered, options: &Options) -> ort::Result<(Session, Placement)> {
+fn create(
+    environment: &Environment,
+    provider: &Provider,
+    lowered: &Lowered,
+    options: &Options,
+) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
     if let Some(threads) = options.threads {
         builder = builder.with_intra_threads(threads)?;
@@ -47,11 +53,11 @@ fn create(environment: &Environment, lowered: &Lowered, options: &Options) -> or
         builder = builder.with_prepacking(false)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
+    if provider.is_exclusive() && options.cpu_fallback.is_empty() {
+        builder = builder.with_disable_cpu_fallback()?;
+    }
     // Without explicit devices a session would prefer any plugin that happens to be registered.
-    let cpu = environment.devices().filter(|device| {
-        device.hardware_device().ty() == DeviceType::CPU && device.ep().is_ok_and(|ep| ep == placement::CPU)
-    });
-    builder = builder.with_devices(cpu, None)?;
+    builder = builder.with_devices(provider.devices(environment), Some(&provider.options()))?;
     let session = builder.commit_from_memory(&lowered.bytes())?;
     let placement = placement::of(&session)?;
     Ok((session, placement))

@@ -1,0 +1,132 @@
+//! The execution providers that come as plugins: which library, which device, which options.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use ort::device::Device;
+use ort::environment::Environment;
+use ort::memory::DeviceType;
+
+use super::placement;
+use crate::engine::library;
+use crate::{Error, Hardware, Result};
+
+/// A provider that is registered with the environment.
+#[derive(Clone, Debug)]
+pub(super) struct Provider {
+    hardware: Hardware,
+    /// The name it is registered under, which its devices and options carry.
+    name: &'static str,
+    /// The kind of device, where a provider offers several.
+    device: Option<DeviceType>,
+    /// Its options, without the name.
+    options: Vec<(&'static str, String)>,
+}
+
+impl Provider {
+    /// The provider of a backend; its library is loaded once per process.
+    pub(super) fn of(environment: &Environment, hardware: Hardware) -> Result<Self> {
+        let (name, package, library) = match hardware {
+            Hardware::Cpu | Hardware::Auto => {
+                return Ok(Self { hardware, name: placement::CPU, device: Some(DeviceType::CPU), options: vec![] });
+            }
+            Hardware::Cuda => ("CUDAExecutionProvider", "onnxruntime-gpu", "onnxruntime/capi/onnxruntime_providers_cuda"),
+            Hardware::Rocm => {
+                ("MIGraphXExecutionProvider", "onnxruntime-migraphx", "onnxruntime/capi/onnxruntime_providers_migraphx")
+            }
+            Hardware::Metal => ("MLX", "onnxruntime-ep-mlx", "onnxruntime_ep_mlx/onnxruntime_ep_mlx"),
+            Hardware::Qnn => ("QNNExecutionProvider", "onnxruntime-qnn", "onnxruntime_qnn/onnxruntime_providers_qnn"),
+            Hardware::Webgpu => (
+                "WebGpuExecutionProvider",
+                "onnxruntime-ep-webgpu",
+                "onnxruntime_ep_webgpu/onnxruntime_providers_webgpu",
+            ),
+            Hardware::Openvino | Hardware::Webnn => return Err(library::missing(hardware)),
+        };
+        let path = library::package(package)
+            .map(|folder| folder.join(library))
+            .and_then(|path| library::within(path.parent()?, path.file_name()?.to_str()?))
+            .ok_or_else(|| library::missing(hardware))?;
+        let options = match hardware {
+            Hardware::Qnn => qnn(&path),
+            // Without it, 64-bit integers would be sent to the CPU.
+            Hardware::Webgpu => vec![("enableInt64", "1".to_owned())],
+            _ => vec![],
+        };
+        let device = (hardware == Hardware::Qnn).then_some(DeviceType::NPU);
+        register(environment, hardware, name, &path)?;
+        let provider = Self { hardware, name, device, options };
+        if provider.devices(environment).next().is_none() {
+            let kinds: Vec<_> = environment.devices().filter_map(|d| d.ep().ok().map(str::to_owned)).collect();
+            let problem = format!("{name} finds no device here (there is {})", kinds.join(", "));
+            return Err(Error::unavailable(hardware, problem, device_help(hardware)));
+        }
+        Ok(provider)
+    }
+
+    /// The devices to place a session on.
+    pub(super) fn devices<'e>(&self, environment: &'e Environment) -> impl Iterator<Item = Device<'e>> {
+        let (name, wanted) = (self.name, self.device);
+        let mut found: Vec<_> = environment.devices().filter(|device| device.ep().is_ok_and(|ep| ep == name)).collect();
+        let fits = |device: &Device<'_>| wanted.is_none_or(|wanted| device.hardware_device().ty() == wanted);
+        if found.iter().any(fits) {
+            found.retain(fits);
+        }
+        // One device: a session over several would spread the graph.
+        found.truncate(1);
+        found.into_iter()
+    }
+
+    /// The options as ONNX Runtime reads them.
+    pub(super) fn options(&self) -> Vec<(String, String)> {
+        self.options.iter().map(|(key, value)| (format!("{}.{key}", self.name), value.clone())).collect()
+    }
+
+    /// Whether nodes may only run there.
+    pub(super) fn is_exclusive(&self) -> bool {
+        !matches!(self.hardware, Hardware::Cpu | Hardware::Auto)
+    }
+}
+
+/// The Hexagon processor; where there is none, the vendor's emulator of it, for a named part.
+fn qnn(library: &std::path::Path) -> Vec<(&'static str, String)> {
+    let backend = library.with_file_name(match std::env::consts::OS {
+        "windows" => "QnnHtp.dll",
+        _ => "libQnnHtp.so",
+    });
+    let mut options = vec![("backend_path", backend.display().to_string())];
+    if cfg!(not(target_arch = "aarch64")) {
+        // Snapdragon 8 Gen 3: the emulator cannot finalize a graph without knowing the part.
+        options.push(("soc_model", "60".to_owned()));
+    }
+    options
+}
+
+fn register(environment: &Environment, hardware: Hardware, name: &'static str, path: &PathBuf) -> Result<()> {
+    static REGISTERED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    // ONNX Runtime builds some providers in; their devices are there from the start.
+    let known = registered.contains(&name) || environment.devices().any(|d| d.ep().is_ok_and(|ep| ep == name));
+    if !known {
+        environment.register_ep_library(name, path).map_err(|e| {
+            let problem = format!("{} cannot be loaded: {e}", path.display());
+            Error::unavailable(hardware, problem, device_help(hardware))
+        })?;
+        registered.push(name);
+    }
+    Ok(())
+}
+
+fn device_help(hardware: Hardware) -> String {
+    match hardware {
+        Hardware::Cuda => "an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on LD_LIBRARY_PATH are needed",
+        Hardware::Rocm => "an AMD GPU with its driver and ROCm are needed",
+        Hardware::Metal => "a Mac with Apple silicon is needed",
+        Hardware::Webgpu => {
+            "a Vulkan, Metal or Direct3D 12 driver is needed; for a software one set \
+             ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER=1 and VK_ICD_FILENAMES"
+        }
+        _ => "run `cargo xtask doctor`",
+    }
+    .to_owned()
+}
