@@ -60,6 +60,15 @@ impl Remote {
         ))
     }
 
+    /// What to do about a file that is not there.
+    pub(super) fn why_missing(&self) -> String {
+        if self.unreachable.load(Ordering::Relaxed) {
+            format!("{} could not be reached: connect and try again", self.environment.endpoint)
+        } else {
+            "the repository does not have it either: choose one that does".into()
+        }
+    }
+
     /// The path of a file in the snapshot; `None` when the commit has no such file.
     pub(super) fn get(&self, id: &str, file: &str) -> Result<Option<PathBuf>> {
         let marker = cache::absence_marker(&self.snapshot, file);
@@ -133,3 +142,6 @@ fn failure(id: &str, file: &str, error: &ApiError, environment: &Environment) ->
     };
     Error::hub(id, format!("{file} could not be fetched from {}: {error}", environment.endpoint), help)
 }
+
+#[cfg(test)]
+mod tests;

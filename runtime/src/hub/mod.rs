@@ -166,7 +166,7 @@ impl Checkpoint {
                 format!("{why}; fetch the file where there is a network: `hf download {} {file}`", self.id)
             }
             #[cfg(feature = "hub")]
-            Source::Snapshot { .. } => "the repository does not have it either: choose one that does".into(),
+            Source::Snapshot { missing: MissingFiles::Download(remote) } => remote.why_missing(),
         };
         Err(Error::hub(&self.id, format!("no {file} in {}", self.dir.display()), help))
     }

@@ -81,26 +81,14 @@ impl<A: Architecture> TextModel<A> {
         allow_empty: bool,
     ) -> Result<Vec<Encoding>> {
         let rows = self.tokenizer.encode(texts, encode)?;
-        let limit = self.model.loaded().limit("sequence");
+        let bounds =
+            Bounds { positions: self.model.loaded().limit("sequence"), vocab_size: self.vocab_size() };
         for row in &rows {
-            let name = if texts.len() == 1 { "text".to_string() } else { format!("text {}", row.sample) };
+            let name = numbered("text", row.sample, texts.len());
             if row.is_blank() && !allow_empty {
-                return Err(Error::input(
-                    name,
-                    "is empty: the tokenizer finds nothing in it",
-                    "leave empty texts out, or set `allow_empty` for the answer that the reference gives",
-                ));
+                return Err(empty(name));
             }
-            if let Some(limit) = limit.filter(|limit| row.len() > *limit) {
-                return Err(Error::input(
-                    name,
-                    format!("has {} tokens, but the model has positions for {limit}", row.len()),
-                    too_long_help(encode.truncation),
-                ));
-            }
-            if let Some(size) = self.vocab_size() {
-                self.tokenizer.check_vocabulary(row, size)?;
-            }
+            bounds.check(&self.tokenizer, row, name, encode.truncation)?;
         }
         Ok(rows)
     }
@@ -159,9 +147,82 @@ pub(super) fn output<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<f3
     }
 }
 
-fn too_long_help(truncation: Truncation) -> &'static str {
-    match truncation {
-        Truncation::No => "shorten it, split it, or set `truncation` to cut it",
-        _ => "set `max_length` to no more than that",
+/// What a model's rows may hold.
+struct Bounds {
+    positions: Option<usize>,
+    vocab_size: Option<usize>,
+}
+
+impl Bounds {
+    fn check(
+        &self,
+        tokenizer: &Tokenizer,
+        row: &Encoding,
+        name: String,
+        truncation: Truncation,
+    ) -> Result<()> {
+        if let Some(positions) = self.positions.filter(|positions| row.len() > *positions) {
+            let help = match truncation {
+                Truncation::No => "shorten it, split it, or set `truncation` to cut it",
+                _ => "set `max_length` to no more than that",
+            };
+            let problem = format!("has {} tokens, but the model has positions for {positions}", row.len());
+            return Err(Error::input(name, problem, help));
+        }
+        self.vocab_size.map_or(Ok(()), |size| tokenizer.check_vocabulary(row, size))
+    }
+}
+
+/// `text`, or `text 3` of many.
+pub(super) fn numbered(name: &str, index: usize, count: usize) -> String {
+    if count == 1 { name.to_string() } else { format!("{name} {index}") }
+}
+
+/// The error of a text without tokens.
+pub(super) fn empty(name: String) -> Error {
+    Error::input(
+        name,
+        "is empty: the tokenizer finds nothing in it",
+        "leave it out; `allow_empty` gives the reference's answer where there is one",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::Checkpoint;
+
+    fn tokenizer() -> Tokenizer {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n")
+            .unwrap();
+        Tokenizer::from_checkpoint(&Checkpoint::open(folder.path().to_str().unwrap()).unwrap()).unwrap()
+    }
+
+    fn check(text: &str, positions: usize, vocab_size: usize, truncation: Truncation) -> String {
+        let tokenizer = tokenizer();
+        let rows = tokenizer.encode(&[text.into()], &EncodeOptions::default()).unwrap();
+        let bounds = Bounds { positions: Some(positions), vocab_size: Some(vocab_size) };
+        bounds
+            .check(&tokenizer, &rows[0], numbered("text", 2, 3), truncation)
+            .map_or_else(|e| e.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn a_text_longer_than_the_positions_names_both_lengths() {
+        assert_eq!(check("a b", 4, 7, Truncation::No), "");
+        let text = check("a b a", 4, 7, Truncation::No);
+        assert!(text.contains("text 2: has 5 tokens") && text.contains("positions for 4"), "{text}");
+        assert!(text.contains("`truncation`"), "{text}");
+        assert!(check("a b a", 4, 7, Truncation::LongestFirst).contains("`max_length`"));
+    }
+
+    #[test]
+    fn a_token_beyond_the_vocabulary_names_both_sizes() {
+        let text = check("a b", 4, 6, Truncation::No);
+        assert!(
+            text.contains("`b` has id 6") && text.contains("has 6 tokens and the tokenizer's 7"),
+            "{text}"
+        );
     }
 }

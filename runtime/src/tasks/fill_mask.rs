@@ -5,7 +5,7 @@
 use ndarray::{ArrayViewD, Axis};
 use serde::{Serialize, Serializer};
 
-use super::batches::{Per, TextModel};
+use super::batches::{Per, TextModel, numbered};
 use super::scores::{softmax, top};
 use super::{Opening, Pipeline, Task, TextOptions};
 use crate::model::Architecture;
@@ -161,7 +161,7 @@ impl<A: Architecture> FillMask<A> {
         if row.ids.contains(id) {
             return Ok(());
         }
-        let name = if count == 1 { "text".to_string() } else { format!("text {}", row.sample) };
+        let name = numbered("text", row.sample, count);
         let cut = if truncated { " in the part that truncation left" } else { "" };
         Err(Error::input(
             name,

@@ -152,6 +152,94 @@ impl FromStr for Task {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Graph;
+    use crate::model::{Configuration, Names};
+    use crate::{Declared, Hardware, Loaded};
+
+    /// An architecture with two heads, which is never loaded.
+    #[derive(Debug)]
+    struct Tiny;
+
+    #[derive(Clone, Debug, serde::Deserialize)]
+    struct Config {}
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Heads {
+        Model,
+        ForMaskedLM,
+        ForQuestionAnswering,
+    }
+
+    impl Configuration for Config {
+        fn check(&self) -> std::result::Result<(), String> {
+            Ok(())
+        }
+    }
+
+    impl Head for Heads {
+        const ALL: &'static [Self] = &[Self::Model, Self::ForMaskedLM, Self::ForQuestionAnswering];
+
+        fn class(self) -> &'static str {
+            match self {
+                Self::Model => "TinyModel",
+                Self::ForMaskedLM => "TinyForMaskedLM",
+                Self::ForQuestionAnswering => "TinyForQuestionAnswering",
+            }
+        }
+    }
+
+    impl Architecture for Tiny {
+        type Config = Config;
+        type Head = Heads;
+
+        const NAME: &'static str = "tiny";
+        const MODEL_TYPES: &'static [&'static str] = &["tiny"];
+        const NAMES: Names = Names { base_model_prefix: "tiny", legacy: &[] };
+        const DECLARED: &'static [Declared] = &[];
+        const ROUTE: &'static [Hardware] = &[];
+
+        fn build(_: &mut Graph, _: &Config, _: Heads) -> Result<()> {
+            Ok(())
+        }
+
+        fn from_loaded(_: Loaded<Self>) -> Self {
+            Self
+        }
+
+        fn loaded(&self) -> &Loaded<Self> {
+            unreachable!("never loaded")
+        }
+    }
+
+    /// The head for a task of a checkpoint with these `architectures`.
+    fn head(task: Task, architectures: &str, asked: Option<Heads>) -> Result<Heads> {
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!("{{\"model_type\": \"tiny\", \"architectures\": {architectures}}}");
+        std::fs::write(folder.path().join("config.json"), config).unwrap();
+        task.head::<Tiny>(&Checkpoint::open(folder.path().to_str().unwrap()).unwrap(), asked)
+    }
+
+    #[test]
+    fn the_head_is_the_one_that_was_saved() {
+        assert_eq!(head(Task::FillMask, r#"["TinyForMaskedLM"]"#, None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, r#"["TinyForPreTraining"]"#, None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, "null", None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FeatureExtraction, r#"["TinyForMaskedLM"]"#, None).unwrap(), Heads::Model);
+        let asked = Some(Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, r#"["TinyModel"]"#, asked).unwrap(), Heads::ForMaskedLM);
+    }
+
+    #[test]
+    fn a_head_that_does_not_fit_names_those_that_do() {
+        let message = |task, architectures, asked| head(task, architectures, asked).unwrap_err().to_string();
+        let text = message(Task::FillMask, r#"["TinyForQuestionAnswering"]"#, None);
+        assert!(text.contains("TinyForQuestionAnswering, which does not do fill-mask"), "{text}");
+        assert!(text.contains("needs TinyForMaskedLM") && text.contains("config.json"), "{text}");
+        let text = message(Task::FillMask, r#"["TinyForMaskedLM"]"#, Some(Heads::Model));
+        assert!(text.contains("fill-mask needs TinyForMaskedLM, not TinyModel"), "{text}");
+        let text = message(Task::TokenClassification, r#"["TinyModel"]"#, None);
+        assert!(text.contains("weft-tiny has no class for token-classification"), "{text}");
+    }
 
     #[test]
     fn names_lead_back_to_tasks() {

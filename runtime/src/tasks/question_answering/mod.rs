@@ -8,7 +8,7 @@ use ndarray::ArrayD;
 use serde::Serialize;
 
 use self::spans::Span;
-use super::batches::{Per, TextModel};
+use super::batches::{Per, TextModel, empty, numbered};
 use super::characters::Characters;
 use super::{Opening, Pipeline, Task};
 use crate::model::Architecture;
@@ -141,19 +141,22 @@ impl<A: Architecture> QuestionAnswering<A> {
     ) -> Result<Vec<Vec<Answer>>> {
         let encode = self.encode_options(options)?;
         let question_first = self.text.tokenizer.settings().padding_side == Side::Right;
+        let context = usize::from(question_first);
         let mut rows = Vec::new();
         for (sample, question) in questions.iter().enumerate() {
-            self.check(question, sample, questions.len())?;
             let pair = match question_first {
                 true => Text::Pair(question.question, question.context),
                 false => Text::Pair(question.context, question.question),
             };
-            let windows = self.text.encode(&[pair], &encode, false)?;
-            rows.extend(windows.into_iter().map(|window| Encoding { sample, ..window }));
+            let windows = self.text.encode(&[pair], &encode, true)?;
+            for window in windows {
+                let window = Encoding { sample, ..window };
+                check(&window, context, questions.len())?;
+                rows.push(window);
+            }
         }
         let names = [("start_logits", Per::Token), ("end_logits", Per::Token)];
         let outputs = self.text.run(&rows, options.batch_size, &names)?;
-        let context = usize::from(question_first);
         let answer = |(sample, question): (usize, &Question<'_>)| {
             let of = |i: &usize| rows[*i].sample == sample;
             let windows = (0..rows.len())
@@ -204,23 +207,14 @@ impl<A: Architecture> QuestionAnswering<A> {
             add_special_tokens: true,
         })
     }
+}
 
-    fn check(&self, question: &Question<'_>, sample: usize, count: usize) -> Result<()> {
-        for (name, text) in [("question", question.question), ("context", question.context)] {
-            let rows = if text.trim().is_empty() {
-                Vec::new()
-            } else {
-                self.text.tokenizer.encode(&[text.into()], &EncodeOptions::default())?
-            };
-            if rows.iter().all(Encoding::is_blank) {
-                let name = if count == 1 { name.to_string() } else { format!("{name} {sample}") };
-                return Err(Error::input(
-                    name,
-                    "is empty",
-                    "give a question and a text to find its answer in",
-                ));
-            }
+/// Both the question and the context must have tokens.
+fn check(row: &Encoding, context: usize, count: usize) -> Result<()> {
+    for (name, sequence) in [("question", 1 - context), ("context", context)] {
+        if !row.sequences.contains(&Some(sequence)) {
+            return Err(empty(numbered(name, row.sample, count)));
         }
-        Ok(())
     }
+    Ok(())
 }
