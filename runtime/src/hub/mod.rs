@@ -200,15 +200,17 @@ impl Checkpoint {
 }
 
 /// Why a build without the feature `hub` downloads nothing.
-#[cfg(not(feature = "hub"))]
 const NO_NETWORK: &str = "this build cannot download: the feature `hub` is off";
 
 /// Why nothing can be downloaded, if so.
 fn offline_reason(environment: &Environment) -> Option<&'static str> {
-    #[cfg(not(feature = "hub"))]
-    return Some(NO_NETWORK);
-    #[cfg(feature = "hub")]
-    environment.offline.then_some("HF_HUB_OFFLINE is set")
+    if environment.offline {
+        Some("HF_HUB_OFFLINE is set")
+    } else if cfg!(feature = "hub") {
+        None
+    } else {
+        Some(NO_NETWORK)
+    }
 }
 
 fn not_cached(id: &str, repo: &RepoId, environment: &Environment, why: &str) -> Error {

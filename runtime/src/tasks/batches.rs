@@ -86,7 +86,8 @@ impl<A: Architecture> TextModel<A> {
         for row in &rows {
             let name = numbered("text", row.sample, texts.len());
             if row.is_blank() && !allow_empty {
-                return Err(empty(name));
+                let help = "leave it out, or set `allow_empty` for the answer that the reference gives";
+                return Err(Error::input(name, "is empty: the tokenizer finds nothing in it", help));
             }
             bounds.check(&self.tokenizer, row, name, encode.truncation)?;
         }
@@ -176,15 +177,6 @@ impl Bounds {
 /// `text`, or `text 3` of many.
 pub(super) fn numbered(name: &str, index: usize, count: usize) -> String {
     if count == 1 { name.to_string() } else { format!("{name} {index}") }
-}
-
-/// The error of a text without tokens.
-pub(super) fn empty(name: String) -> Error {
-    Error::input(
-        name,
-        "is empty: the tokenizer finds nothing in it",
-        "leave it out; `allow_empty` gives the reference's answer where there is one",
-    )
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use ndarray::ArrayD;
 use serde::Serialize;
 
 use self::spans::Span;
-use super::batches::{Per, TextModel, empty, numbered};
+use super::batches::{Per, TextModel, numbered};
 use super::characters::Characters;
 use super::{Opening, Pipeline, Task};
 use crate::model::Architecture;
@@ -148,11 +148,13 @@ impl<A: Architecture> QuestionAnswering<A> {
                 true => Text::Pair(question.question, question.context),
                 false => Text::Pair(question.context, question.question),
             };
-            let windows = self.text.encode(&[pair], &encode, true)?;
-            for window in windows {
-                let window = Encoding { sample, ..window };
-                check(&window, context, questions.len())?;
-                rows.push(window);
+            let name = |name: &str| numbered(name, sample, questions.len());
+            self.check_question(question.question, encode.max_length, &name)?;
+            for window in self.text.encode(&[pair], &encode, true)? {
+                if !window.sequences.contains(&Some(context)) {
+                    return Err(empty(name("context")));
+                }
+                rows.push(Encoding { sample, ..window });
             }
         }
         let names = [("start_logits", Per::Token), ("end_logits", Per::Token)];
@@ -207,14 +209,38 @@ impl<A: Architecture> QuestionAnswering<A> {
             add_special_tokens: true,
         })
     }
+
+    /// A question must have tokens, and leave room for the context.
+    fn check_question(
+        &self,
+        question: &str,
+        length: Option<usize>,
+        name: &dyn Fn(&str) -> String,
+    ) -> Result<()> {
+        let tokenizer = &self.text.tokenizer;
+        let plain = EncodeOptions { add_special_tokens: false, ..EncodeOptions::default() };
+        let tokens = tokenizer.encode(&[question.into()], &plain)?.first().map_or(0, Encoding::len);
+        if tokens == 0 {
+            return Err(empty(name("question")));
+        }
+        let length = length.unwrap_or(usize::MAX);
+        if tokens + tokenizer.added_tokens(true) >= length {
+            let problem =
+                format!("has {tokens} tokens, which leaves no room for the context in windows of {length}");
+            return Err(Error::input(
+                name("question"),
+                problem,
+                "shorten it, or give a larger `max_seq_len`",
+            ));
+        }
+        Ok(())
+    }
 }
 
-/// Both the question and the context must have tokens.
-fn check(row: &Encoding, context: usize, count: usize) -> Result<()> {
-    for (name, sequence) in [("question", 1 - context), ("context", context)] {
-        if !row.sequences.contains(&Some(sequence)) {
-            return Err(empty(numbered(name, row.sample, count)));
-        }
-    }
-    Ok(())
+fn empty(name: String) -> Error {
+    Error::input(
+        name,
+        "is empty: the tokenizer finds nothing in it",
+        "give a question and a text to find its answer in",
+    )
 }
