@@ -20,6 +20,7 @@ pub mod lower;
 mod model;
 pub mod nn;
 pub mod onnx;
+pub mod tasks;
 pub mod text;
 mod value;
 pub mod weights;
