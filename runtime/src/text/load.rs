@@ -101,14 +101,18 @@ fn take_stored_defaults(core: &tokenizers::Tokenizer, settings: &mut Settings) {
     }
 }
 
+/// The reference's tokenizer classes build a `BertNormalizer` anew from the configuration and their own
+/// defaults; only its generic classes take the one in `tokenizer.json`.
 fn apply_bert_options(core: &mut tokenizers::Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
     let Some(NormalizerWrapper::BertNormalizer(stored)) = core.get_normalizer() else { return Ok(()) };
+    if settings.bert.as_stored {
+        return Ok(());
+    }
     let mut normalizer = *stored;
-    let options = settings.bert;
-    normalizer.lowercase = options.do_lower_case.unwrap_or(normalizer.lowercase);
-    normalizer.strip_accents = options.strip_accents.or(normalizer.strip_accents);
-    normalizer.handle_chinese_chars =
-        options.tokenize_chinese_chars.unwrap_or(normalizer.handle_chinese_chars);
+    normalizer.clean_text = true;
+    normalizer.lowercase = settings.bert.do_lower_case.unwrap_or(true);
+    normalizer.strip_accents = settings.bert.strip_accents;
+    normalizer.handle_chinese_chars = settings.bert.tokenize_chinese_chars.unwrap_or(true);
     core.with_normalizer(Some(normalizer))?;
     Ok(())
 }

@@ -8,6 +8,9 @@ use crate::hub::Checkpoint;
 /// The reference writes 1e30 for "no limit".
 const NO_LIMIT: f64 = 1e20;
 
+/// The reference's classes that take `tokenizer.json` as it is.
+const GENERIC_CLASSES: [&str; 2] = ["PreTrainedTokenizerFast", "TokenizersBackend"];
+
 /// The end of a sequence at which something is added or cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
@@ -65,6 +68,8 @@ pub struct Settings {
 /// The options by which the reference rebuilds a `BertNormalizer`; they win over `tokenizer.json`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BertOptions {
+    /// Whether the tokenizer's class is a generic one, which rebuilds nothing.
+    pub(super) as_stored: bool,
     pub(super) do_lower_case: Option<bool>,
     pub(super) strip_accents: Option<bool>,
     pub(super) tokenize_chinese_chars: Option<bool>,
@@ -101,6 +106,9 @@ impl Settings {
                 .map(|names| names.iter().filter_map(token_text).collect()),
             pad_type_id: config["pad_token_type_id"].as_i64().unwrap_or(0),
             bert: BertOptions {
+                as_stored: config["tokenizer_class"]
+                    .as_str()
+                    .is_some_and(|name| GENERIC_CLASSES.contains(&name)),
                 do_lower_case: config["do_lower_case"].as_bool(),
                 strip_accents: config["strip_accents"].as_bool(),
                 tokenize_chinese_chars: config["tokenize_chinese_chars"].as_bool(),

@@ -132,6 +132,25 @@ fn the_configuration_wins_over_the_normalizer_stored() {
 }
 
 #[test]
+fn generic_classes_take_the_normalizer_stored() {
+    let stored = r#"{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null,
+        "lowercase": false}"#;
+    let vocab: Vec<String> =
+        VOCAB.iter().enumerate().map(|(id, token)| format!("\"{token}\": {id}")).collect();
+    let file = format!(
+        r###"{{"version": "1.0", "added_tokens": [], "normalizer": {stored}, "pre_tokenizer": {{"type": "BertPreTokenizer"}},
+        "post_processor": null, "decoder": null, "model": {{"type": "WordPiece", "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {{{}}}}}}}"###,
+        vocab.join(", ")
+    );
+    for (class, want) in [("TokenizersBackend", 1), ("PreTrainedTokenizerFast", 1), ("BertTokenizer", 5)] {
+        let config = format!("{{\"tokenizer_class\": \"{class}\"}}");
+        let t = tokenizer(&[("tokenizer.json", file.clone()), ("tokenizer_config.json", config)]).unwrap();
+        assert_eq!(ids(&rows(&t, "The fox".into(), EncodeOptions::default())), [[want, 8]], "{class}");
+    }
+}
+
+#[test]
 fn lengths_and_strides_that_cannot_be_are_errors() {
     let t = plain();
     let message =
