@@ -259,3 +259,59 @@ impl Architectures {
         problems
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLISHED: &str = include_str!("../../../model_specs/architectures.yaml");
+
+    /// What is wrong with the published file once one line of it is another.
+    fn spoiled(line: &str, by: &str) -> String {
+        let text = PUBLISHED.replacen(line, by, 1);
+        assert_ne!(text, PUBLISHED, "no line `{line}`");
+        let file = Path::new("architectures.yaml");
+        match document::parse::<Architectures>(file, &text) {
+            Ok(all) => all.check(file, &text).to_string(),
+            Err(problem) => problem.to_string(),
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_place() {
+        let word = spoiled("        support: full\n", "        support: ful\n");
+        assert!(word.contains("`architectures.encoder-only.hardware.cpu.support`"), "{word}");
+        assert!(word.contains("unknown variant `ful`") && word.contains("did you mean `full`?"), "{word}");
+
+        let backend = spoiled("      cuda:\n", "      cdua:\n");
+        assert!(
+            backend.contains("unknown variant `cdua`") && backend.contains("did you mean `cuda`?"),
+            "{backend}"
+        );
+
+        let reason = spoiled("        support: full\n", "        support: limited\n");
+        let line = PUBLISHED.lines().position(|line| line == "      cpu:").map_or(0, |index| index + 1);
+        let want = format!(
+            "architectures.yaml:{line}: `architectures.encoder-only.hardware.cpu`: support that is not full needs a `reason`"
+        );
+        assert_eq!(reason, want);
+
+        let route = spoiled("preferred: [cuda, rocm, openvino, metal, qnn, cpu]", "preferred: [cuda, cuda]");
+        assert!(route.contains("must end with `cpu`") && route.contains("names `cuda` twice"), "{route}");
+
+        let source = spoiled("          - source: matrix\n", "          - source: hearsay\n");
+        assert!(source.contains("`hearsay` is not one of the `sources`"), "{source}");
+    }
+
+    #[test]
+    fn a_model_overrides_its_type() {
+        let all: Architectures = document::parse(Path::new("architectures.yaml"), PUBLISHED).unwrap();
+        let entry = &all.get("decoder-only").unwrap().hardware[&Hardware::Qnn];
+        assert_eq!(entry.support, Support::No);
+        let own = HardwareOverride { support: Some(Support::Full), ..HardwareOverride::default() };
+        assert_eq!(entry.overridden(&own).reason, None);
+        let own = HardwareOverride { notes: Some("small".into()), ..HardwareOverride::default() };
+        assert_eq!(entry.overridden(&own).reason, entry.reason);
+        assert_eq!(all.nearest("decoder_only"), Some("decoder-only"));
+    }
+}

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::{self, Problem, Problems};
+use super::operators::Operators;
 use super::packages::Package;
 pub use super::vocabulary::{EvidenceLevel, Hardware, ModelSize, Precision, Support};
 
@@ -189,21 +190,6 @@ pub struct Browser {
     pub precision: IndexMap<String, String>,
     /// What else is said of it.
     pub notes: String,
-}
-
-/// A published operator table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Operators {
-    /// The document, and the release it belongs to.
-    pub source: String,
-    /// How to read the table's right-hand sides.
-    pub legend: String,
-    /// Operators of the standard domain: element types or conditions, in the document's words.
-    pub standard: IndexMap<String, String>,
-    /// ONNX Runtime's contributed operators.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub contrib: IndexMap<String, String>,
 }
 
 /// The eight backends.

@@ -7,6 +7,7 @@ pub mod hardware;
 pub mod load;
 pub mod merge;
 pub mod model;
+pub mod operators;
 pub mod packages;
 pub mod vocabulary;
 pub mod yaml;
