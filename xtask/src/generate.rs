@@ -122,7 +122,9 @@ fn request(args: &Args) -> Result<Request> {
         request.specs.push(folder);
         let own_templates = specs.join("templates");
         if own_templates.is_dir() {
-            request.templates.push(template::Folder { label: format!("{label}/templates"), ..templates(&own_templates) });
+            request
+                .templates
+                .push(template::Folder { label: format!("{label}/templates"), ..templates(&own_templates) });
         }
         request.setting = Setting {
             weft: dependency(args, root)?,

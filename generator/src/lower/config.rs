@@ -39,6 +39,8 @@ pub struct Config {
     pub complete: bool,
     /// The field with the class names, if there is one.
     pub labels: Option<String>,
+    /// Whether there is a field `num_labels` too.
+    pub counts_labels: bool,
     /// Whether a field is an activation function.
     pub activations: bool,
     /// The sizes that must not be zero.
@@ -65,7 +67,9 @@ pub struct Field {
 /// A condition that must not hold, and what it means if it does.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// A Rust expression over `self`.
+    /// The fields that it names as they are, besides those of `self`.
+    pub reads: Vec<String>,
+    /// A Rust expression.
     pub fails: String,
     /// A Rust expression that gives the message.
     pub message: String,
@@ -155,6 +159,7 @@ fn add(
         }
         (kind, false) => (rust(kind).to_owned(), value),
     };
+    config.counts_labels |= name == "num_labels";
     config.activations |= kind == ConfigType::Activation;
     config.complete &= default.is_some();
     if let Some(min) = field.min {
@@ -167,6 +172,12 @@ fn add(
         }
     }
     if let Some(divisor) = &field.multiple_of {
+        let counts = kind == ConfigType::Usize && !field.optional;
+        if !counts {
+            return Err(
+                at.problem(join(&key, "multiple_of"), "only sizes that are always given can be multiples")
+            );
+        }
         if !model.spec.config.contains_key(divisor) {
             let mut problem =
                 at.problem(join(&key, "multiple_of"), format!("`{divisor}` is not a field of config"));
@@ -175,10 +186,9 @@ fn add(
             return Err(problem);
         }
         config.checks.push(Check {
-            fails: format!("!self.{ident}.is_multiple_of(self.{divisor})"),
-            message: format!(
-                "format!(\"{name}: {{}} is not a multiple of {divisor}, {{}}\", self.{ident}, self.{divisor})"
-            ),
+            reads: vec![name.to_owned(), divisor.clone()],
+            fails: format!("!{name}.is_multiple_of(*{divisor})"),
+            message: format!("format!(\"{name}: {{{name}}} is not a multiple of {divisor}, {{{divisor}}}\")"),
         });
     }
     if let Some(only) = &field.only {
@@ -190,7 +200,7 @@ fn add(
             ConfigType::Bool => format!("!self.{ident}"),
             _ => format!("self.{ident} != {value}"),
         };
-        config.checks.push(Check { fails, message: format!("{text:?}.to_owned()") });
+        config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
     }
     let doc = field.doc.unwrap_or_else(|| format!("`{name}` of `config.json`."));
     config.fields.push(Field { name: name.to_owned(), ident, rust, default, doc });
@@ -207,7 +217,7 @@ fn least(name: &str, ident: &str, kind: ConfigType, min: i64, optional: bool) ->
     } else {
         (format!("self.{ident} < {bound}"), format!("self.{ident}"))
     };
-    Check { fails, message: format!("format!(\"{name}: {{}} is less than {min}\", {shown})") }
+    Check { reads: vec![], fails, message: format!("format!(\"{name}: {{}} is less than {min}\", {shown})") }
 }
 
 impl Scalar {

@@ -29,8 +29,6 @@ pub struct Graph {
     /// The part in each slot: its key and its options.
     #[serde(skip)]
     pub parts: BTreeMap<String, (String, Value)>,
-    /// The labels of the templates it is made of.
-    pub labels: Vec<String>,
     /// What the code may import.
     #[serde(skip)]
     pub uses: Vec<String>,
@@ -82,7 +80,6 @@ pub fn lower(
     let mut graph = Graph {
         template: template.key.clone(),
         options: options(template, node, &other, "graph", config, problems),
-        labels: vec![template.label.clone()],
         uses: front.uses.clone(),
         ..Graph::default()
     };
@@ -96,7 +93,6 @@ pub fn lower(
         let Some(part) = find(templates, &folder, Some(name), &node.at, &path, problems) else { continue };
         let own = options(part, own.unwrap_or(&nothing_at(&node.at)), &["part"], &path, config, problems);
         inputs.extend(visible(&part.front.inputs, &own));
-        graph.labels.push(part.label.clone());
         graph.uses.extend(part.front.uses.iter().cloned());
         graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
         graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
@@ -150,10 +146,7 @@ fn heads(
                 graph.outputs.push(output.clone());
             }
         }
-        if !graph.labels.contains(&part.label) {
-            graph.labels.push(part.label.clone());
-            graph.uses.extend(part.front.uses.iter().cloned());
-        }
+        graph.uses.extend(part.front.uses.iter().cloned());
         heads.push(Head {
             variant: entry.key.clone(),
             class,

@@ -70,8 +70,10 @@ pub struct Model {
     pub hardware: Vec<hardware::Backend>,
     /// The names of the backends that the model runs on.
     pub supported: Vec<String>,
-    /// The fallback route: names of types in the runtime.
+    /// The fallback route: names of backends.
     pub route: Vec<String>,
+    /// The fallback route: names of types in the runtime.
+    pub route_types: Vec<String>,
     /// The spec's path as generated headers give it.
     pub source: String,
     /// The paths of the specs it extends.
@@ -144,8 +146,13 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         graph,
         heads,
         tasks,
-        supported: hardware.iter().filter(|backend| backend.supported).map(|backend| backend.name.clone()).collect(),
-        route: types.map(|backend| backend.type_name.clone()).collect(),
+        supported: hardware
+            .iter()
+            .filter(|backend| backend.supported)
+            .map(|backend| backend.name.clone())
+            .collect(),
+        route_types: types.map(|backend| backend.type_name.clone()).collect(),
+        route: route.iter().map(|&name| name.to_owned()).collect(),
         hardware,
         source: file.label.clone(),
         parents: model.chain[1..].iter().map(|&link| files[link].label.clone()).collect(),

@@ -24,9 +24,6 @@ pub struct Task {
     /// The template's key.
     #[serde(skip)]
     pub key: String,
-    /// The template's label.
-    #[serde(skip)]
-    pub label: String,
 }
 
 /// Lowers the tasks.
@@ -76,7 +73,6 @@ pub fn lower(
             heads: serving,
             code: String::new(),
             key: template.key.clone(),
-            label: template.label.clone(),
         });
     }
     tasks

@@ -1,6 +1,7 @@
 //! A lowered model to the files of its crate.
 
 pub mod header;
+mod layout;
 pub mod rust;
 
 use serde_json::Value;
@@ -78,11 +79,11 @@ impl Renderer<'_> {
         }
         context.insert("model", &model);
         for (path, template) in templates.under("crate/") {
-            let mut labels = vec![template.label.clone()];
-            if path.ends_with("tasks.rs") {
-                labels.extend(model.tasks.iter().map(|task| task.label.clone()));
+            let mut label = template.label.clone();
+            if path == "src/tasks.rs" {
+                label.push_str(" with those in templates/pipeline");
             }
-            self.file(path, template, &labels, &context, None);
+            self.file(path, template, &label, &context, None);
         }
         for (name, template) in templates.under("tests/") {
             if name == "backend.rs" {
@@ -90,11 +91,11 @@ impl Renderer<'_> {
                     let mut context = context.clone();
                     context.insert("backend", backend);
                     let path = format!("tests/hardware/{}.rs", backend.name);
-                    self.file(&path, template, std::slice::from_ref(&template.label), &context, None);
+                    self.file(&path, template, &template.label, &context, None);
                 }
             } else {
                 let path = format!("tests/hardware/{name}");
-                self.file(&path, template, std::slice::from_ref(&template.label), &context, None);
+                self.file(&path, template, &template.label, &context, None);
             }
         }
         if let Some(template) = templates.get(&model.graph.template) {
@@ -108,13 +109,8 @@ impl Renderer<'_> {
                 }
             }
             context.insert("head_functions", &heads.join("\n"));
-            self.file(
-                "src/graph.rs",
-                template,
-                &model.graph.labels.clone(),
-                &context,
-                Some(&model.graph.uses),
-            );
+            let label = format!("{} with its parts", template.label);
+            self.file("src/graph.rs", template, &label, &context, Some(&model.graph.uses));
         }
     }
 
@@ -143,7 +139,7 @@ impl Renderer<'_> {
         &mut self,
         path: &str,
         template: &Template,
-        labels: &[String],
+        label: &str,
         context: &Context,
         uses: Option<&[String]>,
     ) {
@@ -154,7 +150,7 @@ impl Renderer<'_> {
         }
         let specs: Vec<_> = [&self.model.source].into_iter().chain(&self.model.parents).cloned().collect();
         let command = format!("{} --model {}", self.setting.command, self.model.name);
-        let header = Header { command: &command, specs: &specs, templates: labels };
+        let header = Header { command: &command, specs: &specs, template: label };
         let body = if path.ends_with(".rs") {
             match self.rust(&text, template, uses) {
                 Ok(body) => body,

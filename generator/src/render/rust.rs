@@ -6,6 +6,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{File, ImplItem, Item, Visibility};
 
+use super::layout::relax;
+
 /// What stands for a comment line while the code is parsed and printed.
 const COMMENT: &str = "__comment";
 
@@ -127,11 +129,8 @@ impl Code {
             };
             syn::parse_str::<Item>(&text).ok()
         });
-        let (own, others): (Vec<_>, Vec<_>) = statements.partition(|item| {
-            matches!(item, Item::Use(item) if item.tree.to_token_stream().to_string().starts_with("crate"))
-        });
         let items = std::mem::take(&mut self.file.items);
-        self.file.items = others.into_iter().chain(own).chain(items).collect();
+        self.file.items = statements.chain(items).collect();
     }
 
     /// The fields and methods that the code reads from `c`, the configuration: names, and whether they are called.
@@ -143,18 +142,18 @@ impl Code {
         names
     }
 
-    /// The source, with a blank line between items.
+    /// The source: imports in groups, a blank line between items.
     pub fn print(self) -> String {
         let Self { file, comments } = self;
         let print =
             |attrs, items| prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items });
         let mut text = print(file.attrs, vec![]);
         let mut previous: Option<Kind> = None;
-        for item in file.items {
+        for item in sorted(file.items) {
             let kind = Kind::of(&item);
             let together = match (previous, kind) {
                 (Some(Kind::Comment), _) => true,
-                (Some(before), now) => before == now && matches!(now, Kind::Use | Kind::Mod),
+                (Some(before), now) => before == now && !matches!(now, Kind::Block | Kind::Other),
                 (None, _) => false,
             };
             if !together && !text.is_empty() {
@@ -164,29 +163,77 @@ impl Code {
             text.push_str(&if kind == Kind::Block { spaced(&item) } else { item });
             previous = Some(kind);
         }
-        restore(&text, &comments)
+        relax(&restore(&text, &comments))
     }
 }
 
+/// What may stand in neighbouring lines.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    Use,
+    /// An import, by where from: the standard library, another crate, this one.
+    Use(u8),
+    /// An import for others.
+    PubUse,
+    /// A module in a file of its own.
     Mod,
+    /// A comment.
     Comment,
+    /// An implementation without anything in it.
+    Marker,
+    /// A block of functions.
     Block,
+    /// Anything else.
     Other,
 }
 
 impl Kind {
     fn of(item: &Item) -> Self {
         match item {
-            Item::Use(_) => Self::Use,
+            Item::Use(item) if !matches!(item.vis, Visibility::Inherited) => Self::PubUse,
+            Item::Use(item) => Self::Use(match first_segment(&item.tree).as_str() {
+                "std" | "core" | "alloc" => 0,
+                "crate" | "self" | "super" => 2,
+                _ => 1,
+            }),
             Item::Mod(module) if module.content.is_none() => Self::Mod,
             Item::Macro(call) if call.mac.path.is_ident(COMMENT) => Self::Comment,
+            Item::Impl(block) if block.items.is_empty() => Self::Marker,
             Item::Impl(_) | Item::Trait(_) | Item::Mod(_) => Self::Block,
             _ => Self::Other,
         }
     }
+}
+
+fn first_segment(tree: &syn::UseTree) -> String {
+    tree.to_token_stream().into_iter().next().map(|token| token.to_string()).unwrap_or_default()
+}
+
+/// Neighbouring imports and modules in order: by group, then by name.
+fn sorted(mut items: Vec<Item>) -> Vec<Item> {
+    let run = |items: &[Item], is: fn(&Kind) -> bool| {
+        let start = items.iter().position(|item| is(&Kind::of(item)));
+        start.map(|start| {
+            let length = items[start..].iter().take_while(|item| is(&Kind::of(item))).count();
+            start..start + length
+        })
+    };
+    let groups: [fn(&Kind) -> bool; 3] =
+        [|kind| matches!(kind, Kind::Use(_)), |kind| *kind == Kind::Mod, |kind| *kind == Kind::PubUse];
+    for is in groups {
+        if let Some(range) = run(&items, is) {
+            items[range].sort_by_cached_key(|item| {
+                let group = if let Kind::Use(group) = Kind::of(item) { group } else { 0 };
+                let text = match item {
+                    Item::Mod(module) => module.ident.to_string(),
+                    Item::Use(item) => item.tree.to_token_stream().to_string().replace(' ', ""),
+                    _ => String::new(),
+                };
+                // Braces come after names, as rustfmt has it.
+                (group, text.replace('{', "\u{7f}"))
+            });
+        }
+    }
+    items
 }
 
 /// A blank line before every function of a block but the first.

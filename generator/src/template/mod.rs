@@ -165,7 +165,9 @@ impl Templates {
             let first = bodies.first().map(|(source, _)| *source);
             let error =
                 together.add_raw_templates(bodies.iter().map(|(s, b)| (s.key.as_str(), b.as_str()))).err();
-            problems.extend(error.zip(first).into_iter().flat_map(|(e, source)| self::problems(&e, &by_key, source)));
+            problems.extend(
+                error.zip(first).into_iter().flat_map(|(e, source)| self::problems(&e, &by_key, source)),
+            );
         }
         Err(problems)
     }

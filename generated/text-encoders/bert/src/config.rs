@@ -4,6 +4,7 @@
 //! BERT's `config.json`, typed.
 
 use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use weft::nn::Activation;
 
@@ -39,6 +40,8 @@ pub struct Config {
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
+    /// The number of classes, where they have no names.
+    pub num_labels: Option<usize>,
 }
 
 impl Default for Config {
@@ -59,14 +62,15 @@ impl Default for Config {
             add_cross_attention: false,
             tie_word_embeddings: true,
             id2label: None,
+            num_labels: None,
         }
     }
 }
 
 impl Config {
-    /// The number of classes: of the names in `id2label`, 2 where there are none.
+    /// The number of classes: of the names in `id2label`, or else `num_labels`; 2 where there are none.
     pub fn num_labels(&self) -> usize {
-        self.id2label.as_ref().map_or(2, BTreeMap::len)
+        self.id2label.as_ref().map_or(self.num_labels.unwrap_or(2), BTreeMap::len)
     }
 }
 
@@ -85,13 +89,11 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
-            return Err(
-                format!(
-                    "hidden_size: {} is not a multiple of num_attention_heads, {}", self
-                    .hidden_size, self.num_attention_heads
-                ),
-            );
+        let Self { hidden_size, num_attention_heads, .. } = self;
+        if !hidden_size.is_multiple_of(*num_attention_heads) {
+            return Err(format!(
+                "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
+            ));
         }
         if self.add_cross_attention {
             return Err(

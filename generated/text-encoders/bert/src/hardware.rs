@@ -4,6 +4,7 @@
 //! What BERT is declared to run on. What was observed is in the results of test runs.
 
 use weft::{Declared, Hardware, Support};
+
 use crate::Model;
 
 /// The backends that the model runs on; asking for another does not compile, and the message says why.
@@ -15,19 +16,12 @@ use crate::Model;
 pub trait Runs<H: weft::Backend> {}
 
 impl Runs<weft::Cpu> for Model {}
-
 impl Runs<weft::Cuda> for Model {}
-
 impl Runs<weft::Rocm> for Model {}
-
 impl Runs<weft::Metal> for Model {}
-
 impl Runs<weft::Openvino> for Model {}
-
 impl Runs<weft::Qnn> for Model {}
-
 impl Runs<weft::Webgpu> for Model {}
-
 impl Runs<weft::Webnn> for Model {}
 
 /// What is declared for each backend, in the order of the matrices.

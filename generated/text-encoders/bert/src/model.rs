@@ -4,8 +4,10 @@
 //! The model: opened from a checkpoint, placed on hardware, run under the reference's names.
 
 use std::ops::Deref;
+
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{Declared, Hardware, Loaded, Loader, Names, Result, Value, Values};
+
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// BERT, loaded.
@@ -89,10 +91,7 @@ impl Model {
     /// When an input has the wrong shape or is out of range, or the engine fails.
     pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
         let values = self.run(inputs.values())?;
-        Ok(Outputs {
-            head: self.head(),
-            values,
-        })
+        Ok(Outputs { head: self.head(), values })
     }
 }
 
@@ -111,10 +110,7 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["bert"];
     const NAMES: Names = Names {
         base_model_prefix: "bert",
-        legacy: &[
-            ("LayerNorm.gamma", "LayerNorm.weight"),
-            ("LayerNorm.beta", "LayerNorm.bias"),
-        ],
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -160,20 +156,14 @@ impl Inputs {
 
     /// Gives `attention_mask`.
     #[must_use]
-    pub fn attention_mask<D: Dimension>(
-        mut self,
-        attention_mask: Array<i64, D>,
-    ) -> Self {
+    pub fn attention_mask<D: Dimension>(mut self, attention_mask: Array<i64, D>) -> Self {
         self.attention_mask = Some(attention_mask.into_dyn());
         self
     }
 
     /// Gives `token_type_ids`.
     #[must_use]
-    pub fn token_type_ids<D: Dimension>(
-        mut self,
-        token_type_ids: Array<i64, D>,
-    ) -> Self {
+    pub fn token_type_ids<D: Dimension>(mut self, token_type_ids: Array<i64, D>) -> Self {
         self.token_type_ids = Some(token_type_ids.into_dyn());
         self
     }
@@ -194,10 +184,7 @@ impl Inputs {
         ];
         given
             .into_iter()
-            .filter_map(|(name, array)| Some((
-                name.to_owned(),
-                Value::from(array?.clone()),
-            )))
+            .filter_map(|(name, array)| Some((name.to_owned(), Value::from(array?.clone()))))
             .collect()
     }
 }
@@ -272,21 +259,14 @@ impl Outputs {
     }
 
     fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        let value = self
-            .values
-            .get(name)
-            .ok_or_else(|| {
-                let class = weft::Head::class(self.head);
-                let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-                weft::Error::Input {
-                    name: name.to_owned(),
-                    problem: format!("{class} does not give it"),
-                    help: format!(
-                        "it gives {}; open the checkpoint with another `.head(..)`",
-                        names.join(", ")
-                    ),
-                }
-            })?;
-        value.f32(name)
+        if let Some(value) = self.values.get(name) {
+            return value.f32(name);
+        }
+        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
+        Err(weft::Error::Input {
+            name: name.to_owned(),
+            problem: format!("{} does not give it", weft::Head::class(self.head)),
+            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
+        })
     }
 }

@@ -3,20 +3,14 @@
 
 //! BERT on CPU: what results may differ by, and what is known to fail.
 
-use weft_bert::DECLARED;
-use weft::conformance::{BackendSuite, Tolerance};
 use weft::Precision;
+use weft::conformance::{BackendSuite, Tolerance};
+use weft_bert::DECLARED;
 
 /// Cases run here with these bounds.
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[0],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.0001,
-            reason: "",
-        },
-    ],
+    precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
     known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -5,19 +5,20 @@
 
 mod cpu;
 mod cuda;
-mod rocm;
 mod metal;
 mod openvino;
 mod qnn;
+mod rocm;
 mod webgpu;
 mod webnn;
 
 use std::process::ExitCode;
-use weft_bert::Model;
+
 use weft::conformance::{Suite, main as run};
+use weft_bert::Model;
 
 const SUITE: Suite = Suite {
-    goldens: concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/goldens"),
+    goldens: concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/goldens/bert"),
     backends: &[
         cpu::SUITE,
         cuda::SUITE,

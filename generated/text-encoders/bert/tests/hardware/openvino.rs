@@ -3,19 +3,15 @@
 
 //! BERT on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
-use weft_bert::DECLARED;
-use weft::conformance::{BackendSuite, Tolerance};
 use weft::Precision;
+use weft::conformance::{BackendSuite, Tolerance};
+use weft_bert::DECLARED;
 
 /// Cases run here with these bounds.
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[4],
     precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.0001,
-            reason: "",
-        },
+        Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" },
         Tolerance {
             precision: Precision::Bf16,
             relative: 0.05,

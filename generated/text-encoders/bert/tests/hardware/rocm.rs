@@ -3,9 +3,9 @@
 
 //! BERT on ROCm (AMD GPUs): what results may differ by, and what is known to fail.
 
-use weft_bert::DECLARED;
-use weft::conformance::{BackendSuite, Tolerance};
 use weft::Precision;
+use weft::conformance::{BackendSuite, Tolerance};
+use weft_bert::DECLARED;
 
 /// Cases run here with these bounds.
 pub const SUITE: BackendSuite = BackendSuite {
