@@ -1,6 +1,7 @@
 //! `cargo xtask doctor`: what this machine can run, and what is missing.
 
 mod device;
+mod graphics;
 mod machine;
 
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use weft_generator::spec::hardware::{EvidenceLevel, Hardware};
 
+use super::graphics::{webgpu, webnn};
 use super::machine::Machine;
 
 /// Something a backend can run on.
@@ -21,7 +22,7 @@ pub struct Device {
 }
 
 impl Device {
-    fn new(name: impl Into<String>, evidence: EvidenceLevel) -> Self {
+    pub fn new(name: impl Into<String>, evidence: EvidenceLevel) -> Self {
         Self { name: name.into(), driver: None, memory_mb: None, evidence }
     }
 }
@@ -49,11 +50,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn device(device: Device) -> Self {
+    pub fn device(device: Device) -> Self {
         Self { devices: vec![device], ..Self::default() }
     }
 
-    fn missing(what: impl Into<String>) -> Self {
+    pub fn missing(what: impl Into<String>) -> Self {
         Self { missing: vec![what.into()], ..Self::default() }
     }
 }
@@ -209,90 +210,6 @@ fn qnn(machine: &Machine) -> Finding {
     }
 }
 
-/// Vulkan drivers that compute on the processor.
-const SOFTWARE: [&str; 3] = ["lvp", "lavapipe", "swiftshader"];
-
-fn webgpu(machine: &Machine) -> Finding {
-    let mut finding = match machine.os.as_str() {
-        "macos" => Finding::device(Device::new("Metal", EvidenceLevel::Device)),
-        "windows" => Finding::device(Device::new("Direct3D 12", EvidenceLevel::Device)),
-        _ => vulkan(machine),
-    };
-    match browser(machine) {
-        Some(path) => finding.notes.push(format!("browser: {}", path.display())),
-        None => finding
-            .notes
-            .push("browser: none found; name one in WEFT_BROWSER to run there as well".to_owned()),
-    }
-    finding
-}
-
-fn vulkan(machine: &Machine) -> Finding {
-    let mut drivers = Vec::new();
-    match machine.variable("VK_DRIVER_FILES").or_else(|| machine.variable("VK_ICD_FILENAMES")) {
-        Some(named) => drivers.extend(named.split(':').map(PathBuf::from)),
-        None => {
-            for folder in ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"] {
-                drivers.extend(machine.list(folder));
-            }
-            // Debian's Chromium brings a software driver that the loader does not look for.
-            drivers.extend(["/usr/lib/chromium/vk_swiftshader_icd.json"].map(|file| machine.path(file)));
-        }
-    }
-    drivers.retain(|file| file.is_file() && file.extension().is_some_and(|end| end == "json"));
-    let mut finding =
-        Finding { devices: drivers.iter().map(|file| vulkan_device(file)).collect(), ..Finding::default() };
-    if finding.devices.is_empty() {
-        finding.missing.push(
-            "a Vulkan driver: install the GPU's, or a software one (Debian, Ubuntu: `apt install mesa-vulkan-drivers`)"
-                .to_owned(),
-        );
-    } else if !machine.library("libvulkan.so.1") {
-        finding.missing.push(
-            "libvulkan.so.1: install the Vulkan loader (Debian, Ubuntu: `apt install libvulkan1`)".to_owned(),
-        );
-    }
-    if !finding.devices.is_empty()
-        && finding.devices.iter().all(|device| device.evidence == EvidenceLevel::Emulator)
-    {
-        finding.notes.push("software device only: set ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER=1".to_owned());
-    }
-    finding
-}
-
-fn vulkan_device(file: &Path) -> Device {
-    let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let software = SOFTWARE.iter().any(|word| name.contains(word));
-    let evidence = if software { EvidenceLevel::Emulator } else { EvidenceLevel::Device };
-    Device::new(format!("Vulkan driver {}", file.display()), evidence)
-}
-
-fn webnn(machine: &Machine, package: Option<PathBuf>) -> Finding {
-    let named = machine.variable("WEFT_BROWSER").map(PathBuf::from);
-    let chosen = named.or(package);
-    let packaged = machine.os == "linux" && machine.arch == "x86_64";
-    match chosen {
-        Some(path) => Finding::device(Device::new(
-            format!("WebNN's CPU device in {}", path.display()),
-            EvidenceLevel::Device,
-        )),
-        None if packaged => Finding::device(Device::new(
-            "WebNN's CPU device, in the packaged Chromium",
-            EvidenceLevel::Device,
-        )),
-        None => Finding::missing("a browser with WebNN: install Chrome or Edge and name it in WEFT_BROWSER"),
-    }
-}
-
-fn browser(machine: &Machine) -> Option<PathBuf> {
-    let named = machine.variable("WEFT_BROWSER").map(PathBuf::from);
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"];
-    named.or_else(|| machine.program(&names)).or_else(|| {
-        let app = machine.path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome");
-        app.is_file().then_some(app)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,16 +253,6 @@ mod tests {
         let found = find(&machine, Hardware::Rocm, &nothing);
         assert_eq!(found.devices[0].name, "gfx942");
         assert!(found.missing[0].contains("MIGraphX"));
-    }
-
-    #[test]
-    fn software_drivers_are_emulators() {
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), "usr/share/vulkan/icd.d/lvp_icd.x86_64.json", "{}");
-        let machine = Machine::at(dir.path(), "linux", "x86_64");
-        let found = find(&machine, Hardware::Webgpu, &nothing);
-        assert_eq!(found.devices[0].evidence, EvidenceLevel::Emulator);
-        assert!(found.notes.iter().any(|note| note.contains("ALLOW_SOFTWARE_ADAPTER")));
     }
 
     #[test]
