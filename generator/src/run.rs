@@ -41,6 +41,9 @@ pub struct Request {
     pub setting: Setting,
     /// Where the record of the last run is; none to do without.
     pub cache: Option<PathBuf>,
+    /// A folder that new files are made in before they are moved to where they belong; on the same disk, and no part
+    /// of any workspace.
+    pub staging: PathBuf,
     /// What tells this build of the generator from others.
     pub identity: String,
 }
@@ -187,7 +190,7 @@ fn finish(
     if request.check {
         return Ok(report);
     }
-    plan.apply(&request.out)?;
+    plan.apply(&request.out, &request.staging)?;
     if let Some(file) = &request.cache {
         if request.models.is_empty() && request.categories.is_empty() {
             cache.models.retain(|name, _| report.models.contains(name));

@@ -110,6 +110,7 @@ fn request(args: &Args) -> Result<Request> {
             command: "cargo xtask generate".to_owned(),
         },
         cache: Some(target_dir().join("weft-generate.json")),
+        staging: target_dir().join("weft-generate"),
         identity: identity(),
         model_specs,
     };
@@ -133,6 +134,7 @@ fn request(args: &Args) -> Result<Request> {
             command: format!("cargo xtask generate --specs {label} --out {}", name(&out)),
         };
         request.cache = Some(out.join("target").join("weft-generate.json"));
+        request.staging = out.join("target").join("weft-generate");
         request.out_shown = shown(&out);
         request.out = out;
     }

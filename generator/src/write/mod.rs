@@ -47,6 +47,7 @@ pub struct Plan {
     pub same: usize,
     write: Vec<Output>,
     remove: Vec<PathBuf>,
+    abandon: Vec<String>,
 }
 
 /// Compares `outputs` with what is in `out`; stale files are looked for in `scopes`, folders in `out`, except `kept`.
@@ -96,8 +97,35 @@ pub fn plan(
             }
         }
     }
+    problems.extend(abandon(&mut plan, out, shown));
     plan.changes.sort();
     if problems.is_empty() { Ok(plan) } else { Err(problems) }
+}
+
+/// Finds crates that are stale as a whole. Those with files of somebody's own are a problem: without its manifest,
+/// such a folder would stop cargo.
+fn abandon(plan: &mut Plan, out: &Path, shown: &Path) -> Vec<Problem> {
+    let mut problems = vec![];
+    let manifests = plan.changes.iter().filter_map(|(path, difference)| {
+        let folder = crate_of(path)?;
+        (*difference == Difference::Stale && *path == format!("{folder}/Cargo.toml")).then_some(folder)
+    });
+    for folder in manifests.collect::<Vec<_>>() {
+        let own: Vec<_> =
+            files(&out.join(&folder)).into_iter().filter(|path| !plan.remove.contains(path)).collect();
+        if own.is_empty() {
+            plan.abandon.push(folder);
+            continue;
+        }
+        let names: Vec<_> =
+            own.iter().map(|path| path.strip_prefix(out).unwrap_or(path).display().to_string()).collect();
+        let message = format!(
+            "has no spec any more, but holds files that were not generated: {}; move them, or bring the spec back",
+            names.join(", ")
+        );
+        problems.push(Problem::new(&shown.join(&folder), message));
+    }
+    problems
 }
 
 impl Plan {
@@ -106,27 +134,45 @@ impl Plan {
         self.write.is_empty() && self.remove.is_empty()
     }
 
-    /// Does it. All new texts are on the disk before the first old one is replaced, so an interruption leaves
-    /// every file whole, and almost always the tree as it was.
+    /// Does it. All new texts are in `staging`, a folder on the same disk, before the first file is replaced, so an
+    /// interruption leaves every file whole, and almost always the tree as it was. A new crate arrives as a whole:
+    /// cargo refuses to work while there is a folder of a crate without a manifest.
     ///
     /// # Errors
     /// A file cannot be written or removed; the message names it.
-    pub fn apply(&self, out: &Path) -> io::Result<()> {
-        let staged: Vec<(PathBuf, PathBuf)> = self
-            .write
-            .par_iter()
-            .map(|output| {
-                let path = out.join(&output.path);
-                let unfinished = PathBuf::from(format!("{}{UNFINISHED}", path.display()));
-                if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder).map_err(|error| named(&error, folder))?;
-                }
-                fs::write(&unfinished, &output.text).map_err(|error| named(&error, &unfinished))?;
-                Ok((unfinished, path))
-            })
-            .collect::<io::Result<_>>()?;
-        for (unfinished, path) in &staged {
-            fs::rename(unfinished, path).map_err(|error| named(&error, path))?;
+    pub fn apply(&self, out: &Path, staging: &Path) -> io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        remove_all(staging)?;
+        self.write.par_iter().try_for_each(|output| {
+            let path = staging.join(&output.path);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(|error| named(&error, folder))?;
+            }
+            fs::write(&path, &output.text).map_err(|error| named(&error, &path))
+        })?;
+        let mut whole: BTreeSet<String> = BTreeSet::new();
+        for output in &self.write {
+            let folder = crate_of(&output.path).filter(|folder| !out.join(folder).exists());
+            let Some(folder) = folder else { continue };
+            let target = out.join(&folder);
+            if let Some(category) = target.parent() {
+                fs::create_dir_all(category).map_err(|error| named(&error, category))?;
+            }
+            if fs::rename(staging.join(&folder), &target).is_ok() {
+                whole.insert(folder);
+            }
+        }
+        let arrived = |path: &str| crate_of(path).is_some_and(|folder| whole.contains(&folder));
+        for output in self.write.iter().filter(|output| !arrived(&output.path)) {
+            replace(&staging.join(&output.path), &out.join(&output.path))?;
+        }
+        for (number, folder) in self.abandon.iter().enumerate() {
+            // The same the other way round: a crate goes as a whole.
+            let away = staging.join(format!("removed-{number}"));
+            fs::create_dir_all(staging).map_err(|error| named(&error, staging))?;
+            let _ = fs::rename(out.join(folder), away);
         }
         for path in &self.remove {
             match fs::remove_file(path) {
@@ -134,7 +180,34 @@ impl Plan {
                 _ => remove_empty_folders(path, out),
             }
         }
-        Ok(())
+        remove_all(staging)
+    }
+}
+
+/// The folder of the crate that a path is in: its first two levels.
+fn crate_of(path: &str) -> Option<String> {
+    let mut levels = path.splitn(3, '/');
+    let (category, model, _) = (levels.next()?, levels.next()?, levels.next()?);
+    Some(format!("{category}/{model}"))
+}
+
+/// Puts a staged file in place; by way of a copy beside it where the two are on different disks.
+fn replace(staged: &Path, path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| named(&error, folder))?;
+    }
+    if fs::rename(staged, path).is_ok() {
+        return Ok(());
+    }
+    let unfinished = PathBuf::from(format!("{}{UNFINISHED}", path.display()));
+    fs::copy(staged, &unfinished).map_err(|error| named(&error, &unfinished))?;
+    fs::rename(&unfinished, path).map_err(|error| named(&error, path))
+}
+
+fn remove_all(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(named(&error, folder)),
+        _ => Ok(()),
     }
 }
 

@@ -267,6 +267,8 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
     } else {
+        // The reference has this bias too, and does not read it.
+        g.weight(&w.name("bias"), &[c.vocab_size])?;
         g.linear(&w.scope("decoder"), &h, c.vocab_size)
     }
 }

@@ -4,7 +4,7 @@
 //! BERT on QNN (Qualcomm): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_bert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -17,6 +17,15 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "tasks/question-answering",
+            reason: "half precision changes which of several nearly equal spans is best under random weights",
+        },
+        KnownFailure {
+            case: "tasks/token-classification",
+            reason: "half precision changes which of several nearly equal classes is best under random weights",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
