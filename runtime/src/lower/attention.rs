@@ -36,7 +36,7 @@ impl Emitter<'_> {
                     attributes.push(Attribute::float("softcap", op.softcap as f32));
                 }
                 // A truth-valued mask would leave a position that sees nothing without a value.
-                let bias = self.additive(node, mask);
+                let bias = self.additive(node, mask).map(|bias| self.full_bias(node, bias)).transpose()?;
                 let operands: Vec<_> = [q, k, v].into_iter().chain(bias.as_deref()).collect();
                 Ok(self.last("Attention", &operands, attributes))
             }
@@ -133,6 +133,26 @@ impl Emitter<'_> {
         let name = self.named("Where", &[mask, &seen, &masked], vec![], &format!("{mask}/additive"));
         self.derived.insert((id, "additive"), name.clone());
         Some(name)
+    }
+
+    /// `Attention` broadcasts a mask over batch and heads, but wants it for every query: `[…, q, k]`.
+    fn full_bias(&mut self, node: &Node, bias: String) -> Result<String> {
+        let id = node.inputs[3];
+        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand])[1].clone());
+        let mut shape = self.shape(id);
+        let rank = shape.len();
+        if rank < 2 || shape[rank - 2] == queries {
+            return Ok(bias);
+        }
+        if let Some(name) = self.derived.get(&(id, "full")) {
+            return Ok(name.clone());
+        }
+        let from = shape.clone();
+        shape[rank - 2] = queries;
+        shape[rank - 1] = keys;
+        let name = self.expand_named(&bias, &from, &shape, &format!("{bias}/full"))?;
+        self.derived.insert((id, "full"), name.clone());
+        Ok(name)
     }
 
     /// `[q, k]`: 0 where a query sees a key, far below elsewhere; queries are the last positions of the keys.

@@ -20,6 +20,18 @@ impl Emitter<'_> {
 
     /// The operation's result: `x` with axes of length 1 repeated.
     pub(super) fn expand(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let shape = self.expand_operand(from, to)?;
+        Ok(self.last("Expand", &[x, &shape], vec![]))
+    }
+
+    /// As [`Self::expand`], under a name of its own.
+    pub(super) fn expand_named(&mut self, x: &str, from: &[Dim], to: &[Dim], name: &str) -> Result<String> {
+        let shape = self.expand_operand(from, to)?;
+        Ok(self.named("Expand", &[x, &shape], vec![], name))
+    }
+
+    /// 1 wherever `Expand` keeps the length.
+    fn expand_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
         let added = to.len() - from.len();
         let grown: Vec<Dim> = to
             .iter()
@@ -29,8 +41,7 @@ impl Emitter<'_> {
                 _ => dim.clone(),
             })
             .collect();
-        let shape = self.shape_operand(&grown)?;
-        Ok(self.last("Expand", &[x, &shape], vec![]))
+        self.shape_operand(&grown)
     }
 
     /// The operation's result: 0, 1, 2 … up to a length.

@@ -28,7 +28,7 @@ impl Default for Attention<'_> {
 }
 
 /// `attention_mask` `[batch, sequence]`, 1 for tokens and 0 for padding, as a mask of attention scores
-/// `[batch, 1, sequence, sequence]`: every position sees all tokens and no padding.
+/// `[batch, 1, 1, sequence]`: every position sees all tokens and no padding.
 ///
 /// # Errors
 /// When the mask has not two axes.
@@ -36,13 +36,12 @@ pub fn padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     let [batch, sequence] = attention_mask.shape() else {
         return Err(g.misfit("padding_mask", "attention_mask must be [batch, sequence]"));
     };
-    let (batch, sequence) = (batch.clone(), sequence.clone());
+    let shape = crate::dims![batch, 1, 1, sequence];
     let seen = g.cast(attention_mask, Dtype::Bool);
-    let seen = g.reshape(&seen, crate::dims![&batch, 1, 1, &sequence])?;
-    g.expand(&seen, crate::dims![batch, 1, &sequence, &sequence])
+    g.reshape(&seen, shape)
 }
 
-/// As [`padding_mask`], but every position sees only the tokens up to its own.
+/// As [`padding_mask`], but every position sees only the tokens up to its own: `[batch, 1, sequence, sequence]`.
 ///
 /// # Errors
 /// When the mask has not two axes.

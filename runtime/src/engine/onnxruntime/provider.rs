@@ -86,6 +86,14 @@ impl Provider {
     pub(super) fn is_exclusive(&self) -> bool {
         !matches!(self.hardware, Hardware::Cpu | Hardware::Auto)
     }
+
+    /// Operators that only read a shape, which the host knows: they run there without touching any data.
+    pub(super) fn host_operators(&self) -> &'static [&'static str] {
+        match self.hardware {
+            Hardware::Webgpu | Hardware::Cuda | Hardware::Rocm => &["Shape"],
+            _ => &[],
+        }
+    }
 }
 
 /// The Hexagon processor; where there is none, the vendor's emulator of it, for a named part.

@@ -29,9 +29,18 @@ impl Running {
         options: &Options,
     ) -> Result<Self> {
         let provider = Provider::of(environment, hardware)?;
-        let made = create(environment, &provider, lowered, options);
-        let (session, placement) =
-            made.map_err(|e| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}")))?;
+        let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
+        let (session, placement) = create(environment, &provider, lowered, options).map_err(refused)?;
+        if provider.is_exclusive() {
+            let allowed = |operator: &str| {
+                provider.host_operators().contains(&operator) || options.cpu_fallback.iter().any(|o| o == operator)
+            };
+            let fallen = fallen(&placement, &allowed);
+            if !fallen.is_empty() {
+                let problem = format!("would leave {} to the CPU, and falling back is off", fallen.join(", "));
+                return Err(Error::engine(hardware, problem));
+            }
+        }
         Ok(Self { session: Mutex::new(session), hardware, placement })
     }
 }
@@ -53,14 +62,18 @@ fn create(
         builder = builder.with_prepacking(false)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
-    if provider.is_exclusive() && options.cpu_fallback.is_empty() {
-        builder = builder.with_disable_cpu_fallback()?;
-    }
     // Without explicit devices a session would prefer any plugin that happens to be registered.
     builder = builder.with_devices(provider.devices(environment), Some(&provider.options()))?;
     let session = builder.commit_from_memory(&lowered.bytes())?;
     let placement = placement::of(&session)?;
     Ok((session, placement))
+}
+
+/// The operators that a provider left to the CPU and that may not run there, with their counts.
+fn fallen(placement: &Placement, allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let operators = placement.devices.get(placement::CPU).into_iter().flatten();
+    let fallen = operators.filter(|(operator, _)| !allowed(operator));
+    fallen.map(|(operator, count)| format!("{operator} ({count})")).collect()
 }
 
 impl Compiled for Running {
