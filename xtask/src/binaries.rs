@@ -22,7 +22,7 @@ pub enum Profile {
 /// The test binary of each crate, by package; a crate that does not compile is left out (cargo has said why).
 pub fn build(members: &[Member], profile: Profile) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo();
-    command.args(["build", "--quiet", "--keep-going", "--message-format=json-render-diagnostics"]);
+    command.args(["build", "--keep-going", "--message-format=json-render-diagnostics"]);
     command.args(["--test", TARGET]);
     if profile == Profile::Release {
         command.arg("--release");

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::json;
 use weft_generator::render::Setting;
-use weft_generator::write::Difference;
+use weft_generator::write::{self, Difference};
 use weft_generator::{Error, Report, Request, generate, spec, template};
 
 use crate::terminal::{Usage, note, say};
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<bool> {
         Err(Error::Io(error)) => return Err(error.into()),
     };
     if !args.check && args.out.is_some() {
-        workspace(&request.out)?;
+        write::workspace(&request.out)?;
     }
     show(args, &report, start)?;
     Ok(!args.check || report.changes.is_empty())
@@ -169,16 +169,6 @@ fn identity() -> String {
     let program = env::current_exe().and_then(fs::metadata);
     let built = program.and_then(|metadata| Ok((metadata.len(), metadata.modified()?)));
     format!("{} {:?}", env!("CARGO_PKG_VERSION"), built.ok())
-}
-
-/// A workspace around crates of one's own, unless there is a manifest already.
-fn workspace(out: &Path) -> Result<()> {
-    let manifest = out.join("Cargo.toml");
-    if manifest.exists() {
-        return Ok(());
-    }
-    let text = "[workspace]\nresolver = \"3\"\nmembers = [\"*/*\"]\nexclude = [\"target\", \"goldens\"]\n";
-    fs::write(&manifest, text).with_context(|| format!("writing {}", manifest.display()))
 }
 
 fn show(args: &Args, report: &Report, start: Instant) -> Result<()> {

@@ -1,7 +1,11 @@
 //! `cargo xtask`: the command line of this repository.
 
+mod bench;
 mod binaries;
+mod demo;
 mod doctor;
+mod generate;
+mod new;
 mod query;
 mod record;
 mod reference;
@@ -31,25 +35,33 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Doctor(doctor::Args),
-    Query(query::Args),
-    Report(report::Args),
-    Setup(setup::Args),
-    Reference(reference::Args),
+    Demo(demo::Args),
+    Generate(generate::Args),
     Test(test::Args),
     Verify(verify::Args),
+    New(new::Args),
+    Setup(setup::Args),
+    Doctor(doctor::Args),
+    Bench(bench::Args),
+    Report(report::Args),
+    Query(query::Args),
+    Reference(reference::Args),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = terminal::catch_interrupts().and_then(|()| match &cli.verb {
-        Verb::Doctor(args) => doctor::run(args),
-        Verb::Query(args) => query::run(args),
-        Verb::Report(args) => report::run(args),
-        Verb::Reference(args) => reference::run(args),
-        Verb::Setup(args) => setup::run(args),
+        Verb::Demo(args) => demo::run(args),
+        Verb::Generate(args) => generate::run(args),
         Verb::Test(args) => test::run(args),
         Verb::Verify(args) => verify::run(args),
+        Verb::New(args) => new::run(args),
+        Verb::Setup(args) => setup::run(args),
+        Verb::Doctor(args) => doctor::run(args),
+        Verb::Bench(args) => bench::run(args),
+        Verb::Report(args) => report::run(args),
+        Verb::Query(args) => query::run(args),
+        Verb::Reference(args) => reference::run(args),
     });
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,211 @@
+//! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run.
+
+mod peer;
+mod table;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use weft_generator::spec::hardware::Hardware;
+
+use self::peer::Served;
+use crate::binaries::{self, Profile};
+use crate::terminal::{Progress, interrupted, note, say};
+use crate::{reference, setup, workspace};
+
+/// Measure a crate against PyTorch and ONNX Runtime on the exported model, at the base shape with random weights.
+///
+/// All of them stay loaded and take turns, so that whatever else the machine does hits all alike; ratios are of medians.
+/// Needs the reference's Python (`cargo xtask reference --help`).
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  cargo xtask bench
+  cargo xtask bench --rounds 100 --json")]
+pub struct Args {
+    /// The model; its base class and default configuration are measured.
+    #[arg(long, default_value = "bert")]
+    model: String,
+    /// Runs of each.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(5..))]
+    rounds: u32,
+    /// Threads of each.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// A checkpoint to measure instead of random weights at the base shape.
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Print one JSON document instead of the tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Batch and sequence length, and the most that the time may be of PyTorch's.
+const SHAPES: [Shape; 2] =
+    [Shape { batch: 1, sequence: 128, limit: 0.75 }, Shape { batch: 8, sequence: 128, limit: 0.9 }];
+
+/// Runs in a turn before the next one's.
+const TURN: u32 = 5;
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Shape {
+    batch: usize,
+    sequence: usize,
+    limit: f64,
+}
+
+impl Shape {
+    fn name(self) -> String {
+        format!("{}x{}", self.batch, self.sequence)
+    }
+}
+
+/// Everything measured.
+#[derive(Debug, Serialize)]
+struct Measured {
+    model: String,
+    threads: usize,
+    rounds: u32,
+    /// Milliseconds by shape and contender.
+    runs_ms: BTreeMap<String, BTreeMap<String, Vec<f64>>>,
+    opening: Opening,
+    generator: Generator,
+    /// What each contender said of itself.
+    contenders: Vec<serde_json::Value>,
+}
+
+/// From files to a first result.
+#[derive(Debug, Default, Serialize)]
+struct Opening {
+    graph_ms: f64,
+    emit_ms: f64,
+    load_ms: f64,
+    first_ms: f64,
+    private_bytes: f64,
+    weights_bytes: f64,
+}
+
+/// What `cargo xtask generate` takes.
+#[derive(Debug, Serialize)]
+struct Generator {
+    models: usize,
+    /// Of one model, rendered afresh.
+    model_ms: f64,
+    /// The whole command, when nothing has changed.
+    nothing_ms: f64,
+}
+
+/// Runs the verb; whether every limit is kept.
+pub fn run(args: &Args) -> Result<bool> {
+    let members = workspace::select(workspace::root(), &[], std::slice::from_ref(&args.model))?;
+    let member = members.first().context("no such crate")?;
+    setup::ensure(&[Hardware::Cpu])?;
+    let python = reference::python(None)?;
+    let checkpoint = match &args.checkpoint {
+        Some(dir) => dir.canonicalize().with_context(|| format!("--checkpoint {}", dir.display()))?,
+        None => base_checkpoint(&python, &args.model)?,
+    };
+    note(format!("building {} in release", member.package));
+    let binary = binaries::build_one(member, Profile::Release)?;
+    let generator = generator()?;
+
+    let mut own = Vec::new();
+    for shape in SHAPES {
+        own.push(Served::own(&binary, &checkpoint, shape, args.threads)?);
+    }
+    note("loading PyTorch and exporting to ONNX: some ten seconds");
+    let mut peers = Served::peers(&python, &checkpoint, &SHAPES, args.threads)?;
+    let names = peers.names();
+    let mut runs_ms: BTreeMap<String, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
+    let turns = args.rounds.div_ceil(TURN);
+    let progress = Progress::new(turns as usize * SHAPES.len());
+    for turn in 0..turns {
+        for (shape, own) in SHAPES.iter().zip(&mut own) {
+            let name = shape.name();
+            let rounds = TURN.min(args.rounds - turn * TURN);
+            let times = runs_ms.entry(name.clone()).or_default();
+            times.entry("weft".into()).or_default().extend(own.run_own(rounds)?);
+            for peer in &names {
+                times.entry(peer.clone()).or_default().extend(peers.run_peer(rounds, peer, *shape)?);
+            }
+            progress.step(&name);
+            if interrupted() {
+                bail!("interrupted before there was enough to compare");
+            }
+        }
+    }
+    progress.finish();
+    let number = |key: &str| own[0].report[key].as_f64().unwrap_or(f64::NAN);
+    let opening = Opening {
+        graph_ms: number("graph_ms"),
+        emit_ms: number("emit_ms"),
+        load_ms: number("load_ms"),
+        first_ms: number("first_ms"),
+        private_bytes: number("private_bytes"),
+        weights_bytes: number("weights_bytes"),
+    };
+    let contenders = own.iter().map(|served| served.report.clone()).chain(peers.ready.clone()).collect();
+    let (model, threads, rounds) = (args.model.clone(), args.threads, args.rounds);
+    let measured = Measured { model, threads, rounds, runs_ms, opening, generator, contenders };
+    let verdicts = table::verdicts(&measured, &SHAPES);
+    say(if args.json {
+        table::json(&measured, &verdicts)?
+    } else {
+        table::text(&measured, &SHAPES, &verdicts)
+    })?;
+    Ok(verdicts.iter().all(|verdict| verdict.kept))
+}
+
+/// A checkpoint of the base class at its default shape, random weights; made once.
+fn base_checkpoint(python: &Path, model: &str) -> Result<PathBuf> {
+    let catalog = crate::specs::Catalog::load()?;
+    let prefix = catalog.models.get(model).and_then(|spec| spec.class_prefix.clone());
+    let prefix = prefix.with_context(|| format!("the spec of `{model}` has no class_prefix"))?;
+    let dir = workspace::target_dir().join("weft-bench").join(model);
+    if !dir.join("model.safetensors").is_file() {
+        note(format!("making {prefix}Model at its default shape, with random weights, in {}", dir.display()));
+        // Made beside and moved, so that a half-written one is never taken for whole.
+        let work = dir.with_extension("partial");
+        if work.exists() {
+            fs::remove_dir_all(&work)?;
+        }
+        fs::create_dir_all(&work)?;
+        let made = reference::command(python)
+            .args(["make_checkpoint.py", "--model-class", &format!("{prefix}Model"), "--out"])
+            .arg(&work)
+            .stdout(std::process::Stdio::null())
+            .status()
+            .context("starting the reference's Python")?;
+        if !made.success() {
+            bail!("the checkpoint could not be made ({made}): what Python says is above");
+        }
+        fs::rename(&work, &dir)?;
+    }
+    Ok(dir)
+}
+
+/// Times `cargo xtask generate`: a model rendered afresh, and the whole command when there is nothing to do.
+fn generator() -> Result<Generator> {
+    let program = std::env::current_exe().context("finding this program")?;
+    let call = |arguments: &[&str]| -> Result<(serde_json::Value, f64)> {
+        let start = Instant::now();
+        let output = std::process::Command::new(&program)
+            .arg("generate")
+            .args(arguments)
+            .arg("--json")
+            .current_dir(workspace::root())
+            .output()?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        Ok((serde_json::from_slice(&output.stdout).context("the generator gave no report")?, ms))
+    };
+    call(&[])?;
+    // A check renders every model and writes nothing.
+    let (report, _) = call(&["--check"])?;
+    let models = report["models"].as_array().map_or(0, Vec::len);
+    let model_ms = report["ms"].as_f64().unwrap_or(f64::NAN) / models.max(1) as f64;
+    let (_, nothing_ms) = call(&[])?;
+    Ok(Generator { models, model_ms, nothing_ms })
+}
