@@ -15,9 +15,9 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Sessions have threads of their own; tests side by side would only compete.
     arguments.test_threads.get_or_insert(1);
-    let goldens = Path::new(suite.goldens);
-    let cases = cases(goldens, "io.safetensors");
-    let task_cases = cases_of_tasks(goldens);
+    let goldens = goldens::<A>(suite);
+    let cases = cases(&goldens, "io.safetensors");
+    let task_cases = cases_of_tasks(&goldens);
     if cases.is_empty() {
         eprintln!("error: {} holds no cases\n  help: make them with `cargo xtask reference`", goldens.display());
         return ExitCode::FAILURE;
@@ -31,6 +31,14 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The model's cases: those of `$WEFT_GOLDENS`, for binaries that run on another machine than they were built on.
+fn goldens<A: Architecture>(suite: &Suite) -> PathBuf {
+    match std::env::var_os("WEFT_GOLDENS").filter(|path| !path.is_empty()) {
+        Some(folder) => Path::new(&folder).join(A::NAME),
+        None => PathBuf::from(suite.goldens),
+    }
 }
 
 fn trial<A: Architecture>(

@@ -67,11 +67,11 @@ pub fn within(folder: &Path, stem: &str) -> Option<PathBuf> {
     found.pop()
 }
 
-/// ONNX Runtime's library.
+/// ONNX Runtime's library: the build that holds the backend's provider, else the plain one.
 ///
 /// # Errors
 /// When `ORT_DYLIB_PATH` names no file, or nothing is set up.
-pub fn onnxruntime() -> Result<PathBuf> {
+pub fn onnxruntime(hardware: Hardware) -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|value| !value.is_empty()).map(PathBuf::from) {
         if path.is_file() {
             return Ok(path);
@@ -80,11 +80,13 @@ pub fn onnxruntime() -> Result<PathBuf> {
         let help = "point it at libonnxruntime, or unset it and run `cargo xtask setup --hw cpu`";
         return Err(Error::unavailable(Hardware::Cpu, problem, help));
     }
-    let library = ["onnxruntime-gpu", "onnxruntime"].into_iter().find_map(|name| {
-        let folder = package(name)?.join("onnxruntime/capi");
-        within(&folder, "onnxruntime")
-    });
-    library.ok_or_else(|| missing(Hardware::Cpu))
+    let name = match hardware {
+        Hardware::Cuda => "onnxruntime-gpu",
+        Hardware::Rocm => "onnxruntime-migraphx",
+        _ => "onnxruntime",
+    };
+    let library = package(name).and_then(|folder| within(&folder.join("onnxruntime/capi"), "onnxruntime"));
+    library.ok_or_else(|| missing(if name == "onnxruntime" { Hardware::Cpu } else { hardware }))
 }
 
 /// The error for a backend whose library is not set up.

@@ -4,6 +4,7 @@ mod placement;
 mod provider;
 mod session;
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ort::environment::Environment;
@@ -14,33 +15,62 @@ use crate::{Error, Hardware, Result};
 
 /// Makes a session.
 pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
-    let environment = environment()?;
+    let (environment, _) = environment(hardware)?;
     Ok(Box::new(session::Running::new(environment, hardware, lowered, options)?))
 }
 
 /// The library's version; an error where the backend's provider or device is missing.
 pub(super) fn version(hardware: Hardware) -> Result<String> {
-    provider::Provider::of(environment()?, hardware)?;
-    // `info` begins with "ORT Build Info: git-branch=rel-1.31.1, …".
-    let info = ort::info();
-    let version = info.split("git-branch=rel-").nth(1).and_then(|rest| rest.split(',').next());
-    Ok(format!("ONNX Runtime {}", version.unwrap_or("of an unknown version")))
+    let (environment, path) = environment(hardware)?;
+    provider::Provider::of(environment, hardware)?;
+    Ok(format!("ONNX Runtime {}", version_in(path).unwrap_or_else(|| path.display().to_string())))
 }
 
-/// The process's environment, made once.
-fn environment() -> Result<&'static Environment> {
-    static ENVIRONMENT: OnceLock<std::result::Result<Environment, String>> = OnceLock::new();
-    // A missing library is not remembered: it may be set up while the process runs.
-    let path = match ENVIRONMENT.get() {
-        Some(Ok(environment)) => return Ok(environment),
-        _ => library::onnxruntime()?,
-    };
-    let made = ENVIRONMENT.get_or_init(|| {
-        let builder = ort::init_from(&path).map_err(|e| e.to_string())?;
-        builder.with_name("weft").with_telemetry(false).build().map_err(|e| e.to_string())
+/// The version that a library's path carries: `libonnxruntime.so.1.31.1`, or its package's folder.
+fn version_in(path: &Path) -> Option<String> {
+    let numbered = |text: &str| text.split('.').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let names = path.iter().rev().filter_map(|name| name.to_str());
+    let versions = names.filter_map(|name| {
+        let file = name.split_once(".so.").map(|(_, version)| version);
+        file.or_else(|| name.rsplit_once('-').map(|(_, version)| version))
     });
-    made.as_ref().map_err(|reason| {
-        let problem = format!("{} cannot be loaded: {reason}", path.display());
-        Error::unavailable(Hardware::Cpu, problem, "run `cargo xtask setup --hw cpu --force`")
+    versions.filter(|version| numbered(version)).map(str::to_owned).next()
+}
+
+/// The process's environment, made once, and the library it came from.
+///
+/// A process holds one ONNX Runtime. Builds for a GPU run everything that the plain one does, so the backend
+/// that is asked for first decides.
+fn environment(hardware: Hardware) -> Result<&'static (Environment, PathBuf)> {
+    static ENVIRONMENT: OnceLock<std::result::Result<(Environment, PathBuf), String>> = OnceLock::new();
+    let made = match ENVIRONMENT.get() {
+        Some(made) => made,
+        // A missing library is not remembered: it may be set up while the process runs.
+        None => {
+            let path = library::onnxruntime(hardware)?;
+            ENVIRONMENT.get_or_init(|| {
+                let failed = |reason: String| format!("{} cannot be loaded: {reason}", path.display());
+                let builder = ort::init_from(&path).map_err(|e| failed(e.to_string()))?;
+                let built = builder.with_name("weft").with_telemetry(false).build();
+                built.map(|environment| (environment, path.clone())).map_err(|e| failed(e.to_string()))
+            })
+        }
+    };
+    made.as_ref().map_err(|problem| {
+        let help = format!("run `cargo xtask setup --hw {hardware} --force`");
+        Error::unavailable(hardware, problem.clone(), help)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_read_off_the_path() {
+        let of = |path: &str| version_in(Path::new(path));
+        assert_eq!(of("/p/onnxruntime-1.31.1/onnxruntime/capi/onnxruntime.dll").as_deref(), Some("1.31.1"));
+        assert_eq!(of("/usr/lib/libonnxruntime.so.1.31.1").as_deref(), Some("1.31.1"));
+        assert_eq!(of("/usr/lib/libonnxruntime.so"), None);
+    }
 }

@@ -43,12 +43,14 @@ impl Provider {
             ),
             Hardware::Openvino | Hardware::Webnn => return Err(library::missing(hardware)),
         };
-        let path = library::package(package)
-            .map(|folder| folder.join(library))
+        let file = library::package(package).map(|folder| folder.join(library));
+        let path = file
             .and_then(|path| library::within(path.parent()?, path.file_name()?.to_str()?))
             .ok_or_else(|| library::missing(hardware))?;
         let options = match hardware {
             Hardware::Qnn => qnn(&path),
+            // TensorFloat-32 has 11 bits of mantissa: single precision is asked for, so it is given.
+            Hardware::Cuda => vec![("use_tf32", "0".to_owned())],
             // Without it, 64-bit integers would be sent to the CPU.
             Hardware::Webgpu => vec![("enableInt64", "1".to_owned())],
             _ => vec![],
