@@ -142,7 +142,7 @@ fn short(json: &Json) -> String {
 }
 
 /// `--task TASK --checkpoint DIR`: a line `{"inputs": …, "parameters": …}` in, a line `{"output": …, "ms": …}`
-/// or `{"error": …}` out.
+/// or `{"error": …}` out; answers also say how long loading took.
 pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let ([task], Some(checkpoint)) = (arguments.alone.as_slice(), arguments.get("checkpoint")) else {
@@ -157,7 +157,7 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
     }
     let start = Instant::now();
     let pipeline = tasks::load_json(task, loader)?;
-    println!("{}", json!({ "loaded_ms": millis(start) }));
+    let loaded_ms = millis(start);
     let mut passed = true;
     for line in std::io::stdin().lock().lines().map_while(std::io::Result::ok) {
         let start = Instant::now();
@@ -165,7 +165,7 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
             .map_err(|e| e.to_string())
             .and_then(|call| pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string()));
         match answer {
-            Ok(output) => println!("{}", json!({ "output": output, "ms": millis(start) })),
+            Ok(output) => println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms })),
             Err(error) => {
                 passed = false;
                 println!("{}", json!({ "error": error }));
