@@ -8,6 +8,7 @@
 pub mod lower;
 pub mod render;
 mod run;
+pub mod schema;
 pub mod spec;
 pub mod template;
 pub mod write;

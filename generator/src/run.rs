@@ -247,7 +247,7 @@ fn select(request: &Request, specs: &Specs, categories: &[&str]) -> Result<Vec<u
     for (kind, asked, known) in
         [("category", &request.categories, categories), ("model", &request.models, known.as_slice())]
     {
-        for name in asked.iter().filter(|name| !known.contains(&name.as_str())) {
+        if let Some(name) = asked.iter().find(|name| !known.contains(&name.as_str())) {
             let nearest = nearest_name(name, known.iter().copied());
             let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"));
             return Err(Error::Unknown(format!("there is no {kind} `{name}`{nearest}")));

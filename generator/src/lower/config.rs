@@ -47,6 +47,9 @@ pub struct Config {
     pub sizes: Vec<String>,
     /// What else is checked.
     pub checks: Vec<Check>,
+    /// Fields that something is wrong with.
+    #[serde(skip)]
+    broken: Vec<String>,
 }
 
 /// A field of the struct.
@@ -78,7 +81,7 @@ pub struct Check {
 impl Config {
     /// Whether there is a field of that name.
     pub fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| field.name == name)
+        self.fields.iter().any(|field| field.name == name) || self.broken.iter().any(|broken| broken == name)
     }
 
     /// The names of all fields.
@@ -106,6 +109,7 @@ pub fn lower(
         let at = at.unwrap_or_else(|| model.node.at.clone());
         if let Err(problem) = add(&mut config, model, name, fill(given, known), &at) {
             problems.push(problem);
+            config.broken.push(name.clone());
         }
     }
     config
@@ -139,7 +143,7 @@ fn add(
     {
         return Err(at.problem(key, "is not a name that a Rust field can have"));
     }
-    let Some(kind) = field.kind.or_else(|| field.default.as_ref().and_then(kind_of)) else {
+    let Some(kind) = shown_kind(model, name, &field) else {
         let message = "has no type: give a default that shows it, or `{type: …, optional: true}`";
         return Err(at.problem(key, message));
     };
@@ -198,13 +202,19 @@ fn add(
         let fails = match kind {
             ConfigType::Bool if value == "false" => format!("self.{ident}"),
             ConfigType::Bool => format!("!self.{ident}"),
-            _ => format!("self.{ident} != {value}"),
+            _ => format!("self.{ident} != {}", value.trim_end_matches(".to_owned()")),
         };
         config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
     }
     let doc = field.doc.unwrap_or_else(|| format!("`{name}` of `config.json`."));
     config.fields.push(Field { name: name.to_owned(), ident, rust, default, doc });
     Ok(())
+}
+
+/// The type that is given, the one that the first default in the chain of specs shows, or the default's own.
+fn shown_kind(model: &Resolved, name: &str, field: &ConfigField) -> Option<ConfigType> {
+    let inherited = || model.types.get(name).copied();
+    field.kind.or_else(inherited).or_else(|| field.default.as_ref().and_then(Scalar::kind))
 }
 
 fn least(name: &str, ident: &str, kind: ConfigType, min: i64, optional: bool) -> Check {
@@ -225,23 +235,6 @@ impl Scalar {
     fn show(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
-}
-
-/// The type that a default shows.
-fn kind_of(value: &Scalar) -> Option<ConfigType> {
-    Some(match value {
-        Scalar::Bool(_) => ConfigType::Bool,
-        Scalar::Int(number) if *number < 0 => ConfigType::I64,
-        Scalar::Int(_) => ConfigType::Usize,
-        Scalar::Float(_) => ConfigType::F64,
-        Scalar::Text(_) => ConfigType::String,
-        Scalar::List(values) => match values.first()? {
-            Scalar::Int(_) => ConfigType::Usizes,
-            Scalar::Float(_) => ConfigType::Floats,
-            Scalar::Text(_) => ConfigType::Strings,
-            _ => return None,
-        },
-    })
 }
 
 fn rust(kind: ConfigType) -> &'static str {
@@ -300,7 +293,7 @@ fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && digits.len() > 4 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && digits.len() > 4 && (digits.len() - index).is_multiple_of(3) {
             text.push('_');
         }
         text.push(digit);

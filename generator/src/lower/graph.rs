@@ -69,6 +69,8 @@ pub fn lower(
 ) -> (Graph, Vec<Head>) {
     let nothing = Node { at: model.node.at.clone(), data: Data::Map(vec![]) };
     let node = model.node.get("graph").unwrap_or(&nothing);
+    // What is missing can be added in the spec itself, whatever it inherits.
+    let home = if node.at.file == model.node.at.file { &node.at } else { &model.node.at };
     let Some(template) =
         find(templates, "graph/", node.get("template"), &node.at, "graph.template", problems)
     else {
@@ -79,11 +81,11 @@ pub fn lower(
         ["template", "heads"].into_iter().chain(front.slots.keys().map(String::as_str)).collect();
     let mut graph = Graph {
         template: template.key.clone(),
-        options: options(template, node, &other, "graph", config, problems),
+        options: options(template, node, &other, "graph", home, config, problems),
         uses: front.uses.clone(),
         ..Graph::default()
     };
-    let mut inputs: Vec<_> = visible(&front.inputs, &graph.options).collect();
+    let mut inputs: Vec<_> = visible(template, &graph.options).collect();
     for (slot, spec) in &front.slots {
         let path = join("graph", slot);
         let given = node.get(slot);
@@ -91,25 +93,26 @@ pub fn lower(
         let (name, own) = split(given, &standard, &path, problems);
         let folder = format!("graph/parts/{}/", spec.from.as_deref().unwrap_or(slot));
         let Some(part) = find(templates, &folder, Some(name), &node.at, &path, problems) else { continue };
-        let own = options(part, own.unwrap_or(&nothing_at(&node.at)), &["part"], &path, config, problems);
-        inputs.extend(visible(&part.front.inputs, &own));
+        let own = options(part, own.unwrap_or(&nothing), &["part"], &path, home, config, problems);
+        inputs.extend(visible(part, &own));
         graph.uses.extend(part.front.uses.iter().cloned());
         graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
         graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
     }
-    for input in inputs {
+    for (input, from) in inputs {
         if !graph.inputs.iter().any(|known| known.name == input.name) {
-            check_input(&input, config, template, problems);
-            graph.inputs.push(input);
+            check_input(input, from, home, config, problems);
+            graph.inputs.push(input.clone());
         }
     }
-    let heads = heads(node, class_prefix, config, templates, &mut graph, problems);
+    let heads = heads(node, class_prefix, home, config, templates, &mut graph, problems);
     (graph, heads)
 }
 
 fn heads(
     node: &Node,
     class_prefix: &str,
+    home: &Place,
     config: &Config,
     templates: &Templates,
     graph: &mut Graph,
@@ -136,7 +139,7 @@ fn heads(
         let class = own.and_then(|own| own.get("class")).and_then(Node::text);
         let class = class.map_or_else(|| format!("{class_prefix}{}", entry.key), str::to_owned);
         let nothing = nothing_at(&entry.at);
-        let own = options(part, own.unwrap_or(&nothing), &["part", "class"], &path, config, problems);
+        let own = options(part, own.unwrap_or(&nothing), &["part", "class"], &path, home, config, problems);
         let own = Value::Object(own);
         let part_name = name.text().unwrap_or_default().to_owned();
         let taken = heads.iter().any(|head| head.part == part_name && head.options != own);
@@ -212,17 +215,31 @@ fn split<'a>(
     }
 }
 
-fn visible(inputs: &[InputSpec], options: &Map<String, Value>) -> impl Iterator<Item = InputSpec> {
+/// The inputs that a template reads with these options.
+fn visible<'a>(
+    template: &'a Template,
+    options: &Map<String, Value>,
+) -> impl Iterator<Item = (&'a InputSpec, &'a Template)> {
     let unset = |value: Option<&Value>| matches!(value, None | Some(Value::Null | Value::Bool(false)));
     let seen = |input: &&InputSpec| input.when.as_ref().is_none_or(|name| !unset(options.get(name)));
-    inputs.iter().filter(seen).cloned().collect::<Vec<_>>().into_iter()
+    let inputs: Vec<_> = template.front.inputs.iter().filter(seen).collect();
+    inputs.into_iter().map(move |input| (input, template))
 }
 
-fn check_input(input: &InputSpec, config: &Config, template: &Template, problems: &mut Vec<Problem>) {
+fn check_input(
+    input: &InputSpec,
+    template: &Template,
+    home: &Place,
+    config: &Config,
+    problems: &mut Vec<Problem>,
+) {
     let Some(field) = input.below.as_ref().filter(|field| !config.has(field)) else { return };
-    let message = format!("`{}` stays below `{field}`, which is not a field of config", input.name);
+    let message = format!(
+        "`{field}` is not a field of config, and the input `{}` of {} must stay below it",
+        input.name, template.label
+    );
     let nearest = nearest_name(field, config.names()).map(str::to_owned);
-    problems.push(Problem { nearest, ..template.place("inputs").problem("inputs", message) });
+    problems.push(Problem { nearest, ..home.problem("config", message) });
 }
 
 fn text(at: &Place, text: &str) -> Node {

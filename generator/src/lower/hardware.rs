@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::spec::architectures::ArchitectureType;
-use crate::spec::document::{Problem, nearest_name};
+use crate::spec::document::Problem;
 use crate::spec::hardware::HardwareSpecs;
 use crate::spec::load::Resolved;
 use crate::spec::model::{KnownFailure, ModelHardware};
@@ -64,18 +64,6 @@ pub fn lower(
     specs: &HardwareSpecs,
     problems: &mut Vec<Problem>,
 ) -> Vec<Backend> {
-    let own = model.node.get("hardware");
-    for entry in own.map_or(&[][..], Node::entries) {
-        let names = || Hardware::ALL.into_iter().map(Hardware::name);
-        if Hardware::from_name(&entry.key).is_none() {
-            let list = names().collect::<Vec<_>>().join(", ");
-            let mut problem = entry
-                .at
-                .problem(format!("hardware.{}", entry.key), format!("unknown key; expected one of {list}"));
-            problem.nearest = nearest_name(&entry.key, names()).map(str::to_owned);
-            problems.push(problem);
-        }
-    }
     let none = ModelHardware::default();
     let mut backends = vec![];
     for hardware in Hardware::ALL {

@@ -5,17 +5,18 @@ use serde_json::{Map, Value};
 use super::config::Config;
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
-use crate::spec::yaml::{Data, Entry, Node};
+use crate::spec::yaml::{Data, Entry, Node, Place};
 use crate::template::{OptionSpec, OptionType, Template};
 
 /// The options of a template as it sees them: what is given, and defaults for the rest.
 ///
-/// `other` names keys that are not options but may stand beside them.
+/// `other` names keys that are not options but may stand beside them; `home` is where options can be added.
 pub fn options(
     template: &Template,
     given: &Node,
     other: &[&str],
     key: &str,
+    home: &Place,
     config: &Config,
     problems: &mut Vec<Problem>,
 ) -> Map<String, Value> {
@@ -30,7 +31,7 @@ pub fn options(
         let path = join(key, name);
         let value = match given.entry(name) {
             Some(entry) => value(spec, &entry.value, &path, config, problems),
-            None => default(template, spec, given, &path, config, problems),
+            None => default(template, spec, home, &path, config, problems),
         };
         options.insert(name.clone(), value);
     }
@@ -50,7 +51,7 @@ fn unknown(entry: &Entry, template: &Template, other: &[&str], key: &str) -> Pro
 fn default(
     template: &Template,
     spec: &OptionSpec,
-    given: &Node,
+    home: &Place,
     key: &str,
     config: &Config,
     problems: &mut Vec<Problem>,
@@ -58,7 +59,7 @@ fn default(
     let Some(value) = &spec.default else {
         if !spec.optional {
             let message = format!("is missing; {} expects {}", template.label, expected(spec));
-            problems.push(given.at.problem(key, message));
+            problems.push(home.problem(key, message));
         }
         return Value::Null;
     };
@@ -67,8 +68,8 @@ fn default(
     let value = self::value(spec, &node, key, config, &mut wrong);
     for mut problem in wrong {
         // A default that does not suit this model: the spec is where it can be set.
-        problem.file = given.at.file.to_path_buf();
-        problem.line = Some(given.at.line);
+        problem.file = home.file.to_path_buf();
+        problem.line = Some(home.line);
         problem.message = format!("{} (the default of {}); set it", problem.message, template.label);
         problems.push(problem);
     }
@@ -125,7 +126,7 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
 
 fn is_path(path: &str) -> bool {
     path.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-        && !path.split('.').any(str::is_empty) == !path.is_empty()
+        && path.split('.').any(str::is_empty) == path.is_empty()
 }
 
 fn expected(spec: &OptionSpec) -> String {

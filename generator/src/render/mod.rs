@@ -197,7 +197,7 @@ impl Renderer<'_> {
             } else {
                 format!("{} reads `c.{name}`, which is not a field of config", template.label)
             };
-            let nearest = nearest_name(&name, config.names()).map(str::to_owned);
+            let nearest = nearest_name(&name, config.names()).filter(|_| !called).map(str::to_owned);
             self.problems.push(Problem { nearest, ..self.at.problem("config", message) });
         }
     }

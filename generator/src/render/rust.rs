@@ -51,29 +51,33 @@ pub fn parse(text: &str) -> Result<Code, Invalid> {
 }
 
 impl Code {
-    /// Leaves out private functions, methods and types that nothing names.
+    /// Leaves out private functions, methods and types that nothing public leads to.
     pub fn prune(&mut self) {
         loop {
             let named: Vec<_> = self.file.items.iter().map(|item| idents(item.to_token_stream())).collect();
-            let owners: Vec<_> = self.file.items.iter().map(owner).collect();
-            let needed = |index: usize, name: &String| {
-                let mut others = named.iter().zip(&owners).enumerate();
-                others.any(|(at, (named, owner))| {
-                    at != index && owner.as_ref() != Some(name) && named.contains(name)
-                })
-            };
-            let names: Vec<_> = self.file.items.iter().map(private).collect();
-            let unneeded: HashSet<_> = names
-                .into_iter()
-                .enumerate()
-                .filter_map(|(index, name)| name.filter(|name| !needed(index, name)))
-                .collect();
-            self.file.items.retain(|item| {
-                let name = private(item).or_else(|| owner(item));
-                name.is_none_or(|name| !unneeded.contains(&name))
+            let private: Vec<_> =
+                self.file.items.iter().map(|item| private(item).or_else(|| owner(item))).collect();
+            let hidden: HashSet<_> = self.file.items.iter().filter_map(self::private).collect();
+            // Items that can be left out are known by a name; the blocks of a hidden type share its fate.
+            let name = |index: usize| private[index].as_ref().filter(|name| hidden.contains(*name));
+            let mut reached: HashSet<String> = HashSet::new();
+            loop {
+                let kept =
+                    (0..named.len()).filter(|&index| name(index).is_none_or(|name| reached.contains(name)));
+                let next: HashSet<String> =
+                    kept.flat_map(|index| named[index].intersection(&hidden)).cloned().collect();
+                if next.len() == reached.len() {
+                    break;
+                }
+                reached = next;
+            }
+            let mut index = 0..;
+            let before = self.file.items.len();
+            self.file.items.retain(|_| {
+                index.next().is_none_or(|index: usize| name(index).is_none_or(|name| reached.contains(name)))
             });
             let methods = self.prune_methods();
-            if unneeded.is_empty() && !methods {
+            if self.file.items.len() == before && !methods {
                 return;
             }
         }
@@ -160,10 +164,10 @@ impl Code {
                 text.push('\n');
             }
             let item = print(vec![], vec![item]);
-            text.push_str(&if kind == Kind::Block { spaced(&item) } else { item });
+            text.push_str(&relax(&if kind == Kind::Block { spaced(&item) } else { item }));
             previous = Some(kind);
         }
-        relax(&restore(&text, &comments))
+        restore(&text, &comments)
     }
 }
 
@@ -240,8 +244,9 @@ fn sorted(mut items: Vec<Item>) -> Vec<Item> {
 fn spaced(text: &str) -> String {
     let mut lines: Vec<&str> = vec![];
     for line in text.lines() {
-        let starts =
-            ["    ///", "    #[", "    fn ", "    pub fn "].iter().any(|start| line.starts_with(start));
+        let starts = ["    ///", "    #[", "    fn ", "    pub fn ", "    pub(super) fn "]
+            .iter()
+            .any(|start| line.starts_with(start));
         let follows = lines.last().is_some_and(|last| {
             !(last.starts_with("    ///") || last.starts_with("    #[") || !last.starts_with(' '))
         });
@@ -344,25 +349,57 @@ mod tests {
     fn what_nobody_calls_is_left_out() {
         let text = "pub fn a() { b(); T::new(); } fn b() {} fn c() { d() } fn d() { c() }
             struct T; impl T { fn new() -> T { T } fn other() {} } struct U; impl U { fn x() {} }";
-        insta::assert_snapshot!(print(text, &[]), @"");
+        insta::assert_snapshot!(print(text, &[]), @r"
+            pub fn a() {
+                b();
+                T::new();
+            }
+
+            fn b() {}
+
+            struct T;
+
+            impl T {
+                fn new() -> T {
+                    T
+                }
+            }
+            ");
     }
 
     #[test]
     fn imports_are_what_the_code_names() {
         let text = "//! A module.\n\n/// Builds.\npub fn a(g: &mut Graph) { nn::mask(g); }";
         let uses = ["weft::graph::Graph", "weft::graph::Scope", "weft::nn::self", "crate::Config"];
-        insta::assert_snapshot!(print(text, &uses), @"");
+        insta::assert_snapshot!(print(text, &uses), @r"
+            //! A module.
+
+            use weft::graph::Graph;
+            use weft::nn;
+
+            /// Builds.
+            pub fn a(g: &mut Graph) {
+                nn::mask(g);
+            }
+            ");
     }
 
     #[test]
     fn comments_stay() {
         let text = "// Before.\npub fn a() {\n    // [batch, 1]\n    let x = 1;\n    x\n}\n";
-        insta::assert_snapshot!(print(text, &[]), @"");
+        insta::assert_snapshot!(print(text, &[]), @r"
+            // Before.
+            pub fn a() {
+                // [batch, 1]
+                let x = 1;
+                x
+            }
+            ");
     }
 
     #[test]
     fn errors_show_the_line() {
-        let error = parse("fn a() {\n    let x = ;\n}\n").unwrap_err();
+        let error = parse("fn a() {\n    let x = ;\n}\n").err().unwrap();
         assert_eq!((error.message.as_str(), error.line.as_str()), ("expected an expression", "let x = ;"));
     }
 }

@@ -10,19 +10,32 @@ use super::yaml::{Data, Node};
 
 /// Everything in `node` that does not fit `T`.
 pub fn check<T: JsonSchema>(node: &Node) -> Vec<Problem> {
+    run::<T>(node, false)
+}
+
+/// Everything in `node` that does not fit `T`; keys without a value are let pass, since they take something away.
+pub fn check_difference<T: JsonSchema>(node: &Node) -> Vec<Problem> {
+    run::<T>(node, true)
+}
+
+fn run<T: JsonSchema>(node: &Node, nulls: bool) -> Vec<Problem> {
     let root = schemars::schema_for!(T).to_value();
-    let mut checker = Checker { root: &root, problems: vec![] };
+    let mut checker = Checker { root: &root, nulls, problems: vec![] };
     checker.value(node, &root, "");
     checker.problems
 }
 
 struct Checker<'a> {
     root: &'a Value,
+    nulls: bool,
     problems: Vec<Problem>,
 }
 
 impl<'a> Checker<'a> {
     fn value(&mut self, node: &Node, schema: &'a Value, key: &str) {
+        if self.nulls && node.data == Data::Null {
+            return;
+        }
         let schema = self.target(schema);
         if let Some(words) = words(schema) {
             self.word(node, &words, key);
@@ -30,7 +43,8 @@ impl<'a> Checker<'a> {
         }
         if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array)
         {
-            self.branch(node, branches, key);
+            let branches = self.leaves(branches);
+            self.branch(node, &branches, key);
             return;
         }
         if !fits(node, schema) {
@@ -61,8 +75,15 @@ impl<'a> Checker<'a> {
     fn map(&mut self, node: &Node, schema: &'a Value, key: &str) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let names = || properties.into_iter().flat_map(|map| map.keys().map(String::as_str));
+        let allowed = schema.get("propertyNames").and_then(words);
         for entry in node.entries() {
             let path = join(key, &entry.key);
+            if let Some(allowed) = allowed.as_ref().filter(|allowed| !allowed.contains(&entry.key.as_str())) {
+                let message = format!("unknown key; expected one of {}", allowed.join(", "));
+                let nearest = nearest_name(&entry.key, allowed.iter().copied()).map(str::to_owned);
+                self.problems.push(Problem { nearest, ..entry.at.problem(path, message) });
+                continue;
+            }
             let known = properties.and_then(|map| map.get(&entry.key));
             match (known, schema.get("additionalProperties")) {
                 (Some(schema), _) => self.value(&entry.value, schema, &path),
@@ -97,15 +118,15 @@ impl<'a> Checker<'a> {
     }
 
     /// One of several: the first that fits; or, where none does, what is wrong with the nearest.
-    fn branch(&mut self, node: &Node, branches: &'a [Value], key: &str) {
+    fn branch(&mut self, node: &Node, branches: &[&'a Value], key: &str) {
         let mut nearest: Option<Vec<Problem>> = None;
         for branch in branches {
-            let mut trial = Checker { root: self.root, problems: vec![] };
+            let mut trial = Checker { root: self.root, nulls: self.nulls, problems: vec![] };
             trial.value(node, branch, key);
             if trial.problems.is_empty() {
                 return;
             }
-            if fits(node, self.target(branch)) {
+            if fits(node, branch) {
                 nearest.get_or_insert(trial.problems);
             }
         }
@@ -114,6 +135,19 @@ impl<'a> Checker<'a> {
             vec![node.at.problem(key, format!("expected {}, found {}", expected.join(" or "), node.found()))]
         });
         self.problems.extend(problems);
+    }
+
+    /// The alternatives, with those within alternatives.
+    fn leaves(&self, branches: &'a [Value]) -> Vec<&'a Value> {
+        let mut leaves = vec![];
+        for branch in branches {
+            let branch = self.target(branch);
+            match branch.get("anyOf").and_then(Value::as_array) {
+                Some(inner) => leaves.extend(self.leaves(inner)),
+                None => leaves.push(branch),
+            }
+        }
+        leaves
     }
 
     /// The schema that a reference leads to.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use super::check::check;
+use super::check::{check, check_difference};
 use super::document::{Problem, nearest_name};
 use super::merge::extend;
-use super::model::ModelSpec;
+use super::model::{ConfigType, ModelSpec, Scalar};
 use super::yaml::{self, Data, Node, Place};
 
 /// A folder of specs.
@@ -51,6 +51,8 @@ pub struct Resolved {
     pub node: Node,
     /// The files it comes from: its own first, then the ones it extends.
     pub chain: Vec<usize>,
+    /// The types of fields of `config` that inherited defaults show.
+    pub types: BTreeMap<String, ConfigType>,
 }
 
 /// All specs of a run, read but not yet resolved.
@@ -170,8 +172,12 @@ impl Specs {
             return Err(problems);
         }
         let mut node: Option<Node> = None;
+        let mut types = BTreeMap::new();
         for &link in chain.iter().rev() {
             let Some(own) = &self.nodes[link] else { continue };
+            for (name, kind) in shown_types(own) {
+                types.entry(name).or_insert(kind);
+            }
             node = Some(node.map_or_else(|| own.clone(), |parent| extend(&parent, own)));
         }
         let file = &self.files[index];
@@ -182,7 +188,7 @@ impl Specs {
         }
         let spec = serde_json::from_value(node.to_json())
             .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])?;
-        Ok(Resolved { spec, node, chain })
+        Ok(Resolved { spec, node, chain, types })
     }
 
     /// A file and the ones it extends, in that order.
@@ -213,13 +219,26 @@ impl Specs {
     }
 }
 
+/// The types of fields of `config` that a spec's own defaults show.
+fn shown_types(node: &Node) -> Vec<(String, ConfigType)> {
+    let entries = node.get("config").map_or(&[][..], Node::entries).iter();
+    let shown = entries.filter_map(|entry| {
+        let default =
+            if let Data::Map(_) = entry.value.data { entry.value.get("default")? } else { &entry.value };
+        let value: Scalar = serde_json::from_value(default.to_json()).ok()?;
+        Some((entry.key.clone(), value.kind()?))
+    });
+    shown.collect()
+}
+
 /// One file for itself: its tree, and everything wrong with it.
 fn read(file: &SpecFile, categories: &[&str]) -> (Option<Node>, Vec<Problem>) {
     let node = match yaml::parse(&file.shown, &file.text, 0) {
         Ok(node) => node,
         Err(problem) => return (None, vec![problem]),
     };
-    let mut problems = check::<ModelSpec>(&node);
+    let extends = node.get("extends").is_some();
+    let mut problems = if extends { check_difference::<ModelSpec>(&node) } else { check::<ModelSpec>(&node) };
     if let Some(entry) = node.entry("model")
         && let Some(name) = entry.value.text()
     {

@@ -47,12 +47,13 @@ fn merge<'a>(
     for new in child.entries() {
         match entries.iter().position(|old| old.key == new.key) {
             Some(index) if nulls == Nulls::Remove && new.value.data == Data::Null => {
-                drop(entries.remove(index))
+                entries.remove(index);
             }
             Some(index) => {
                 let value = combine(&new.key, &entries[index].value, &new.value);
                 entries[index] = Entry { key: new.key.clone(), at: new.at.clone(), value };
             }
+            None if nulls == Nulls::Remove && new.value.data == Data::Null => {}
             None => entries.push(new.clone()),
         }
     }

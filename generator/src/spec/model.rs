@@ -54,6 +54,9 @@ pub struct ModelSpec {
     pub tasks: Vec<String>,
     /// What differs from the architecture type's hardware matrix.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("propertyNames" = {
+        "enum": ["cpu", "cuda", "rocm", "metal", "openvino", "qnn", "webgpu", "webnn"]
+    }))]
     pub hardware: IndexMap<Hardware, ModelHardware>,
 }
 
@@ -93,6 +96,25 @@ pub enum Scalar {
     Text(String),
     /// Several of one kind.
     List(Vec<Self>),
+}
+
+impl Scalar {
+    /// The type that a default of this value shows.
+    pub fn kind(&self) -> Option<ConfigType> {
+        Some(match self {
+            Self::Bool(_) => ConfigType::Bool,
+            Self::Int(number) if *number < 0 => ConfigType::I64,
+            Self::Int(_) => ConfigType::Usize,
+            Self::Float(_) => ConfigType::F64,
+            Self::Text(_) => ConfigType::String,
+            Self::List(values) => match values.first()? {
+                Self::Int(_) => ConfigType::Usizes,
+                Self::Float(_) => ConfigType::Floats,
+                Self::Text(_) => ConfigType::Strings,
+                _ => return None,
+            },
+        })
+    }
 }
 
 /// A field of `config.json`, in full.
@@ -196,6 +218,7 @@ pub struct ModelHardware {
     pub cpu_fallback_ops: Vec<String>,
     /// How far results may be off, where the backend's own bound does not do.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(extend("propertyNames" = {"enum": ["f32", "f16", "bf16"]}))]
     pub tolerances: IndexMap<Precision, ToleranceOverride>,
 }
 

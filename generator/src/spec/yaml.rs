@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn scalars_follow_the_core_schema() {
         let node = read("{a: no, b: 1e-12, c: -3, d: '1', e: ~, f: true, g: 1.2.3, h: .5, i: 12b}").unwrap();
-        insta::assert_compact_json_snapshot!(node.to_json(), @"");
+        insta::assert_compact_json_snapshot!(node.to_json(), @r#"{"a": "no", "b": 0.000000000001, "c": -3, "d": "1", "e": null, "f": true, "g": "1.2.3", "h": 0.5, "i": "12b"}"#);
     }
 
     #[test]
@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn what_is_not_yaml_is_named_with_its_line() {
-        insta::assert_snapshot!(read("a: 1\nb: [x\n").unwrap_err(), @"");
-        insta::assert_snapshot!(read("a: 1\nb: 2\na: 3\n").unwrap_err(), @"");
-        insta::assert_snapshot!(read("? [x]\n: 2\n").unwrap_err(), @"");
-        insta::assert_snapshot!(read("a: 1\n---\nb: 2\n").unwrap_err(), @"");
+        insta::assert_snapshot!(read("a: 1\nb: [x\n").unwrap_err(), @"a.yaml:3: is not YAML: while parsing a flow sequence, expected ',' or ']'");
+        insta::assert_snapshot!(read("a: 1\nb: 2\na: 3\n").unwrap_err(), @"a.yaml:3: `a`: is given twice; the first is in line 1");
+        insta::assert_snapshot!(read("? [x]\n: 2\n").unwrap_err(), @"a.yaml:1: a key must be a word, not a list");
+        insta::assert_snapshot!(read("a: 1\n---\nb: 2\n").unwrap_err(), @"a.yaml:2: holds a second document; one is expected");
     }
 
     #[test]

@@ -4,6 +4,10 @@ use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 pub(super) fn register(tera: &mut Tera) {
     tera.register_filter("quoted", |text: &str, _: Kwargs, _: &State<'_>| format!("{text:?}"));
+    // For attributes that fill in names between braces.
+    tera.register_filter("quoted_message", |text: &str, _: Kwargs, _: &State<'_>| {
+        format!("{text:?}").replace('{', "{{").replace('}', "}}")
+    });
     tera.register_filter("scope", |path: &str, _: Kwargs, _: &State<'_>| scope(path));
     tera.register_filter("docs", |text: &str, arguments: Kwargs, _: &State<'_>| -> TeraResult<String> {
         Ok(docs(text, arguments.get::<&str>("with")?.unwrap_or("///")))

@@ -16,6 +16,19 @@ use crate::spec::document::Problem;
 /// The ending of files that are being written. One that is left over was interrupted, and is removed.
 const UNFINISHED: &str = ".weft-unfinished";
 
+/// Writes the manifest of a workspace around crates of one's own, unless `out` has a manifest already.
+///
+/// # Errors
+/// It cannot be written.
+pub fn workspace(out: &Path) -> io::Result<()> {
+    let manifest = out.join("Cargo.toml");
+    if manifest.exists() {
+        return Ok(());
+    }
+    let text = "[workspace]\nresolver = \"3\"\nmembers = [\"*/*\"]\nexclude = [\"target\", \"goldens\"]\n";
+    fs::write(&manifest, text).map_err(|error| named(&error, &manifest))
+}
+
 /// How a file differs from what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {

@@ -1,0 +1,8 @@
+//! The generator as its users meet it: files, error messages, what it leaves alone, how long it takes.
+
+mod crate_files;
+mod messages;
+mod outside;
+mod schemas;
+mod speed;
+mod writing;

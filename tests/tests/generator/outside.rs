@@ -1,0 +1,46 @@
+//! Crates outside this repository: they build in a folder with nothing else in it, and refuse what the spec refuses.
+
+use std::fs;
+use std::process::Command;
+
+use weft_generator::write::workspace;
+use weft_tests::{Workshop, root};
+
+/// Checks a program that uses the generated crate; what the compiler says if it refuses.
+#[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
+fn check(workshop: &Workshop, program: &str) -> Result<(), String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["check", "--offline", "--quiet", "--color", "never", "--package", "app", "--bin", program])
+        .current_dir(workshop.path("out"))
+        .env("CARGO_TARGET_DIR", root().join("target/outside"))
+        .env_remove("RUSTFLAGS")
+        .output()
+        .unwrap();
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+}
+
+#[test]
+fn the_compiler_gives_the_reason_why_a_backend_is_refused() {
+    let workshop = Workshop::with_fixture();
+    workshop.run().unwrap();
+    workspace(&workshop.path("out")).unwrap();
+    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nweft = {{ path = {:?} }}\n\
+         weft-minerva = {{ path = \"../../text-encoders/minerva\" }}\n",
+        root().join("runtime")
+    );
+    workshop.write("out/apps/app/Cargo.toml", &manifest);
+    for backend in ["Cpu", "Qnn"] {
+        let text = format!(
+            "use weft_minerva::Model;\n\nfn main() -> weft::Result<()> {{\n    Model::load_on::<weft::{backend}>(\"checkpoint\")?;\n    \
+             Ok(())\n}}\n"
+        );
+        workshop.write(&format!("out/apps/app/src/bin/{}.rs", backend.to_lowercase()), &text);
+    }
+    check(&workshop, "cpu").unwrap();
+    let refusal = check(&workshop, "qnn").unwrap_err();
+    assert!(refusal.contains("Minerva does not run on `"), "{refusal}");
+    assert!(refusal.contains("qnn: Minerva's scores overflow half precision"), "{refusal}");
+    assert!(refusal.contains("it runs on cpu, cuda, rocm, metal, openvino, webgpu, webnn"), "{refusal}");
+}
