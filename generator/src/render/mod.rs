@@ -2,6 +2,7 @@
 
 pub mod header;
 mod layout;
+mod prune;
 pub mod rust;
 
 use serde_json::Value;

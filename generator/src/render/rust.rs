@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{File, ImplItem, Item, Visibility};
+use syn::{File, Item, Visibility};
 
 use super::layout::relax;
+use super::prune::{idents, prune};
 
 /// What stands for a comment line while the code is parsed and printed.
 const COMMENT: &str = "__comment";
@@ -53,57 +54,7 @@ pub fn parse(text: &str) -> Result<Code, Invalid> {
 impl Code {
     /// Leaves out private functions, methods and types that nothing public leads to.
     pub fn prune(&mut self) {
-        loop {
-            let named: Vec<_> = self.file.items.iter().map(|item| idents(item.to_token_stream())).collect();
-            let private: Vec<_> =
-                self.file.items.iter().map(|item| private(item).or_else(|| owner(item))).collect();
-            let hidden: HashSet<_> = self.file.items.iter().filter_map(self::private).collect();
-            // Items that can be left out are known by a name; the blocks of a hidden type share its fate.
-            let name = |index: usize| private[index].as_ref().filter(|name| hidden.contains(*name));
-            let mut reached: HashSet<String> = HashSet::new();
-            loop {
-                let kept =
-                    (0..named.len()).filter(|&index| name(index).is_none_or(|name| reached.contains(name)));
-                let next: HashSet<String> =
-                    kept.flat_map(|index| named[index].intersection(&hidden)).cloned().collect();
-                if next.len() == reached.len() {
-                    break;
-                }
-                reached = next;
-            }
-            let mut index = 0..;
-            let before = self.file.items.len();
-            self.file.items.retain(|_| {
-                index.next().is_none_or(|index: usize| name(index).is_none_or(|name| reached.contains(name)))
-            });
-            let methods = self.prune_methods();
-            if self.file.items.len() == before && !methods {
-                return;
-            }
-        }
-    }
-
-    fn prune_methods(&mut self) -> bool {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for item in &self.file.items {
-            count(item.to_token_stream(), &mut counts);
-        }
-        let mut pruned = false;
-        for item in &mut self.file.items {
-            let Item::Impl(block) = item else { continue };
-            if block.trait_.is_some() {
-                continue;
-            }
-            let before = block.items.len();
-            block.items.retain(|item| match item {
-                ImplItem::Fn(method) if matches!(method.vis, Visibility::Inherited) => {
-                    counts.get(&method.sig.ident.to_string()).is_some_and(|&count| count > 1)
-                }
-                _ => true,
-            });
-            pruned |= block.items.len() != before;
-        }
-        pruned
+        prune(&mut self.file);
     }
 
     /// Imports those of these paths whose last name occurs, one `use` for each module.
@@ -275,43 +226,6 @@ fn restore(text: &str, comments: &[String]) -> String {
         output.push('\n');
     }
     output
-}
-
-/// The name of a private item that may be left out.
-fn private(item: &Item) -> Option<String> {
-    match item {
-        Item::Fn(item) if matches!(item.vis, Visibility::Inherited) => Some(item.sig.ident.to_string()),
-        Item::Struct(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
-        Item::Const(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
-        _ => None,
-    }
-}
-
-/// The type that an `impl` block belongs to.
-fn owner(item: &Item) -> Option<String> {
-    match item {
-        Item::Impl(block) => match &*block.self_ty {
-            syn::Type::Path(path) => path.path.get_ident().map(ToString::to_string),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-fn idents(tokens: TokenStream) -> HashSet<String> {
-    let mut counts = BTreeMap::new();
-    count(tokens, &mut counts);
-    counts.into_keys().collect()
-}
-
-fn count(tokens: TokenStream, counts: &mut BTreeMap<String, usize>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => *counts.entry(ident.to_string()).or_default() += 1,
-            TokenTree::Group(group) => count(group.stream(), counts),
-            _ => {}
-        }
-    }
 }
 
 /// What follows `c.`.

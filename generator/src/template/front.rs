@@ -114,11 +114,18 @@ pub struct InputSpec {
     /// The field of `config` that its values stay below.
     #[serde(default)]
     pub below: Option<String>,
+    /// What examples give for it, as a Rust expression.
+    #[serde(default = "example")]
+    pub example: String,
     /// The option without which there is no such input.
     #[serde(default)]
     pub when: Option<String>,
     /// What it is.
     pub doc: String,
+}
+
+fn example() -> String {
+    "array![[1, 2, 3]]".to_owned()
 }
 
 /// The element type of an input.

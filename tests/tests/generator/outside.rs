@@ -6,11 +6,12 @@ use std::process::Command;
 use weft_generator::write::workspace;
 use weft_tests::{Workshop, root};
 
-/// Checks a program that uses the generated crate; what the compiler says if it refuses.
+/// Runs `cargo check`; what the compiler says if it refuses.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
-fn check(workshop: &Workshop, program: &str) -> Result<(), String> {
+fn check(workshop: &Workshop, what: &[&str]) -> Result<(), String> {
     let output = Command::new(env!("CARGO"))
-        .args(["check", "--offline", "--quiet", "--color", "never", "--package", "app", "--bin", program])
+        .args(["check", "--offline", "--quiet", "--color", "never"])
+        .args(what)
         .current_dir(workshop.path("out"))
         .env("CARGO_TARGET_DIR", root().join("target/outside"))
         .env_remove("RUSTFLAGS")
@@ -38,8 +39,9 @@ fn the_compiler_gives_the_reason_why_a_backend_is_refused() {
         );
         workshop.write(&format!("out/apps/app/src/bin/{}.rs", backend.to_lowercase()), &text);
     }
-    check(&workshop, "cpu").unwrap();
-    let refusal = check(&workshop, "qnn").unwrap_err();
+    check(&workshop, &["--package", "weft-minerva", "--all-targets"]).unwrap();
+    check(&workshop, &["--package", "app", "--bin", "cpu"]).unwrap();
+    let refusal = check(&workshop, &["--package", "app", "--bin", "qnn"]).unwrap_err();
     assert!(refusal.contains("Minerva does not run on `"), "{refusal}");
     assert!(refusal.contains("qnn: Minerva's scores overflow half precision"), "{refusal}");
     assert!(refusal.contains("it runs on cpu, cuda, rocm, metal, openvino, webgpu, webnn"), "{refusal}");

@@ -6,7 +6,7 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Result, Value, Values};
+use weft::{Declared, Hardware, Loaded, Loader, Names, Result, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -145,7 +145,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new<D: Dimension>(input_ids: Array<i64, D>) -> Self {
+    pub fn new(input_ids: Array<i64, impl Dimension>) -> Self {
         Self {
             input_ids: input_ids.into_dyn(),
             attention_mask: None,
@@ -156,36 +156,38 @@ impl Inputs {
 
     /// Gives `attention_mask`.
     #[must_use]
-    pub fn attention_mask<D: Dimension>(mut self, attention_mask: Array<i64, D>) -> Self {
+    pub fn attention_mask(mut self, attention_mask: Array<i64, impl Dimension>) -> Self {
         self.attention_mask = Some(attention_mask.into_dyn());
         self
     }
 
     /// Gives `token_type_ids`.
     #[must_use]
-    pub fn token_type_ids<D: Dimension>(mut self, token_type_ids: Array<i64, D>) -> Self {
+    pub fn token_type_ids(mut self, token_type_ids: Array<i64, impl Dimension>) -> Self {
         self.token_type_ids = Some(token_type_ids.into_dyn());
         self
     }
 
     /// Gives `position_ids`.
     #[must_use]
-    pub fn position_ids<D: Dimension>(mut self, position_ids: Array<i64, D>) -> Self {
+    pub fn position_ids(mut self, position_ids: Array<i64, impl Dimension>) -> Self {
         self.position_ids = Some(position_ids.into_dyn());
         self
     }
 
     fn values(&self) -> Values {
-        let given = [
-            ("input_ids", Some(&self.input_ids)),
-            ("attention_mask", self.attention_mask.as_ref()),
-            ("token_type_ids", self.token_type_ids.as_ref()),
-            ("position_ids", self.position_ids.as_ref()),
-        ];
-        given
-            .into_iter()
-            .filter_map(|(name, array)| Some((name.to_owned(), Value::from(array?.clone()))))
-            .collect()
+        let mut values = Values::new();
+        values.insert("input_ids".to_owned(), self.input_ids.clone().into());
+        if let Some(array) = &self.attention_mask {
+            values.insert("attention_mask".to_owned(), array.clone().into());
+        }
+        if let Some(array) = &self.token_type_ids {
+            values.insert("token_type_ids".to_owned(), array.clone().into());
+        }
+        if let Some(array) = &self.position_ids {
+            values.insert("position_ids".to_owned(), array.clone().into());
+        }
+        values
     }
 }
 
