@@ -5,6 +5,7 @@
 mod activation;
 mod attention;
 mod emitter;
+mod int32;
 mod linear;
 mod rules;
 mod shapes;
@@ -12,6 +13,7 @@ mod shapes;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use int32::narrow_integers;
 pub use rules::{AttentionForm, GeluForm, LinearForm, Rules};
 
 use crate::graph::Graph;
