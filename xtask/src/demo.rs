@@ -62,13 +62,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let prepared = start.elapsed();
 
     let mut model = Model::start(&binary, &checkpoint)?;
-    // The first call loads the model.
-    let loading = Instant::now();
-    model.embed(&sentences[..1])?;
-    let load_ms = loading.elapsed().as_secs_f64() * 1e3;
-    let embedding = Instant::now();
-    let vectors = model.embed(&sentences)?;
-    let embed_ms = embedding.elapsed().as_secs_f64() * 1e3;
+    let Embedded { vectors, load_ms, embed_ms } = model.embed(&sentences)?;
     let similarities = similarities(&vectors);
     let width = vectors.first().map_or(0, Vec::len);
     if args.json {
@@ -92,7 +86,7 @@ pub fn run(args: &Args) -> Result<bool> {
     );
     let _ = writeln!(text, "checkpoint: {}", checkpoint.display());
     text.push_str(
-        "\nNo Python ran, nothing was exported or converted: the graph was built from config.json, the weights were\n\
+        "\nNo Python ran the model, nothing was exported or converted: the graph was built from config.json, the weights were\n\
          read where they lie in model.safetensors. The crate: generated/text-encoders/bert. Next: cargo xtask test\n",
     );
     say(text)?;
@@ -109,6 +103,13 @@ fn generate() -> Result<()> {
         .status()
         .context("starting the generator")?;
     if status.success() { Ok(()) } else { bail!("the crate could not be generated: what is wrong is above") }
+}
+
+/// A vector for each sentence, and how long loading and embedding took.
+struct Embedded {
+    vectors: Vec<Vec<f64>>,
+    load_ms: f64,
+    embed_ms: f64,
 }
 
 /// The generated crate's test binary, answering one task.
@@ -130,26 +131,33 @@ impl Model {
         Ok(Self { child, answers })
     }
 
-    fn embed(&mut self, sentences: &[&str]) -> Result<Vec<Vec<f64>>> {
+    fn embed(&mut self, sentences: &[&str]) -> Result<Embedded> {
         let input = self.child.stdin.as_mut().context("the model has no standard input")?;
         writeln!(input, "{}", json!({"inputs": sentences, "parameters": {}}))
             .context("the model has ended")?;
         input.flush()?;
+        let mut answer = self.answer()?;
+        let ms =
+            |key: &str| answer[key].as_f64().with_context(|| format!("the model's answer has no `{key}`"));
+        let (load_ms, embed_ms) = (ms("loaded_ms")?, ms("ms")?);
+        let vectors: Vec<Vec<f64>> = serde_json::from_value(answer["output"].take())
+            .context("the model's answer is not a vector for each sentence")?;
+        if vectors.len() != sentences.len() {
+            bail!("{} sentences gave {} vectors", sentences.len(), vectors.len());
+        }
+        Ok(Embedded { vectors, load_ms, embed_ms })
+    }
+
+    fn answer(&mut self) -> Result<Value> {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
             bail!("the model ended without an answer ({}): what it said is above", self.child.wait()?);
         }
-        let mut answer: Value =
-            serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))?;
-        if let Some(error) = answer.get("error") {
-            bail!("the model answered: {}", error.as_str().unwrap_or(&line));
+        let answer: Value = serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))?;
+        match answer.get("error") {
+            Some(error) => bail!("the model answered: {}", error.as_str().unwrap_or(&line)),
+            None => Ok(answer),
         }
-        let vectors: Vec<Vec<f64>> = serde_json::from_value(answer["output"].take())
-            .with_context(|| format!("not embeddings: {}", line.chars().take(200).collect::<String>()))?;
-        if vectors.len() != sentences.len() {
-            bail!("{} sentences gave {} embeddings", sentences.len(), vectors.len());
-        }
-        Ok(vectors)
     }
 }
 
