@@ -2,19 +2,24 @@
 
 pub mod library;
 mod onnxruntime;
+mod openvino;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::lower::Lowered;
-use crate::{Hardware, Result, Values};
+use crate::{Hardware, Precision, Result, Values};
 
 /// How to run a graph.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads within an operation; the physical cores where not given.
     pub threads: Option<usize>,
+    /// The engine's device, where one engine has several: OpenVINO's `CPU`, `GPU`, `GPU.1`, `NPU`.
+    pub device: Option<String>,
+    /// What to compute in, for engines that are told so beside the graph.
+    pub precision: Precision,
     /// Operators that may run on the CPU instead of the backend; none where the spec names none.
     pub cpu_fallback: Vec<String>,
     /// Opens at once and leaves weights in their mapped pages, at the cost of 10 to 40 % of an encoder's speed.
@@ -52,7 +57,8 @@ impl Placement {
 /// When the backend is not available here or refuses the graph.
 pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
     match hardware {
-        Hardware::Openvino | Hardware::Webnn => Err(library::missing(hardware)),
+        Hardware::Openvino => openvino::compile(lowered, options),
+        Hardware::Webnn => Err(library::missing(hardware)),
         hardware => onnxruntime::compile(hardware, lowered, options),
     }
 }
@@ -63,7 +69,8 @@ pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Resu
 /// When its library or its device is missing.
 pub fn available(hardware: Hardware) -> Result<String> {
     match hardware {
-        Hardware::Openvino | Hardware::Webnn => Err(library::missing(hardware)),
+        Hardware::Openvino => openvino::version(),
+        Hardware::Webnn => Err(library::missing(hardware)),
         hardware => onnxruntime::version(hardware),
     }
 }

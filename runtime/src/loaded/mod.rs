@@ -58,6 +58,7 @@ impl<A: Architecture> Loader<A> {
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
+        self.options.precision = precision;
         self
     }
 
@@ -65,6 +66,13 @@ impl<A: Architecture> Loader<A> {
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.options.threads = Some(threads);
+        self
+    }
+
+    /// The engine's device, where one engine has several: OpenVINO's `CPU` (where not given), `GPU`, `NPU`.
+    #[must_use]
+    pub fn device(mut self, device: &str) -> Self {
+        self.options.device = Some(device.to_owned());
         self
     }
 

@@ -84,7 +84,8 @@ impl Rules {
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
             Hardware::Cuda => fused,
-            Hardware::Openvino => plain,
+            // OpenVINO fuses the plain forms itself, and computes in a precision that it is told beside the graph.
+            Hardware::Openvino => Self { float: Dtype::F32, ..plain },
             Hardware::Webgpu => plain,
             Hardware::Rocm => plain,
             Hardware::Metal => Self { fixed_shapes: true, ..plain },

@@ -1,0 +1,103 @@
+//! OpenVINO itself: one core per process, one infer request per compiled graph.
+
+mod locate;
+mod raw;
+mod reading;
+mod running;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use openvino::{Core, DeviceType};
+
+use super::{Compiled, Options};
+use crate::lower::Lowered;
+use crate::{Error, Hardware, Result};
+
+/// The device where none is asked for: it is there wherever the library is.
+const CPU: &str = "CPU";
+
+/// Makes a graph ready on one of OpenVINO's devices.
+pub(super) fn compile(lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
+    let mut core = core()?;
+    let device = device(&core, options.device.as_deref().unwrap_or(CPU))?;
+    Ok(Box::new(running::Running::new(&mut core, device, lowered, options)?))
+}
+
+/// The library's version; an error where it or its CPU device is missing.
+pub(super) fn version() -> Result<String> {
+    device(&*core()?, CPU)?;
+    let version = openvino::version().build_number;
+    // Begins with "2026.4.1-22982-…".
+    Ok(format!("OpenVINO {}", version.split('-').next().unwrap_or(&version)))
+}
+
+/// The process's core, made once. Its settings are the process's, so whoever compiles keeps it locked.
+fn core() -> Result<MutexGuard<'static, Core>> {
+    static CORE: OnceLock<Mutex<Core>> = OnceLock::new();
+    let core = match CORE.get() {
+        Some(core) => core,
+        // A missing library is not remembered: it may be set up while the process runs.
+        None => {
+            let path = locate::library()?;
+            let made =
+                openvino_sys::library::load_from(&path).and_then(|()| Core::new().map_err(|e| e.to_string()));
+            let core = made.map_err(|reason| {
+                let problem = format!("{} cannot be loaded: {reason}", path.display());
+                Error::unavailable(
+                    Hardware::Openvino,
+                    problem,
+                    "run `cargo xtask setup --hw openvino --force`",
+                )
+            })?;
+            CORE.get_or_init(|| Mutex::new(core))
+        }
+    };
+    // Every compilation sets all that it relies on, so one that panicked leaves nothing behind.
+    Ok(core.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A device by its name: `CPU`, `GPU`, `GPU.1`, `NPU`. Names that would let OpenVINO choose are no devices.
+fn device(core: &Core, wanted: &str) -> Result<DeviceType<'static>> {
+    let found = core.available_devices().map_err(|e| failed("cannot list its devices", &e))?;
+    let named = found.iter().find(|device| {
+        let name = device.as_ref();
+        name.eq_ignore_ascii_case(wanted)
+            || name.split('.').next().is_some_and(|n| n.eq_ignore_ascii_case(wanted))
+    });
+    named.map(DeviceType::to_owned).ok_or_else(|| {
+        let names: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
+        let problem = format!("OpenVINO finds no device {wanted} here; it finds {}", listed(&names));
+        let help = "choose one of those, or install the device's driver";
+        Error::unavailable(Hardware::Openvino, problem, help)
+    })
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The engine's own words on one line, without the places in its sources.
+fn failed(what: &str, error: &openvino::InferenceError) -> Error {
+    let message = error.message.clone().unwrap_or_else(|| error.kind.to_string());
+    let lines = message.lines().map(str::trim);
+    let words: Vec<&str> =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("Exception from ")).collect();
+    Error::engine(Hardware::Openvino, format!("OpenVINO {what}: {}", words.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_keep_the_engines_words_on_one_line() {
+        let message =
+            "Exception from src/core.cpp:84:\nCheck 'false' failed\n\nno conversion for Foo\n".to_owned();
+        let error = openvino::InferenceError {
+            kind: openvino::InferenceErrorKind::GeneralError,
+            message: Some(message),
+        };
+        let shown = failed("refused the graph", &error).to_string();
+        assert_eq!(shown, "openvino: OpenVINO refused the graph: Check 'false' failed no conversion for Foo");
+    }
+}
