@@ -43,7 +43,9 @@ pub struct Cell {
     pub declared: Declared,
     /// `device`, `emulator`, `lowered`, `failed`, `unsupported` or `untested`.
     pub evidence: String,
-    /// The same for each precision that was tried.
+    /// The number format that evidence and counts are of: single precision where it was tried.
+    pub precision: String,
+    /// The evidence for each number format that was tried.
     pub precisions: BTreeMap<String, String>,
     pub passed: usize,
     pub failed: usize,
@@ -217,13 +219,16 @@ fn support(support: Support) -> &'static str {
 }
 
 fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
-    let records = decisive(all);
+    let mut by_precision: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+    for record in all {
+        by_precision.entry(&record.precision).or_default().push(record);
+    }
+    let precisions: BTreeMap<_, _> =
+        by_precision.iter().map(|(precision, own)| ((*precision).to_owned(), evidence(own))).collect();
+    let precision = main_precision(&precisions);
+    let shown = by_precision.get(precision.as_str()).map_or(&[][..], Vec::as_slice);
+    let records = decisive(shown);
     let count = |outcome| records.iter().filter(|record| record.outcome() == outcome).count();
-    let precisions: BTreeSet<_> = all.iter().map(|record| record.precision.clone()).collect();
-    let of_precision = |precision: &String| -> String {
-        let own: Vec<_> = all.iter().copied().filter(|record| record.precision == *precision).collect();
-        evidence(&own)
-    };
     let mut placement = BTreeMap::new();
     for (device, nodes) in records.iter().flat_map(|record| &record.placement) {
         *placement.entry(device.clone()).or_default() += nodes;
@@ -238,12 +243,13 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
     let ms = |step: &str| median(records.iter().filter_map(|record| record.ms.get(step).copied()).collect());
     Cell {
         backend,
-        evidence: match evidence(all) {
+        evidence: match evidence(shown) {
             none if none == "untested" && declared.support == "no" => "unsupported".into(),
             seen => seen,
         },
         declared,
-        precisions: precisions.iter().map(|precision| (precision.clone(), of_precision(precision))).collect(),
+        precision,
+        precisions,
         passed: count(Outcome::Passed),
         failed: count(Outcome::Failed),
         known_failures: count(Outcome::Known),
@@ -256,6 +262,17 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
         reasons,
         cases: all.iter().map(|record| case(record)).collect(),
     }
+}
+
+/// The first of the formats that ran at all, single precision first.
+fn main_precision(precisions: &BTreeMap<String, String>) -> String {
+    let order = ["f32", "f16", "bf16"];
+    let ran = |name: &&str| {
+        precisions.get(*name).is_some_and(|level| level != "untested" && level != "unsupported")
+    };
+    let tried = |name: &&str| precisions.contains_key(*name);
+    let found = order.iter().copied().find(ran).or_else(|| order.iter().copied().find(tried));
+    found.map(str::to_owned).or_else(|| precisions.keys().next().cloned()).unwrap_or_default()
 }
 
 fn case(record: &Record) -> Case {
@@ -374,9 +391,14 @@ fn gaps(models: &[Model]) -> Vec<Gap> {
                     )
                 }
                 ("full" | "limited", "failed") => format!("declared {}, but fails", cell.declared.support),
-                _ => continue,
+                _ => String::new(),
             };
-            gaps.push(Gap { model: model.model.clone(), backend: cell.backend, what });
+            let others =
+                cell.precisions.iter().filter(|(name, level)| **name != cell.precision && *level == "failed");
+            let others = others.map(|(name, _)| format!("{} works, but {name} fails", cell.precision));
+            for what in Some(what).filter(|what| !what.is_empty()).into_iter().chain(others) {
+                gaps.push(Gap { model: model.model.clone(), backend: cell.backend, what });
+            }
         }
     }
     gaps

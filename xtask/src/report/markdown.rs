@@ -65,11 +65,14 @@ fn matrix(report: &Report) -> Table {
 
 fn shown(cell: &Cell) -> String {
     let ran = cell.passed + cell.failed + cell.known_failures;
-    match cell.evidence.as_str() {
-        "untested" => "-".into(),
-        "unsupported" => "unsupported".into(),
+    let main = match cell.evidence.as_str() {
+        "untested" => return "-".into(),
+        "unsupported" => return "unsupported".into(),
         level => format!("{level} {}/{ran}", cell.passed),
-    }
+    };
+    let others =
+        cell.precisions.iter().filter(|(name, level)| **name != cell.precision && *level != "untested");
+    others.fold(main, |text, (name, level)| format!("{text}, {name} {level}"))
 }
 
 fn groups(report: &Report, groups: &[Group]) -> Table {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use indexmap::IndexMap;
 use weft_generator::spec::hardware::Hardware;
 
 use crate::record::{Outcome, Record};
@@ -105,9 +106,9 @@ impl<'a> Summary<'a> {
             table.row(names.into_iter().chain(counts).chain([worst]));
         }
         let mut text = format!("\n{}", table.text());
-        self.list(&mut text, Outcome::Failed, "Failed", false);
-        self.list(&mut text, Outcome::Known, "Known failures", false);
-        self.list(&mut text, Outcome::Skipped, "Not run", true);
+        self.list(&mut text, Outcome::Failed, "Failed");
+        self.list(&mut text, Outcome::Known, "Known failures");
+        self.list(&mut text, Outcome::Skipped, "Not run");
         let _ = writeln!(
             text,
             "\nbuilt in {:.1} s, ran in {:.1} s; records: {}",
@@ -123,24 +124,23 @@ impl<'a> Summary<'a> {
         text
     }
 
-    /// The records with one outcome and their reasons; `grouped` gives a line per model, backend and reason.
-    fn list(&self, text: &mut String, outcome: Outcome, title: &str, grouped: bool) {
-        let mut lines: Vec<(String, usize)> = Vec::new();
+    /// The records with one outcome and their reasons: a line for each reason that a model has on a backend.
+    fn list(&self, text: &mut String, outcome: Outcome, title: &str) {
+        let mut reasons: IndexMap<_, Vec<&Record>> = IndexMap::new();
         for record in self.records.iter().filter(|record| record.outcome() == outcome) {
-            let name = if grouped { record.backend.clone() } else { record.test_name() };
-            let line = format!("{} {name}: {}", record.model, record.explanation());
-            match lines.last_mut() {
-                Some((last, count)) if grouped && *last == line => *count += 1,
-                _ => lines.push((line, 1)),
-            }
+            let key = (&record.model, &record.backend, &record.precision, shortened(&record.explanation()));
+            reasons.entry(key).or_default().push(record);
         }
-        if lines.is_empty() {
+        if reasons.is_empty() {
             return;
         }
         let _ = writeln!(text, "\n{title}:");
-        for (line, count) in lines {
-            let times = if count > 1 { format!(" ({count} cases)") } else { String::new() };
-            let _ = writeln!(text, "  {}{times}", line.replace('\n', "\n    "));
+        for ((model, backend, precision, reason), records) in reasons {
+            let which = match records.as_slice() {
+                [one] => one.test_name(),
+                several => format!("{backend}::{precision} ({} cases, {} …)", several.len(), several[0].case),
+            };
+            let _ = writeln!(text, "  {model} {which}: {reason}");
         }
     }
 
@@ -170,6 +170,16 @@ impl<'a> Summary<'a> {
             "build_seconds": self.built.as_secs_f64(), "seconds": self.total.as_secs_f64(),
             "cells": cells, "failures": failures,
         }))?)
+    }
+}
+
+/// As much of a reason as a person reads in a list; the record has all of it.
+fn shortened(reason: &str) -> String {
+    const LENGTH: usize = 240;
+    let line = reason.replace('\n', " ");
+    match line.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
     }
 }
 
