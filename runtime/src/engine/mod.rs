@@ -1,5 +1,10 @@
 //! Engines behind one trait: a lowered graph in, outputs and the proof of where they were computed out.
 
+#[cfg(feature = "browser")]
+mod browser;
+#[cfg(not(feature = "browser"))]
+#[path = "browser/absent.rs"]
+mod browser;
 pub mod library;
 mod onnxruntime;
 mod openvino;
@@ -58,7 +63,7 @@ impl Placement {
 pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
     match hardware {
         Hardware::Openvino => openvino::compile(lowered, options),
-        Hardware::Webnn => Err(library::missing(hardware)),
+        hardware if in_browser(hardware) => browser::compile(hardware, lowered, options),
         hardware => onnxruntime::compile(hardware, lowered, options),
     }
 }
@@ -70,7 +75,22 @@ pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Resu
 pub fn available(hardware: Hardware) -> Result<String> {
     match hardware {
         Hardware::Openvino => openvino::version(),
-        Hardware::Webnn => Err(library::missing(hardware)),
+        hardware if in_browser(hardware) => browser::version(hardware),
         hardware => onnxruntime::version(hardware),
+    }
+}
+
+/// Whether a backend is reached through a browser: WebNN always; WebGPU where `WEFT_WEBGPU` is `browser`, or where
+/// only a browser has it.
+pub(crate) fn in_browser(hardware: Hardware) -> bool {
+    let asked = || std::env::var("WEFT_WEBGPU").unwrap_or_default();
+    match hardware {
+        Hardware::Webnn => true,
+        Hardware::Webgpu => match asked().as_str() {
+            "browser" => true,
+            "native" => false,
+            _ => onnxruntime::version(hardware).is_err() && browser::version(hardware).is_ok(),
+        },
+        _ => false,
     }
 }

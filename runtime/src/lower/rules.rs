@@ -86,7 +86,8 @@ impl Rules {
             Hardware::Cuda => fused,
             // OpenVINO fuses the plain forms itself, and computes in a precision that it is told beside the graph.
             Hardware::Openvino => Self { float: Dtype::F32, ..plain },
-            Hardware::Webgpu => plain,
+            // A browser has no 64-bit integers to compute lengths with.
+            Hardware::Webgpu => Self { fixed_shapes: crate::engine::in_browser(hardware), ..plain },
             Hardware::Rocm => plain,
             Hardware::Metal => Self { fixed_shapes: true, ..plain },
             Hardware::Qnn => Self { fixed_shapes: true, ..plain },

@@ -32,6 +32,7 @@ for (const level of ['debug', 'log', 'info', 'warn', 'error']) {
 const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
 
 let loading;
+let kept;
 const sessions = new Map();
 
 function load() {
@@ -42,6 +43,13 @@ function load() {
     return ort;
   });
   return loading;
+}
+
+// ONNX Runtime drops the device, and every shader compiled for it, with the last session: one stays.
+function keep(ort, provider) {
+  if (provider !== 'webgpu') return undefined;
+  kept ??= ort.InferenceSession.create(new URL('kept.onnx', location).href, { executionProviders: [provider] });
+  return kept;
 }
 
 async function device(ort, provider) {
@@ -57,6 +65,7 @@ globalThis.weft = {
     const before = { ...counts };
     try {
       const ort = await load();
+      await keep(ort, provider);
       const options = { executionProviders: [provider], externalData, extra, logSeverityLevel: 0 };
       const session = await ort.InferenceSession.create(model, options);
       sessions.set(number, session);

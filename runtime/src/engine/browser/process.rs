@@ -54,11 +54,12 @@ impl Process {
         let log = Log::follow(&mut self.child);
         while Instant::now() < deadline {
             let written = fs::read_to_string(&file).unwrap_or_default();
-            if let Some((port, path)) = written.split_once('\n') {
-                if let (Ok(port), true) = (port.parse(), path.trim().starts_with('/')) {
-                    (self.port, self.path) = (port, path.trim().to_owned());
-                    return Ok(());
-                }
+            if let Some((port, path)) = written.split_once('\n')
+                && let Ok(port) = port.parse()
+                && path.trim().starts_with('/')
+            {
+                (self.port, self.path) = (port, path.trim().to_owned());
+                return Ok(());
             }
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!("ended at once ({status}): {}", log.last()));
@@ -144,7 +145,7 @@ fn flags(hardware: Hardware, programs: &Programs, profile: &Path) -> Vec<String>
     flags.push(format!("--user-data-dir={}", profile.display()));
     match hardware {
         Hardware::Webgpu => {
-            flags.extend(["--enable-unsafe-webgpu", "--enable-unsafe-swiftshader"].map(str::to_owned))
+            flags.extend(["--enable-unsafe-webgpu", "--enable-unsafe-swiftshader"].map(str::to_owned));
         }
         _ => flags.push("--enable-features=WebMachineLearningNeuralNetwork".to_owned()),
     }

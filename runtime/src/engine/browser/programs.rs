@@ -54,11 +54,11 @@ pub(super) fn find(hardware: Hardware) -> Result<Programs> {
         return Ok(found(browser, None, name));
     }
     // Debian's Chromium draws with WebGPU but has no WebNN; the package has both.
-    if hardware == Hardware::Webgpu {
-        if let Some(browser) = INSTALLED.iter().find_map(|name| in_path(name)) {
-            let name = ask(&browser);
-            return Ok(found(browser, None, name));
-        }
+    if hardware == Hardware::Webgpu
+        && let Some(browser) = INSTALLED.iter().find_map(|name| in_path(name))
+    {
+        let name = ask(&browser);
+        return Ok(found(browser, None, name));
     }
     let package = library::package(PACKAGE).filter(|package| package.join("bin/chromium").is_file());
     let package = package.ok_or_else(|| {
