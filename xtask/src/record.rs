@@ -79,7 +79,7 @@ impl Record {
         }
     }
 
-    /// Why it does not count as passed, in one line.
+    /// Why it does not count as passed.
     pub fn explanation(&self) -> String {
         let own = self.reason.clone();
         match (self.outcome(), &self.expected_failure) {
@@ -88,6 +88,16 @@ impl Record {
             }
             (_, Some(listed)) => own.map_or_else(|| listed.clone(), |own| format!("{listed}: {own}")),
             (_, None) => own.unwrap_or_else(|| self.missed_outputs()),
+        }
+    }
+
+    /// As much of the explanation as a person reads in a list, on one line.
+    pub fn summary(&self) -> String {
+        const LENGTH: usize = 240;
+        let line = self.explanation().replace('\n', " ");
+        match line.char_indices().nth(LENGTH) {
+            Some((end, _)) => format!("{} …", &line[..end]),
+            None => line,
         }
     }
 

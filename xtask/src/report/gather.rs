@@ -233,11 +233,8 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
     for (device, nodes) in records.iter().flat_map(|record| &record.placement) {
         *placement.entry(device.clone()).or_default() += nodes;
     }
-    let mut reasons: Vec<_> = records
-        .iter()
-        .filter(|r| r.outcome() != Outcome::Passed)
-        .map(|record| record.explanation())
-        .collect();
+    let mut reasons: Vec<_> =
+        records.iter().filter(|r| r.outcome() != Outcome::Passed).map(|record| record.summary()).collect();
     reasons.sort();
     reasons.dedup();
     let ms = |step: &str| median(records.iter().filter_map(|record| record.ms.get(step).copied()).collect());
@@ -278,9 +275,9 @@ fn main_precision(precisions: &BTreeMap<String, String>) -> String {
 fn case(record: &Record) -> Case {
     let (outcome, reason) = match record.outcome() {
         Outcome::Passed => ("passed", None),
-        Outcome::Failed => ("failed", Some(record.explanation())),
-        Outcome::Known => ("known failure", Some(record.explanation())),
-        Outcome::Skipped => ("not run", Some(record.explanation())),
+        Outcome::Failed => ("failed", Some(record.summary())),
+        Outcome::Known => ("known failure", Some(record.summary())),
+        Outcome::Skipped => ("not run", Some(record.summary())),
     };
     Case {
         case: record.case.clone(),

@@ -128,7 +128,7 @@ impl<'a> Summary<'a> {
     fn list(&self, text: &mut String, outcome: Outcome, title: &str) {
         let mut reasons: IndexMap<_, Vec<&Record>> = IndexMap::new();
         for record in self.records.iter().filter(|record| record.outcome() == outcome) {
-            let key = (&record.model, &record.backend, &record.precision, shortened(&record.explanation()));
+            let key = (&record.model, &record.backend, &record.precision, record.summary());
             reasons.entry(key).or_default().push(record);
         }
         if reasons.is_empty() {
@@ -170,16 +170,6 @@ impl<'a> Summary<'a> {
             "build_seconds": self.built.as_secs_f64(), "seconds": self.total.as_secs_f64(),
             "cells": cells, "failures": failures,
         }))?)
-    }
-}
-
-/// As much of a reason as a person reads in a list; the record has all of it.
-fn shortened(reason: &str) -> String {
-    const LENGTH: usize = 240;
-    let line = reason.replace('\n', " ");
-    match line.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{} …", &line[..end]),
-        None => line,
     }
 }
 
