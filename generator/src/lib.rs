@@ -7,6 +7,7 @@
 
 pub mod lower;
 pub mod render;
+pub mod repository;
 mod run;
 pub mod schema;
 pub mod spec;

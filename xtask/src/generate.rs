@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use weft_generator::render::Setting;
 use weft_generator::write::{self, Difference};
-use weft_generator::{Error, Report, Request, generate, spec, template};
+use weft_generator::{Error, Report, Request, generate, repository, spec, template};
 
 use crate::terminal::{Usage, note, say};
 use crate::workspace::{root, target_dir};
@@ -51,9 +51,30 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<bool> {
     let start = Instant::now();
     let request = request(args)?;
-    let report = match generate(&request) {
+    let mut report = match generate(&request) {
         Ok(report) => report,
-        Err(Error::Problems(problems)) => {
+        Err(error) => return failed(args, error),
+    };
+    if !args.check && args.out.is_some() {
+        write::workspace(&request.out)?;
+    }
+    if args.out.is_none() && args.model.is_empty() && args.category.is_empty() {
+        let staging = target_dir().join("weft-generate-repository");
+        let (changes, same) = match repository::generate(root(), &staging, args.check) {
+            Ok(done) => done,
+            Err(error) => return failed(args, error),
+        };
+        report.changes.extend(changes);
+        report.same += same;
+    }
+    show(args, &report, start)?;
+    Ok(!args.check || report.changes.is_empty())
+}
+
+/// Reports why nothing was written.
+fn failed(args: &Args, error: Error) -> Result<bool> {
+    match error {
+        Error::Problems(problems) => {
             if args.json {
                 let problems: Vec<_> = problems
                     .0
@@ -69,16 +90,11 @@ pub fn run(args: &Args) -> Result<bool> {
                 let count = problems.0.len();
                 note(format!("{count} problem{}; nothing was written", if count == 1 { "" } else { "s" }));
             }
-            return Ok(false);
+            Ok(false)
         }
-        Err(Error::Unknown(message)) => return Err(Usage(message).into()),
-        Err(Error::Io(error)) => return Err(error.into()),
-    };
-    if !args.check && args.out.is_some() {
-        write::workspace(&request.out)?;
+        Error::Unknown(message) => Err(Usage(message).into()),
+        Error::Io(error) => Err(error.into()),
     }
-    show(args, &report, start)?;
-    Ok(!args.check || report.changes.is_empty())
 }
 
 fn request(args: &Args) -> Result<Request> {

@@ -22,6 +22,16 @@ pub struct Operators {
     pub contrib: IndexMap<String, Operator>,
 }
 
+/// `hardware/onnx.yaml`: the operator versions of the standard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Standard {
+    /// The document, and the release it belongs to.
+    pub source: String,
+    /// The versions at which each operator was defined or revised, oldest first.
+    pub operators: IndexMap<String, Vec<u16>>,
+}
+
 /// An operator of a published table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +42,9 @@ pub struct Operator {
     /// Element types or groups of them; empty where the document gives none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
+    /// The operands that must be constants, from 0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<u8>,
     /// Conditions, in the document's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

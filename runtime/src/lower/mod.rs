@@ -7,6 +7,8 @@ mod attention;
 mod emitter;
 mod int32;
 mod linear;
+mod operators;
+mod published;
 mod rules;
 mod shapes;
 
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use int32::narrow_integers;
+pub use published::{fallen, source};
 pub use rules::{AttentionForm, GeluForm, LinearForm, Rules};
 
 use crate::graph::Graph;

@@ -1,0 +1,66 @@
+//! The files of this repository that come from the backends' specs: the runtime's operator tables, a page for each
+//! backend.
+
+mod operators;
+mod pages;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::Error;
+use crate::render::Output;
+use crate::render::header::Header;
+use crate::spec::document;
+use crate::spec::hardware::HardwareSpecs;
+use crate::spec::operators::Standard;
+use crate::write::{Difference, plan};
+
+/// What was done, or is to be done: the files that differ, and how many do not.
+pub type Changes = (Vec<(String, Difference)>, usize);
+
+/// Writes them below `root`, or only compares.
+///
+/// # Errors
+/// Everything that is wrong with the backends' specs; a file that was not generated is in the way; the disk refuses.
+pub fn generate(root: &Path, staging: &Path, check: bool) -> Result<Changes, Error> {
+    let outputs = outputs(&root.join("model_specs"))?;
+    let plan = plan(root, Path::new(""), outputs, &BTreeSet::new(), &["docs/backends".to_owned()])?;
+    if !check {
+        plan.apply(root, staging)?;
+    }
+    Ok((plan.changes, plan.same))
+}
+
+/// The files with their texts, by their paths from the repository's root.
+///
+/// # Errors
+/// Everything that is wrong with the backends' specs.
+pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
+    let specs = HardwareSpecs::load(model_specs).map_err(|problems| problems.0)?;
+    let (standard, _) = document::read::<Standard>(&model_specs.join("hardware/onnx.yaml"))
+        .map_err(|problem| Error::from(vec![problem]))?;
+    let mut outputs = vec![output(
+        "runtime/src/lower/operators.rs",
+        &sources(&specs),
+        operators::render(&specs, &standard),
+    )];
+    for spec in specs.iter() {
+        let source = format!("model_specs/hardware/{}.yaml", spec.hardware);
+        let text = pages::render(spec, &specs.packages(spec.hardware));
+        outputs.push(output(&format!("docs/backends/{}.md", spec.hardware), &[source], text));
+    }
+    Ok(outputs)
+}
+
+/// The specs that operator tables are in.
+fn sources(specs: &HardwareSpecs) -> Vec<String> {
+    let tables = specs.iter().filter(|spec| spec.operators.is_some());
+    let names = tables.map(|spec| spec.hardware.to_string()).chain(["onnx".to_owned()]);
+    names.map(|name| format!("model_specs/hardware/{name}.yaml")).collect()
+}
+
+fn output(path: &str, sources: &[String], text: String) -> Output {
+    let (last, rest) = sources.split_last().map_or(("", &[][..]), |(last, rest)| (last.as_str(), rest));
+    let header = Header { command: "cargo xtask generate", specs: rest, template: last };
+    Output { path: path.to_owned(), text: format!("{}\n{text}", header.text(path)) }
+}
