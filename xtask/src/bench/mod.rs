@@ -199,7 +199,12 @@ fn generator() -> Result<Generator> {
             .current_dir(workspace::root())
             .output()?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        Ok((serde_json::from_slice(&output.stdout).context("the generator gave no report")?, ms))
+        let report: serde_json::Value =
+            serde_json::from_slice(&output.stdout).context("the generator gave no report")?;
+        if report.get("problems").is_some() {
+            bail!("the specs have problems: run `cargo xtask generate`");
+        }
+        Ok((report, ms))
     };
     call(&[])?;
     // A check renders every model and writes nothing.

@@ -1,5 +1,6 @@
 //! Processes that stay loaded and run when told to: the crate's own binary, and the reference's peers.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Shape;
-use crate::reference;
+use crate::{reference, workspace};
 
 /// Worker threads of whoever ran before still spin for a while; they must not take the next one's cores.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -48,9 +49,14 @@ impl Served {
         for shape in shapes {
             command.args(["--shape", &shape.name()]);
         }
+        // Exporting says a lot that only matters when it fails.
+        let said = workspace::target_dir().join("weft-bench").join("peers.log");
+        fs::create_dir_all(said.parent().unwrap_or(&said))?;
+        command.stderr(fs::File::create(&said).with_context(|| format!("writing {}", said.display()))?);
         let mut served = Self::start(command)?;
         loop {
-            let line = served.answer()?;
+            let line =
+                served.answer().with_context(|| format!("the peers' own words are in {}", said.display()))?;
             if line.get("peer").is_none() {
                 return Ok(served);
             }
@@ -102,7 +108,7 @@ impl Served {
     fn answer(&mut self) -> Result<Value> {
         let mut line = String::new();
         if self.answers.read_line(&mut line)? == 0 {
-            bail!("a contender ended ({}): what it said is above", self.child.wait()?);
+            bail!("a contender ended ({})", self.child.wait()?);
         }
         let value: Value = serde_json::from_str(&line).with_context(|| format!("not an answer: {line}"))?;
         match value.get("error") {
