@@ -2,6 +2,7 @@
 
 mod config;
 mod inputs;
+mod lowering;
 mod program;
 mod route;
 
@@ -13,6 +14,7 @@ use crate::engine::{Options, Placement};
 use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
+pub(crate) use lowering::Lowering;
 use program::Program;
 use crate::model::{Architecture, Head};
 use crate::weights::{Files, Weights};
@@ -28,6 +30,7 @@ pub struct Loader<A: Architecture> {
     head: Option<A::Head>,
     dims: std::collections::BTreeMap<String, usize>,
     options: Options,
+    lowering: Option<Lowering>,
 }
 
 impl<A: Architecture> Loader<A> {
@@ -44,6 +47,7 @@ impl<A: Architecture> Loader<A> {
             head: None,
             dims: Default::default(),
             options: Options::default(),
+            lowering: None,
         })
     }
 
@@ -110,6 +114,21 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
+    /// Operators that may run on the CPU instead of the backend; none where not given.
+    #[must_use]
+    pub fn cpu_fallback(mut self, operators: &[&str]) -> Self {
+        self.options.cpu_fallback = operators.iter().map(|&operator| operator.to_owned()).collect();
+        self
+    }
+
+    /// Gives the graph the form of another backend than the one that runs it, and holds it against what that backend
+    /// publishes.
+    #[must_use]
+    pub(crate) fn lowering(mut self, lowering: Lowering) -> Self {
+        self.lowering = Some(lowering);
+        self
+    }
+
     /// The checkpoint that was found.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
@@ -137,7 +156,8 @@ impl<A: Architecture> Loader<A> {
         };
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         let chosen = route::choose::<A>(self.hardware)?;
-        let mut rules = Rules::of(chosen.hardware, self.precision);
+        let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
+        let mut rules = Rules::of(form, self.precision);
         rules.dims = self.dims;
         let mut unused = weights.unused(&located);
         unused.retain(|name| !graph.idle.contains(name));
@@ -149,7 +169,7 @@ impl<A: Architecture> Loader<A> {
             checkpoint: self.checkpoint,
             inputs,
             limits,
-            program: Program::new(graph, located, rules, chosen.hardware, self.options)?,
+            program: Program::new(graph, located, rules, chosen.hardware, self.options, self.lowering)?,
             hardware: chosen.hardware,
             explanation: chosen.explanation,
             precision: self.precision,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Timings, millis};
+use super::{Lowering, Timings, millis};
 use crate::engine::{self, Compiled, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Rules, lower};
@@ -23,6 +23,7 @@ pub(super) struct Program {
     rules: Rules,
     hardware: Hardware,
     options: Options,
+    lowering: Option<Lowering>,
     ready: Mutex<Vec<Arc<Ready>>>,
 }
 
@@ -42,10 +43,12 @@ impl Program {
         rules: Rules,
         hardware: Hardware,
         options: Options,
+        lowering: Option<Lowering>,
     ) -> Result<Self> {
-        let program = Self { graph, weights, rules, hardware, options, ready: Mutex::default() };
+        let program = Self { graph, weights, rules, hardware, options, lowering, ready: Mutex::default() };
         let symbols = program.symbols();
-        if !program.rules.fixed_shapes || symbols.iter().all(|symbol| program.rules.dims.contains_key(symbol)) {
+        if !program.rules.fixed_shapes || symbols.iter().all(|symbol| program.rules.dims.contains_key(symbol))
+        {
             program.ready(&program.rules.dims)?;
         }
         Ok(program)
@@ -80,6 +83,9 @@ impl Program {
         let start = Instant::now();
         let lowered = lower(&self.graph, &self.weights, &rules)?;
         let lower_ms = millis(start);
+        if let Some(lowering) = &self.lowering {
+            lowering.check(&lowered);
+        }
         let start = Instant::now();
         let compiled = engine::compile(self.hardware, &lowered, &self.options)?;
         let timings = Timings { graph_ms: 0.0, lower_ms, compile_ms: millis(start) };
