@@ -15,7 +15,8 @@ use weft_generator::spec::hardware::Hardware;
 use self::peer::Served;
 use crate::binaries::{self, Profile};
 use crate::terminal::{Progress, interrupted, note, say};
-use crate::{reference, setup, workspace};
+use crate::workspace::{self, Member};
+use crate::{reference, setup};
 
 /// Measure a crate against PyTorch and ONNX Runtime on the exported model, at the base shape with random weights.
 ///
@@ -91,8 +92,9 @@ struct Opening {
 /// What `cargo xtask generate` takes.
 #[derive(Debug, Serialize)]
 struct Generator {
+    /// In this repository.
     models: usize,
-    /// Of one model, rendered afresh.
+    /// Of one model among twenty, from its spec to files.
     model_ms: f64,
     /// The whole command, when nothing has changed.
     nothing_ms: f64,
@@ -110,7 +112,7 @@ pub fn run(args: &Args) -> Result<bool> {
     };
     note(format!("building {} in release", member.package));
     let binary = binaries::build_one(member, Profile::Release)?;
-    let generator = generator()?;
+    let generator = generator(member)?;
 
     let mut own = Vec::new();
     for shape in SHAPES {
@@ -187,8 +189,11 @@ fn base_checkpoint(python: &Path, model: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Times `cargo xtask generate`: a model rendered afresh, and the whole command when there is nothing to do.
-fn generator() -> Result<Generator> {
+/// Specs that extend the model, generated at once to time one.
+const COPIES: usize = 20;
+
+/// Times `cargo xtask generate`: a model generated afresh, and the whole command when there is nothing to do.
+fn generator(member: &Member) -> Result<Generator> {
     let program = std::env::current_exe().context("finding this program")?;
     let call = |arguments: &[&str]| -> Result<(serde_json::Value, f64)> {
         let start = Instant::now();
@@ -206,11 +211,19 @@ fn generator() -> Result<Generator> {
         }
         Ok((report, ms))
     };
+    let work = tempfile::tempdir().context("making a folder for specs")?;
+    let (specs, out) = (work.path().join("specs"), work.path().join("out"));
+    let folder = specs.join(&member.category);
+    fs::create_dir_all(&folder)?;
+    for index in 0..COPIES {
+        let text = format!("model: copy-{index}\ntitle: Copy{index}\nextends: {}\n", member.model);
+        fs::write(folder.join(format!("copy-{index}.yaml")), text)?;
+    }
+    let folders = [specs.to_string_lossy(), out.to_string_lossy()];
+    let (report, _) = call(&["--specs", &folders[0], "--out", &folders[1]])?;
+    let model_ms = report["ms"].as_f64().unwrap_or(f64::NAN) / COPIES as f64;
     call(&[])?;
-    // A check renders every model and writes nothing.
-    let (report, _) = call(&["--check"])?;
+    let (report, nothing_ms) = call(&[])?;
     let models = report["models"].as_array().map_or(0, Vec::len);
-    let model_ms = report["ms"].as_f64().unwrap_or(f64::NAN) / models.max(1) as f64;
-    let (_, nothing_ms) = call(&[])?;
     Ok(Generator { models, model_ms, nothing_ms })
 }
