@@ -4,6 +4,7 @@ mod device;
 mod graphics;
 mod machine;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -81,6 +82,14 @@ struct Library {
     path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<String>,
+}
+
+/// What a process needs in its environment to run a backend on this machine.
+pub fn environment(hardware: Hardware) -> Vec<(&'static str, OsString)> {
+    match hardware {
+        Hardware::Webgpu => graphics::environment(&Machine::this()),
+        _ => vec![],
+    }
 }
 
 /// The verb; it reports, so what is missing is no failure.

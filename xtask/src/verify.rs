@@ -45,9 +45,9 @@ pub fn run(args: &Args) -> Result<bool> {
         if !dir.is_dir() {
             return Err(Usage(format!("{} is not a folder", dir.display())).into());
         }
-        if !dir.join("io.safetensors").is_file() {
+        if !["io.safetensors", "task.json"].iter().any(|file| dir.join(file).is_file()) {
             bail!(
-                "{} has no io.safetensors: put the reference's tensors there, named in.<argument> and out.<output>",
+                "{} has neither io.safetensors nor task.json: put the reference's tensors there, named in.<argument> and out.<output>",
                 dir.display()
             );
         }
@@ -64,6 +64,7 @@ pub fn run(args: &Args) -> Result<bool> {
             built.get(&member.package).with_context(|| format!("{} does not compile", member.package))?;
         for hardware in &hardware {
             let mut command = Command::new(binary);
+            command.envs(crate::doctor::environment(*hardware));
             command.arg("--verify").args(dirs).args([
                 "--hw",
                 hardware.name(),

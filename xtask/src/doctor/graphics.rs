@@ -1,11 +1,15 @@
 //! Finds what WebGPU and WebNN run on: Vulkan drivers, Metal, Direct3D, browsers.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use weft_generator::spec::hardware::EvidenceLevel;
 
 use super::device::{Device, Finding};
 use super::machine::Machine;
+
+/// What the names of devices found by their driver begin with.
+const VULKAN_DRIVER: &str = "Vulkan driver ";
 
 /// Vulkan drivers that compute on the processor.
 const SOFTWARE: [&str; 3] = ["lvp", "lavapipe", "swiftshader"];
@@ -72,6 +76,23 @@ fn vulkan(machine: &Machine) -> Finding {
     finding
 }
 
+/// What a process needs in its environment to run WebGPU here: nothing where there is a GPU; where there is only
+/// a software driver, the leave to use it and its place, unless the caller's own environment says either.
+pub fn environment(machine: &Machine) -> Vec<(&'static str, OsString)> {
+    const ALLOW: &str = "ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER";
+    let devices = if machine.os == "linux" { vulkan(machine).devices } else { vec![] };
+    let software = devices.iter().all(|device| device.evidence == EvidenceLevel::Emulator);
+    let driver = devices.first().and_then(|device| device.name.strip_prefix(VULKAN_DRIVER));
+    let Some(driver) = driver.filter(|_| software && machine.variable(ALLOW).is_none()) else {
+        return vec![];
+    };
+    let mut needed = vec![(ALLOW, OsString::from("1"))];
+    if ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].iter().all(|name| machine.variable(name).is_none()) {
+        needed.push(("VK_ICD_FILENAMES", driver.into()));
+    }
+    needed
+}
+
 /// Whether the kernel gives a GPU to programs.
 fn has_gpu(machine: &Machine) -> bool {
     let render =
@@ -94,7 +115,7 @@ fn vulkan_device(file: &Path) -> Device {
     let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let software = SOFTWARE.iter().any(|word| name.contains(word));
     let evidence = if software { EvidenceLevel::Emulator } else { EvidenceLevel::Device };
-    Device::new(format!("Vulkan driver {}", file.display()), evidence)
+    Device::new(format!("{VULKAN_DRIVER}{}", file.display()), evidence)
 }
 
 /// WebNN needs no device of its own: browsers that have it compute on the processor as well.

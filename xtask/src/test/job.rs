@@ -111,6 +111,7 @@ impl Job {
             command.args(["--skip", other]);
         }
         command.env("WEFT_RESULTS", records).env("WEFT_RUN", &settings.run);
+        command.envs(crate::doctor::environment(self.hardware));
         command
     }
 
