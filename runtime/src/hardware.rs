@@ -58,6 +58,26 @@ impl Hardware {
             Self::Auto => "auto",
         }
     }
+
+    /// Whether it can be used on this machine: its library's name and version, or an error that says precisely what
+    /// is missing and how to get it.
+    ///
+    /// `Auto` is always here if the CPU is. Nothing is compiled or run; looking a second time costs little.
+    ///
+    /// ```no_run
+    /// for hardware in weft::Hardware::ALL {
+    ///     match hardware.available() {
+    ///         Ok(found) => println!("{hardware}: {found}"),
+    ///         Err(missing) => println!("{hardware}: {missing}"),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When its library or its device is missing, or this platform has no such backend.
+    pub fn available(self) -> Result<String> {
+        crate::engine::available(self)
+    }
 }
 
 impl fmt::Display for Hardware {

@@ -228,6 +228,9 @@ pub struct ModelHardware {
 pub struct KnownFailure {
     /// The case's folder name.
     pub case: String,
+    /// The number format it fails in; all of them if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Why it fails.
     pub reason: String,
 }

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod lowered;
 mod machine;
 mod record;
 mod run;
@@ -56,6 +57,8 @@ pub struct Tolerance {
 pub struct KnownFailure {
     /// The case's name.
     pub case: &'static str,
+    /// What it fails in; everything where not given.
+    pub precision: Option<Precision>,
     /// Why.
     pub reason: &'static str,
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::arguments::Arguments;
-use super::run::Target;
-use super::{Record, Suite, machine};
+use super::run::{Target, ended};
+use super::{Record, Suite, lowered, machine};
 use crate::case::{Meta, OutputReport, rule};
 use crate::loaded::{Loader, millis};
 use crate::model::Architecture;
@@ -41,11 +41,8 @@ struct Call {
 pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut record = Record::new(A::NAME, &name, target.kind, target.hardware, target.precision);
-    if let Err(error) = attempt::<A>(dir, target, &mut record) {
-        record.evidence = "failed".to_owned();
-        record.reason = Some(error.to_string());
-    }
-    record
+    let done = attempt::<A>(dir, target, &mut record);
+    ended(record, done)
 }
 
 fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
@@ -55,17 +52,14 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
         .map_err(|e| Error::case(&path, e.to_string(), "make the case again with `cargo xtask reference`"))?;
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
-    let mut loader = Loader::<A>::open(&dir.to_string_lossy())?
-        .hardware(target.hardware)
-        .precision(target.precision)
-        .threads(1);
+    let (mut loader, lowering) = target.loader::<A>(dir)?;
     if let Some(weights) = rule(dir, &case.meta)? {
         loader = loader.weights(weights);
     }
     let start = Instant::now();
     let pipeline = tasks::load_json(&case.task, loader)?;
     record.ms.insert("load".to_owned(), millis(start));
-    record.versions.insert("engine".to_owned(), engine::available(target.hardware)?);
+    record.versions.insert("engine".to_owned(), engine::available(target.runs_on())?);
     let tolerance = case.tolerance.unwrap_or(target.tolerance);
     let start = Instant::now();
     for (index, call) in case.calls.iter().enumerate() {
@@ -78,6 +72,9 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     record.memory_bytes = machine::private_bytes();
     record.passed = record.outputs.iter().all(|output| output.passed);
     record.evidence = if record.passed { super::run::evidence(target.hardware) } else { "failed" }.to_owned();
+    if let Some(lowering) = &lowering {
+        lowered::conclude(record, target, lowering);
+    }
     Ok(())
 }
 

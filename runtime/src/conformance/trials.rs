@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use super::lowered::Presence;
 use super::run::{Target, golden, judge};
 use super::{BackendSuite, Record, Suite, Tolerance, tasks};
+use crate::lower;
 use crate::model::Architecture;
-use crate::{Error, Hardware, engine};
 
 /// Runs the tests that the arguments select.
 pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
@@ -19,15 +21,27 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let cases = cases(&goldens, "io.safetensors");
     let task_cases = cases_of_tasks(&goldens);
     if cases.is_empty() {
-        eprintln!("error: {} holds no cases\n  help: make them with `cargo xtask reference`", goldens.display());
+        eprintln!(
+            "error: {} holds no cases\n  help: make them with `cargo xtask reference`",
+            goldens.display()
+        );
         return ExitCode::FAILURE;
     }
     let mut trials = vec![];
     for backend in suite.backends {
+        let hardware = backend.declared.hardware;
+        let plan = Arc::new(Plan { backend, presence: OnceLock::new() });
         for tolerance in backend.precisions {
-            trials.extend(cases.iter().map(|dir| trial::<A>(backend, tolerance, dir, "", golden::<A>)));
             let task = tasks::golden::<A>;
-            trials.extend(task_cases.iter().map(|dir| trial::<A>(backend, tolerance, dir, "tasks/", task)));
+            let goldens = cases.iter().map(|dir| trial::<A>(&plan, tolerance, dir, "", golden::<A>));
+            let answers = task_cases.iter().map(|dir| trial::<A>(&plan, tolerance, dir, "tasks/", task));
+            trials.extend(goldens.chain(answers).map(|trial| {
+                // A pass without the hardware says so beside its name.
+                let told = lower::source(hardware).is_some()
+                    && backend.supported()
+                    && selected(&arguments, trial.name());
+                if told && plan.presence().published().is_some() { trial.with_kind("lowered") } else { trial }
+            }));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -41,13 +55,44 @@ fn goldens<A: Architecture>(suite: &Suite) -> PathBuf {
     }
 }
 
-fn trial<A: Architecture>(
+/// A backend's tests, and whether it is here: looked for once, when it matters.
+struct Plan {
     backend: &'static BackendSuite,
+    presence: OnceLock<Presence>,
+}
+
+impl Plan {
+    fn presence(&self) -> &Presence {
+        self.presence.get_or_init(|| Presence::of(self.backend.declared.hardware))
+    }
+
+    /// The evidence and the reason where nothing is run: not supported, or neither here nor told of.
+    fn not_run(&self) -> Option<(&'static str, String)> {
+        if !self.backend.supported() {
+            return Some(("unsupported", self.backend.declared.reason.to_owned()));
+        }
+        match self.presence() {
+            Presence::Absent(missing) => Some(("untested", missing.clone())),
+            Presence::Here | Presence::Published(_) => None,
+        }
+    }
+}
+
+/// Whether libtest's arguments run a test of this name.
+fn selected(arguments: &Arguments, name: &str) -> bool {
+    let fits =
+        |filter: &String| if arguments.exact { name == filter } else { name.contains(filter.as_str()) };
+    !arguments.list && arguments.filter.iter().all(fits) && !arguments.skip.iter().any(fits)
+}
+
+fn trial<A: Architecture>(
+    plan: &Arc<Plan>,
     tolerance: &'static Tolerance,
     dir: &Path,
     prefix: &str,
     run: fn(&Path, Target<'_>) -> Record,
 ) -> Trial {
+    let (plan, backend) = (Arc::clone(plan), plan.backend);
     let hardware = backend.declared.hardware;
     let case = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let case = format!("{prefix}{case}");
@@ -56,30 +101,28 @@ fn trial<A: Architecture>(
     let dir: PathBuf = dir.to_path_buf();
     Trial::ignorable_test(name, move || {
         let blank = || Record::new(A::NAME, &case, kind, hardware, tolerance.precision);
-        if let Some((evidence, reason)) = not_run(backend, hardware) {
+        if let Some((evidence, reason)) = plan.not_run() {
             let record = Record { evidence: evidence.to_owned(), reason: Some(reason.clone()), ..blank() };
             append(&record)?;
             return Ok(Completion::ignored_with(reason));
         }
-        let target =
-            Target { hardware, precision: tolerance.precision, tolerance: tolerance.relative, kind };
-        let record = Record { case, ..run(&dir, target) };
+        let target = Target {
+            hardware,
+            precision: tolerance.precision,
+            tolerance: tolerance.relative,
+            kind,
+            absent: plan.presence().published(),
+            cpu_fallback: backend.cpu_fallback_ops,
+        };
+        let record = Record { case: case.clone(), ..run(&dir, target) };
+        if let Some(reason) = record.reason.as_ref().filter(|_| record.evidence == "untested") {
+            append(&record)?;
+            return Ok(Completion::ignored_with(reason));
+        }
         let (record, verdict) = judge(record, backend);
         append(&record)?;
         verdict.map(|()| Completion::Completed).map_err(Failed::from)
     })
-}
-
-/// The evidence and the reason where a backend is not run: not supported, or not here.
-fn not_run(backend: &BackendSuite, hardware: Hardware) -> Option<(&'static str, String)> {
-    if !backend.supported() {
-        return Some(("unsupported", backend.declared.reason.to_owned()));
-    }
-    match engine::available(hardware) {
-        Ok(_) => None,
-        Err(Error::Unavailable { problem, help, .. }) => Some(("untested", format!("{problem}; {help}"))),
-        Err(other) => Some(("untested", other.to_string())),
-    }
 }
 
 fn append(record: &Record) -> Result<(), Failed> {

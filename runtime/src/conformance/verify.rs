@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::Suite;
 use super::arguments::Arguments;
+use super::lowered::Presence;
 use super::run::{Target, golden};
 use crate::Result;
 use crate::model::Architecture;
@@ -14,7 +15,10 @@ pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Resu
     let arguments = Arguments::parse(arguments)?;
     let (hardware, precision) = (arguments.hardware()?, arguments.precision()?);
     let tolerance = suite.backend(hardware).map_or(1e-4, |backend| backend.tolerance(precision));
-    let target = Target { hardware, precision, tolerance, kind: "verify" };
+    let cpu_fallback = suite.backend(hardware).map_or(&[][..], |backend| backend.cpu_fallback_ops);
+    let presence = Presence::of(hardware);
+    let absent = presence.published();
+    let target = Target { hardware, precision, tolerance, kind: "verify", absent, cpu_fallback };
     let mut passed = !arguments.alone.is_empty();
     for dir in &arguments.alone {
         let record = golden::<A>(Path::new(dir), target);
@@ -24,6 +28,9 @@ pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Resu
             continue;
         }
         println!("{dir}: {}", if record.passed { "passed" } else { "failed" });
+        if let Some(reason) = record.reason.as_ref().filter(|_| record.passed) {
+            println!("  {}: {reason}", record.evidence);
+        }
         for output in &record.outputs {
             let (abs, rel) = (output.max_abs.unwrap_or(f64::NAN), output.max_rel.unwrap_or(f64::NAN));
             println!("  {} {:?}: max abs {abs:.2e}, max rel {rel:.2e}", output.name, output.shape);

@@ -8,6 +8,7 @@ mod browser;
 pub mod library;
 mod onnxruntime;
 mod openvino;
+mod platform;
 
 use std::collections::BTreeMap;
 
@@ -73,6 +74,7 @@ pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Resu
 /// # Errors
 /// When its library or its device is missing.
 pub fn available(hardware: Hardware) -> Result<String> {
+    platform::check(hardware)?;
     match hardware {
         Hardware::Openvino => openvino::version(),
         hardware if in_browser(hardware) => browser::version(hardware),

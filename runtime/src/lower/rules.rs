@@ -83,13 +83,16 @@ impl Rules {
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
+            // Attention's kernels begin at 23; the other operators here have kernels for their versions at 23.
             Hardware::Cuda => fused,
             // OpenVINO fuses the plain forms itself, and computes in a precision that it is told beside the graph.
             Hardware::Openvino => Self { float: Dtype::F32, ..plain },
             // A browser has no 64-bit integers to compute lengths with.
             Hardware::Webgpu => Self { fixed_shapes: crate::engine::in_browser(hardware), ..plain },
-            Hardware::Rocm => plain,
-            Hardware::Metal => Self { fixed_shapes: true, ..plain },
+            // MIGraphX documents operator sets up to 19, and finds attention and GELU in the plain forms itself.
+            Hardware::Rocm => Self { opset: 19, ..plain },
+            // Core ML has GELU, but neither ONNX's attention nor lengths that change.
+            Hardware::Metal => Self { gelu: GeluForm::Standard, fixed_shapes: true, ..plain },
             Hardware::Qnn => Self { fixed_shapes: true, ..plain },
             Hardware::Webnn => Self { fixed_shapes: true, ..plain },
         }

@@ -5,7 +5,7 @@ mod provider;
 mod session;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ort::environment::Environment;
 
@@ -28,7 +28,8 @@ pub(super) fn version(hardware: Hardware) -> Result<String> {
 
 /// The version that a library's path carries: `libonnxruntime.so.1.31.1`, or its package's folder.
 fn version_in(path: &Path) -> Option<String> {
-    let numbered = |text: &str| text.split('.').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let numbered =
+        |text: &str| text.split('.').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let names = path.iter().rev().filter_map(|name| name.to_str());
     let versions = names.filter_map(|name| {
         let file = name.split_once(".so.").map(|(_, version)| version);
@@ -42,24 +43,28 @@ fn version_in(path: &Path) -> Option<String> {
 /// A process holds one ONNX Runtime. Builds for a GPU run everything that the plain one does, so the backend
 /// that is asked for first decides.
 fn environment(hardware: Hardware) -> Result<&'static (Environment, PathBuf)> {
-    static ENVIRONMENT: OnceLock<std::result::Result<(Environment, PathBuf), String>> = OnceLock::new();
-    let made = match ENVIRONMENT.get() {
-        Some(made) => made,
-        // A missing library is not remembered: it may be set up while the process runs.
-        None => {
-            let path = library::onnxruntime(hardware)?;
-            ENVIRONMENT.get_or_init(|| {
-                let failed = |reason: String| format!("{} cannot be loaded: {reason}", path.display());
-                let builder = ort::init_from(&path).map_err(|e| failed(e.to_string()))?;
-                let built = builder.with_name("weft").with_telemetry(false).build();
-                built.map(|environment| (environment, path.clone())).map_err(|e| failed(e.to_string()))
-            })
-        }
+    static ENVIRONMENT: OnceLock<(Environment, PathBuf)> = OnceLock::new();
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(made) = ENVIRONMENT.get() {
+        return Ok(made);
+    }
+    // A library that is missing or does not load is not remembered: another backend's may do.
+    let path = library::onnxruntime(hardware)?;
+    let failed = |reason: String| {
+        let help = match hardware {
+            Hardware::Rocm => {
+                "set ORT_DYLIB_PATH to a build of ONNX Runtime with MIGraphX that is new enough, or run \
+                 `cargo xtask setup --hw rocm --force` once there is a newer package"
+                    .to_owned()
+            }
+            _ => format!("run `cargo xtask setup --hw {hardware} --force`"),
+        };
+        Error::unavailable(hardware, format!("{} cannot be loaded: {reason}", path.display()), help)
     };
-    made.as_ref().map_err(|problem| {
-        let help = format!("run `cargo xtask setup --hw {hardware} --force`");
-        Error::unavailable(hardware, problem.clone(), help)
-    })
+    let builder = ort::init_from(&path).map_err(|e| failed(e.to_string()))?;
+    let built = builder.with_name("weft").with_telemetry(false).build().map_err(|e| failed(e.to_string()))?;
+    Ok(ENVIRONMENT.get_or_init(|| (built, path.clone())))
 }
 
 #[cfg(test)]
