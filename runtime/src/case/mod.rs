@@ -60,6 +60,9 @@ pub struct Meta {
 
 const FORMAT: u32 = 1;
 
+/// The largest relative difference where nothing else is said: single precision on CPU.
+pub(crate) const TOLERANCE: f64 = 1e-4;
+
 impl Case {
     /// Reads a case folder.
     ///
@@ -75,11 +78,11 @@ impl Case {
         }
         let (inputs, outputs) = io::read(&path)?;
         if inputs.is_empty() || outputs.is_empty() {
-            return Err(Error::case(path, "has no `in.` or no `out.` tensors: nothing could be compared", help));
-        }
-        if meta.tolerance.is_some() && meta.tolerance_reason.as_deref().unwrap_or_default().is_empty() {
-            let help = "write down why, or take the tolerance away";
-            return Err(Error::case(dir.join("case.json"), "has a `tolerance` without `tolerance_reason`", help));
+            return Err(Error::case(
+                path,
+                "has no `in.` or no `out.` tensors: nothing could be compared",
+                help,
+            ));
         }
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self { dir: dir.to_path_buf(), name, inputs, outputs, meta })
@@ -114,9 +117,33 @@ fn meta(dir: &Path) -> Result<Meta> {
     let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
     let meta: Meta = serde_json::from_slice(&text)
         .map_err(|e| Error::case(&path, e.to_string(), "make the case again with `cargo xtask reference`"))?;
-    if meta.format.is_some_and(|format| format > FORMAT) {
-        let problem = format!("is of format {}, this release reads {FORMAT}", meta.format.unwrap_or_default());
-        return Err(Error::case(path, problem, "update Weft"));
-    }
+    meta.check(&path)?;
     Ok(meta)
+}
+
+impl Meta {
+    /// Refuses later formats, and tolerances that nobody answers for.
+    pub(crate) fn check(&self, path: &Path) -> Result<()> {
+        if self.format.is_some_and(|format| format > FORMAT) {
+            let problem =
+                format!("is of format {}, this release reads {FORMAT}", self.format.unwrap_or_default());
+            return Err(Error::case(path, problem, "update Weft"));
+        }
+        if self.tolerance.is_some() && self.tolerance_reason.as_deref().unwrap_or_default().trim().is_empty()
+        {
+            let help = "write down why, or take the tolerance away";
+            return Err(Error::case(path, "has a `tolerance` without `tolerance_reason`", help));
+        }
+        Ok(())
+    }
+
+    /// How far outputs may be off on a backend that is allowed `usual`; one that computes less exactly than the
+    /// default keeps its bound where the case's own is stricter.
+    pub(crate) fn tolerance(&self, usual: f64) -> f64 {
+        match self.tolerance {
+            Some(own) if usual > TOLERANCE => own.max(usual),
+            Some(own) => own,
+            None => usual,
+        }
+    }
 }

@@ -17,7 +17,8 @@ pub use record::Record;
 
 use crate::hardware::{Declared, Support};
 use crate::model::Architecture;
-use crate::{Hardware, Precision};
+use crate::case::TOLERANCE;
+use crate::{Error, Hardware, Precision, Result};
 
 /// All that a generated crate knows about its tests.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,23 @@ pub struct KnownFailure {
 }
 
 impl Suite {
+    /// Refuses tolerances and known failures that nobody answers for.
+    fn check(&self) -> Result<()> {
+        for backend in self.backends {
+            let hardware = backend.declared.hardware;
+            let unfounded =
+                backend.precisions.iter().find(|t| t.relative > TOLERANCE && t.reason.trim().is_empty());
+            if let Some(Tolerance { precision, relative, .. }) = unfounded {
+                let problem = format!("the tolerance {relative} of {precision} has no reason");
+                return Err(Error::engine(hardware, problem));
+            }
+            if let Some(known) = backend.known_failures.iter().find(|known| known.reason.trim().is_empty()) {
+                return Err(Error::engine(hardware, format!("the known failure `{}` has no reason", known.case)));
+            }
+        }
+        Ok(())
+    }
+
     fn backend(&self, hardware: Hardware) -> Option<&'static BackendSuite> {
         self.backends.iter().find(|suite| suite.declared.hardware == hardware)
     }
@@ -72,7 +90,7 @@ impl Suite {
 impl BackendSuite {
     fn tolerance(&self, precision: Precision) -> f64 {
         let own = self.precisions.iter().find(|tolerance| tolerance.precision == precision);
-        own.map_or(1e-4, |tolerance| tolerance.relative)
+        own.map_or(TOLERANCE, |tolerance| tolerance.relative)
     }
 
     fn supported(&self) -> bool {

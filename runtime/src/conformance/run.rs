@@ -88,7 +88,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
         [("graph", timings.graph_ms), ("emit", timings.lower_ms), ("load", load), ("first", millis(start))];
     record.ms = steps.map(|(step, ms)| (step.to_owned(), ms)).into();
     record.memory_bytes = machine::private_bytes();
-    record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance.unwrap_or(target.tolerance));
+    record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance(target.tolerance));
     let close = record.outputs.iter().all(|output| output.passed);
     record.reason = ignored_weights::<A>(loaded, &case);
     record.passed = close && record.reason.is_none();

@@ -15,6 +15,7 @@ use super::{Record, Suite, lowered, machine};
 use crate::case::{Meta, OutputReport, rule};
 use crate::loaded::{Loader, millis};
 use crate::model::Architecture;
+use crate::weights::Weights;
 use crate::{Error, Result, engine, tasks};
 
 /// `task.json`.
@@ -22,8 +23,6 @@ use crate::{Error, Result, engine, tasks};
 struct TaskCase {
     task: String,
     calls: Vec<Call>,
-    /// A tolerance of its own.
-    tolerance: Option<f64>,
     #[serde(flatten)]
     meta: Meta,
 }
@@ -37,6 +36,26 @@ struct Call {
     output: Json,
 }
 
+/// The file that makes a checkpoint folder a task case.
+pub(super) const FILE: &str = "task.json";
+
+fn read(path: &Path) -> Result<TaskCase> {
+    let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let help = "make the case again with `cargo xtask reference`";
+    let case: TaskCase = serde_json::from_slice(&text).map_err(|e| Error::case(path, e.to_string(), help))?;
+    case.meta.check(path)?;
+    if case.calls.is_empty() {
+        return Err(Error::case(path, "has no `calls`: nothing could be compared", help));
+    }
+    Ok(case)
+}
+
+/// Weights by the rule for the checkpoint of a task case.
+fn case_weights(dir: &Path) -> Result<Option<Weights>> {
+    let path = dir.join(FILE);
+    if path.is_file() { rule(dir, &read(&path)?.meta) } else { Ok(None) }
+}
+
 /// Runs a task case.
 pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -46,10 +65,7 @@ pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record 
 }
 
 fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
-    let path = dir.join("task.json");
-    let text = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
-    let case: TaskCase = serde_json::from_slice(&text)
-        .map_err(|e| Error::case(&path, e.to_string(), "make the case again with `cargo xtask reference`"))?;
+    let case = read(&dir.join(FILE))?;
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
     let (mut loader, lowering) = target.loader::<A>(dir)?;
@@ -60,7 +76,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     let pipeline = tasks::load_json(&case.task, loader)?;
     record.ms.insert("load".to_owned(), millis(start));
     record.versions.insert("engine".to_owned(), engine::available(target.runs_on())?);
-    let tolerance = case.tolerance.unwrap_or(target.tolerance);
+    let tolerance = case.meta.tolerance(target.tolerance);
     let start = Instant::now();
     for (index, call) in case.calls.iter().enumerate() {
         let got = pipeline.run_json(&call.inputs, &call.parameters);
@@ -151,6 +167,9 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
     if let Some(threads) = arguments.get("threads") {
         let wrong = |_| Error::input("--threads", format!("`{threads}` is no number"), "give a whole number");
         loader = loader.threads(threads.parse().map_err(wrong)?);
+    }
+    if let Some(weights) = case_weights(Path::new(checkpoint))? {
+        loader = loader.weights(weights);
     }
     let start = Instant::now();
     let pipeline = tasks::load_json(task, loader)?;

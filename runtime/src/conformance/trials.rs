@@ -17,6 +17,10 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Sessions have threads of their own; tests side by side would only compete.
     arguments.test_threads.get_or_insert(1);
+    if let Err(error) = suite.check() {
+        eprintln!("error: {error}\n  help: write the reason into the spec and generate the crate again");
+        return ExitCode::FAILURE;
+    }
     let goldens = goldens::<A>(suite);
     let cases = cases(&goldens, "io.safetensors");
     let task_cases = cases_of_tasks(&goldens);

@@ -3,31 +3,34 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::Suite;
+use super::{Suite, tasks};
 use super::arguments::Arguments;
 use super::lowered::Presence;
 use super::run::{Target, golden};
 use crate::Result;
+use crate::case::TOLERANCE;
 use crate::model::Architecture;
 
 /// One JSON record a line with `--json`, a line for each output otherwise.
 pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let (hardware, precision) = (arguments.hardware()?, arguments.precision()?);
-    let tolerance = suite.backend(hardware).map_or(1e-4, |backend| backend.tolerance(precision));
+    let tolerance = suite.backend(hardware).map_or(TOLERANCE, |backend| backend.tolerance(precision));
     let cpu_fallback = suite.backend(hardware).map_or(&[][..], |backend| backend.cpu_fallback_ops);
     let presence = Presence::of(hardware);
     let absent = presence.published();
     let target = Target { hardware, precision, tolerance, kind: "verify", absent, cpu_fallback };
     let mut passed = !arguments.alone.is_empty();
     for dir in &arguments.alone {
-        let record = golden::<A>(Path::new(dir), target);
+        let dir = Path::new(dir);
+        let of_task = !dir.join("io.safetensors").is_file() && dir.join(tasks::FILE).is_file();
+        let record = if of_task { tasks::golden::<A>(dir, target) } else { golden::<A>(dir, target) };
         passed &= record.passed;
         if arguments.json {
             println!("{}", serde_json::to_string(&record).unwrap_or_default());
             continue;
         }
-        println!("{dir}: {}", if record.passed { "passed" } else { "failed" });
+        println!("{}: {}", dir.display(), if record.passed { "passed" } else { "failed" });
         if let Some(reason) = record.reason.as_ref().filter(|_| record.passed) {
             println!("  {}: {reason}", record.evidence);
         }

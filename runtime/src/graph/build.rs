@@ -50,6 +50,10 @@ impl Graph {
             let problem = format!("{} and {} do not broadcast", show(a.shape()), show(b.shape()));
             return Err(self.misfit(op.onnx(), problem));
         };
+        let logical = matches!(op, Binary::And | Binary::Or);
+        if logical && a.dtype() != Dtype::Bool {
+            return Err(self.misfit(op.onnx(), format!("needs truth values, not {}", a.dtype())));
+        }
         let dtype = if op.compares() { Dtype::Bool } else { a.dtype() };
         Ok(self.node(Op::Binary(op), &[a, b], dtype, shape))
     }
@@ -81,7 +85,14 @@ impl Graph {
     /// # Errors
     /// When the inner lengths differ or the outer ones do not broadcast.
     pub fn matmul(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
-        let misfit = |g: &Self| g.misfit("MatMul", format!("{} · {}", show(a.shape()), show(b.shape())));
+        let misfit = |g: &Self| {
+            let problem = "the inner lengths must be equal and the outer ones broadcast";
+            g.misfit("MatMul", format!("{} · {}: {problem}", show(a.shape()), show(b.shape())))
+        };
+        self.float("MatMul", a)?;
+        if a.dtype() != b.dtype() {
+            return Err(self.misfit("MatMul", format!("{} and {} do not mix", a.dtype(), b.dtype())));
+        }
         let (Some((a_outer, [m, k])), Some((b_outer, [k2, n]))) =
             (a.shape().split_last_chunk::<2>(), b.shape().split_last_chunk::<2>())
         else {
@@ -110,6 +121,9 @@ impl Graph {
     /// When the widths are not multiples of the heads, or the shapes do not go together.
     pub fn attention(&mut self, q: &Tensor, k: &Tensor, v: &Tensor, options: &Attention<'_>) -> Result<Tensor> {
         let Attention { heads, kv_heads, .. } = *options;
+        for x in [q, k, v] {
+            self.float("Attention", x)?;
+        }
         let shapes = || format!("q {}, k {}, v {}", show(q.shape()), show(k.shape()), show(v.shape()));
         let ([b, s, qw], [b2, t, kw], [b3, t2, vw]) = (q.shape(), k.shape(), v.shape()) else {
             return Err(self.misfit("Attention", format!("three axes each are needed: {}", shapes())));
@@ -126,6 +140,10 @@ impl Graph {
             return Err(self.misfit("Attention", problem));
         }
         if let Some(mask) = options.mask {
+            if mask.dtype() != Dtype::Bool && mask.dtype() != q.dtype() {
+                let problem = format!("a mask is bool or {}, not {}", q.dtype(), mask.dtype());
+                return Err(self.misfit("Attention", problem));
+            }
             let scores = [b.clone(), heads.into(), s.clone(), t.clone()];
             if broadcast(mask.shape(), &scores).as_deref() != Some(&scores) {
                 let problem = format!("mask {} does not fit scores {}", show(mask.shape()), show(&scores));
@@ -150,7 +168,10 @@ impl Graph {
     /// When the ids are not integers or the axis does not exist.
     pub fn gather(&mut self, x: &Tensor, ids: &Tensor, axis: usize) -> Result<Tensor> {
         if axis >= x.rank() || !matches!(ids.dtype(), Dtype::I64 | Dtype::I32) {
-            let problem = format!("axis {axis} of {} by ids of {}", show(x.shape()), ids.dtype());
+            let problem = match axis < x.rank() {
+                true => format!("ids are integers, not {} {}", ids.dtype(), show(ids.shape())),
+                false => format!("{} has no axis {axis}", show(x.shape())),
+            };
             return Err(self.misfit("Gather", problem));
         }
         let shape = [&x.shape()[..axis], ids.shape(), &x.shape()[axis + 1..]].concat();
@@ -211,7 +232,11 @@ impl Graph {
     pub fn concat(&mut self, parts: &[&Tensor], axis: usize) -> Result<Tensor> {
         let shapes = || parts.iter().map(|p| show(p.shape())).collect::<Vec<_>>().join(", ");
         let Some(first) = parts.first().filter(|first| axis < first.rank()) else {
-            return Err(self.misfit("Concat", format!("axis {axis} of {}", shapes())));
+            let problem = match parts {
+                [] => "there is nothing to join".to_owned(),
+                _ => format!("{} has no axis {axis}", shapes()),
+            };
+            return Err(self.misfit("Concat", problem));
         };
         let mut shape: Shape = first.shape().to_vec();
         for part in &parts[1..] {
@@ -219,7 +244,7 @@ impl Graph {
                 && part.dtype() == first.dtype()
                 && (0..shape.len()).all(|i| i == axis || part.shape()[i] == shape[i]);
             if !same {
-                return Err(self.misfit("Concat", format!("along axis {axis}: {}", shapes())));
+                return Err(self.misfit("Concat", format!("{} differ elsewhere than in axis {axis}, or in type", shapes())));
             }
             shape[axis] = shape[axis].clone() + part.shape()[axis].clone();
         }
@@ -233,7 +258,8 @@ impl Graph {
     pub fn slice(&mut self, x: &Tensor, axis: usize, range: std::ops::Range<usize>) -> Result<Tensor> {
         let length = x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
         if length.is_none() {
-            return Err(self.misfit("Slice", format!("{range:?} of axis {axis} of {}", show(x.shape()))));
+            let problem = format!("{range:?} does not lie in axis {axis} of {}", show(x.shape()));
+            return Err(self.misfit("Slice", format!("{problem}, whose length must be fixed")));
         }
         let mut shape = x.shape().to_vec();
         shape[axis] = range.len().into();
@@ -263,7 +289,8 @@ impl Graph {
             }
             _ => {
                 let shapes = [condition, yes, no].map(|t| format!("{} {}", t.dtype(), show(t.shape())));
-                Err(self.misfit("Where", shapes.join(", ")))
+                let problem = "a condition and two of one type that broadcast are needed";
+                Err(self.misfit("Where", format!("{}: {problem}", shapes.join(", "))))
             }
         }
     }
@@ -273,8 +300,9 @@ impl Graph {
     /// # Errors
     /// When an axis does not exist.
     pub fn reduce(&mut self, by: Reduction, x: &Tensor, axes: &[usize], keep: bool) -> Result<Tensor> {
-        if axes.iter().any(|&axis| axis >= x.rank()) {
-            return Err(self.misfit("Reduce", format!("axes {axes:?} of {}", show(x.shape()))));
+        if let Some(axis) = axes.iter().find(|&&axis| axis >= x.rank()) {
+            let op = Op::Reduce { by, axes: vec![], keep };
+            return Err(self.misfit(op.name(), format!("{} has no axis {axis}", show(x.shape()))));
         }
         let kept = x.shape().iter().enumerate().filter_map(|(axis, dim)| match axes.contains(&axis) {
             true => keep.then_some(Dim::Fixed(1)),

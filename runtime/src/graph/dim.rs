@@ -19,6 +19,9 @@ pub mod dims {
 }
 
 /// The length of one axis.
+///
+/// Arithmetic stops at the largest number instead of overflowing: no weight has such a shape, so a configuration
+/// with absurd sizes ends in an error about its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dim {
     /// Known when the graph is built.
@@ -61,7 +64,10 @@ impl Dim {
     /// The value once symbols have values; `None` if one is unknown.
     pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
         self.terms().into_iter().try_fold(0, |sum, (n, symbols)| {
-            symbols.into_iter().try_fold(n, |product, name| Some(product * value_of(name)?)).map(|term| sum + term)
+            symbols
+                .into_iter()
+                .try_fold(n, |product, name| Some(usize::saturating_mul(product, value_of(name)?)))
+                .map(|term| usize::saturating_add(sum, term))
         })
     }
 
@@ -117,7 +123,8 @@ impl Add for Dim {
     fn add(self, other: Self) -> Self {
         let mut sum = self.polynomial();
         for (symbols, n) in other.polynomial().0 {
-            *sum.0.entry(symbols).or_default() += n;
+            let coefficient = sum.0.entry(symbols).or_default();
+            *coefficient = coefficient.saturating_add(n);
         }
         sum.into()
     }
@@ -133,7 +140,8 @@ impl Mul for Dim {
             for (b, m) in &right.0 {
                 let mut symbols: Vec<_> = a.iter().chain(b).cloned().collect();
                 symbols.sort();
-                *product.0.entry(symbols).or_default() += n * m;
+                let coefficient = product.0.entry(symbols).or_default();
+                *coefficient = coefficient.saturating_add(n.saturating_mul(*m));
             }
         }
         product.into()

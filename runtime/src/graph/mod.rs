@@ -283,3 +283,6 @@ pub(crate) fn show(shape: &[Dim]) -> String {
     let dims: Vec<_> = shape.iter().map(ToString::to_string).collect();
     format!("[{}]", dims.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
@@ -24,28 +25,41 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
         Some(Json::String(found)) if A::MODEL_TYPES.contains(&found.as_str()) => {}
         Some(Json::String(found)) => {
             let problem = format!("`model_type` is `{found}`, but weft-{} opens `{known}`", A::NAME);
-            let help = format!("use the crate weft-{found}, or write its spec with `cargo xtask new {found}`");
+            let help = format!(
+                "use the crate weft-{found}; where there is none, `cargo xtask new {found} --from {}` drafts its spec",
+                path.display()
+            );
             return Err(Error::config(path, problem, help));
         }
         found => {
             let problem = match found {
+                None if !raw.is_object() => "is no JSON object".to_owned(),
                 None => "has no `model_type`".to_owned(),
                 Some(other) => format!("`model_type` is {other}, not a text"),
             };
-            return Err(Error::config(path, problem, format!("add `\"model_type\": \"{}\"`", A::MODEL_TYPES[0])));
+            return Err(Error::config(
+                path,
+                problem,
+                format!("write `\"model_type\": \"{}\"`", A::MODEL_TYPES[0]),
+            ));
         }
     }
-    let help = "compare the file with the published one; `save_pretrained` of the reference writes every field";
-    let config: A::Config = serde_json::from_value(raw.clone())
-        .map_err(|e| Error::config(&path, format!("does not fit {}: {e}", A::NAME), help))?;
+    let help =
+        "compare the file with the published one; `save_pretrained` of the reference writes every field";
+    let config: A::Config = serde_path_to_error::deserialize(raw)
+        .map_err(|e| Error::config(&path, format!("{}: {}", e.path(), e.inner()), help))?;
     config.check().map_err(|problem| Error::config(&path, problem, help))?;
     Ok(config)
 }
 
 /// The class that `architectures` names; the base model where it is absent.
 pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Result<A::Head> {
-    let names: Vec<&str> =
-        raw.get("architectures").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
+    let named = raw.get("architectures").filter(|named| !named.is_null());
+    let named: Vec<String> = named.map_or(Ok(vec![]), Vec::deserialize).map_err(|e| {
+        let help = format!("write a list, such as `[\"{}\"]`", A::Head::ALL[0].class());
+        Error::config(place(checkpoint), format!("architectures: {e}"), help)
+    })?;
+    let names: Vec<&str> = named.iter().map(String::as_str).collect();
     let Some(first) = names.first() else {
         return Ok(A::Head::ALL[0]);
     };

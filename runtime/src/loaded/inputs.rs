@@ -44,7 +44,7 @@ pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) ->
 fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, String)>) -> Result<()> {
     let wanted = || format!("give it as {} {}", input.dtype, show(&input.shape));
     if value.dtype() != input.dtype {
-        return Err(Error::input(&input.name, format!("is {}", value.dtype()), wanted()));
+        return Err(Error::input(&input.name, format!("is {}, not {}", value.dtype(), input.dtype), wanted()));
     }
     let shape = value.shape();
     let misfit = |why: String| Error::input(&input.name, format!("has shape {shape:?}: {why}"), wanted());

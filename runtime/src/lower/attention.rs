@@ -48,7 +48,7 @@ impl Emitter<'_> {
                 if op.causal {
                     attributes.push(Attribute::int("unidirectional", 1));
                 }
-                let bias = self.additive(node, mask);
+                let bias = self.additive(node, mask).map(|bias| self.full_bias(node, bias)).transpose()?;
                 let mut operands = vec![q, k, v];
                 if let Some(bias) = &bias {
                     operands.extend(["", "", bias.as_str()]);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         Some(name)
     }
 
-    /// `Attention` broadcasts a mask over batch and heads, but wants it for every query: `[…, q, k]`.
+    /// The fused operators broadcast a mask over batch and heads, but want it for every query: `[…, q, k]`.
     fn full_bias(&mut self, node: &Node, bias: String) -> Result<String> {
         let id = node.inputs[3];
         let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand])[1].clone());

@@ -275,6 +275,14 @@ impl<'a> Emitter<'a> {
         output
     }
 
+    /// Says what shape a floating-point value has, where an engine would not find out.
+    pub(super) fn declare(&mut self, name: &str, shape: &[Dim]) {
+        let known = shape.iter().all(|dim| dim.fixed().is_some());
+        if !known && self.graph.outputs.iter().all(|(output, _)| output != name) {
+            self.out.value_info.push(onnx::ValueInfo::new(name, self.rules.float, shape));
+        }
+    }
+
     /// A literal integer without axes.
     pub(super) fn integer(&mut self, value: i64) -> String {
         self.literal(Dtype::I64, &[], value.to_le_bytes().to_vec())

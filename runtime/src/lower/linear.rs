@@ -47,7 +47,10 @@ impl Emitter<'_> {
         let flat = [rows.clone(), width[0].clone()];
         let x = self.reshape_part(x, from, &flat)?;
         let product = self.part("Gemm", &operands(&x), attributes);
-        self.reshape(&product, &[rows, to[to.len() - 1].clone()], to)
+        let result = self.reshape(&product, &[rows, to[to.len() - 1].clone()], to)?;
+        // ONNX infers the width of `Attention` from that of its values, and takes an unknown one for 0.
+        self.declare(&result, to);
+        Ok(result)
     }
 
     /// The weight with its axes exchanged, written once however often it is used.

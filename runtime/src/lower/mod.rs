@@ -75,3 +75,6 @@ fn common_folder(weights: &[Located]) -> Option<PathBuf> {
         Some(common) => common.ancestors().find(|a| folder.starts_with(a)).map(Path::to_path_buf),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,8 @@ pub struct Attention<'a> {
     /// Which positions are seen (bool) or what is added to the scores (f32); broadcasts to
     /// `[batch, heads, q, k]`.
     pub mask: Option<&'a Tensor>,
-    /// Whether a position sees none after it.
+    /// Whether a position sees none after it. With a mask that leaves some position nothing at all to see, engines
+    /// differ: [`causal_padding_mask`] says both in one.
     pub causal: bool,
     /// `c · tanh(score / c)` before the mask, where not zero.
     pub softcap: f64,

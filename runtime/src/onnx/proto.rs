@@ -49,6 +49,9 @@ pub struct Graph {
     /// What it gives.
     #[prost(message, repeated, tag = "12")]
     pub output: Vec<ValueInfo>,
+    /// Types of values in between that engines would not infer.
+    #[prost(message, repeated, tag = "13")]
+    pub value_info: Vec<ValueInfo>,
 }
 
 /// `NodeProto`.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use safetensors::tensor::{Metadata, SafeTensors};
+use safetensors::tensor::{Metadata, SafeTensors, TensorInfo};
 use safetensors::{Dtype as Stored, SafeTensorError};
 
 use super::{Bytes, Located};
@@ -14,6 +14,7 @@ use crate::{Error, Result};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
+const PICKLED: &str = "pytorch_model.bin";
 
 /// The tensors of a checkpoint's weight files.
 #[derive(Clone, Debug)]
@@ -44,14 +45,20 @@ impl Files {
             return Ok(Self { place: path, entries });
         }
         let Some(index) = checkpoint.path(INDEX)? else {
-            let problem = format!("{} has neither {SINGLE} nor {INDEX}", checkpoint.id());
-            let help = "save the model with `save_pretrained` (safetensors is its default), or convert \
-                        pytorch_model.bin with `safetensors.torch.save_file`";
-            return Err(Error::weights(checkpoint.id(), problem, help));
+            let pickled =
+                checkpoint.path(PICKLED)?.map_or("", |_| "; its pytorch_model.bin is not read: such files run code");
+            let problem = format!("has neither {SINGLE} nor {INDEX}{pickled}");
+            let help = "load the checkpoint with the reference and save it with `save_pretrained`, which writes \
+                        safetensors";
+            return Err(Error::weights(checkpoint.dir(), problem, help));
         };
         let mut entries = HashMap::new();
         for shard in shards(&index)? {
-            read(&checkpoint.require(&shard)?, &mut entries)?;
+            let Some(path) = checkpoint.path(&shard)? else {
+                let help = "fetch that file as well: every one that `weight_map` names is needed";
+                return Err(Error::weights(index, format!("names {shard}, which is not there"), help));
+            };
+            read(&path, &mut entries)?;
         }
         Ok(Self { place: index, entries })
     }
@@ -76,6 +83,10 @@ impl Files {
         self.entries.values().map(|entry| entry.length).sum()
     }
 
+    pub(super) fn shape(&self, name: &str) -> &[usize] {
+        &self.entries[name].shape
+    }
+
     pub(super) fn locate(&self, name: &str) -> std::result::Result<Located, String> {
         let entry = &self.entries[name];
         let dtype = match entry.stored {
@@ -98,11 +109,12 @@ fn shards(index: &Path) -> Result<Vec<String>> {
     let map = json.get("weight_map").and_then(|map| map.as_object());
     let map = map.ok_or_else(|| Error::weights(index, "has no `weight_map`", help))?;
     let mut shards = std::collections::BTreeSet::new();
-    for (tensor, file) in map {
-        let file = file.as_str().unwrap_or_default();
+    for (tensor, named) in map {
+        let file = named.as_str().unwrap_or_default();
         let plain = !file.is_empty() && !file.contains(['/', '\\']) && file != ".." && !file.contains(':');
         if !plain {
-            let problem = format!("tensor `{tensor}` is said to be in {file:?}, which is not a file of this folder");
+            let problem =
+                format!("tensor `{tensor}` is said to be in {named}, which is not a file of this folder");
             return Err(Error::weights(index, problem, "do not open it: no published checkpoint does this"));
         }
         shards.insert(file.to_owned());
@@ -140,7 +152,11 @@ fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
         return Err(damaged(path, "is empty".to_owned()));
     }
     let map = map(file).map_err(|e| Error::io(path, e))?;
-    let (size, metadata) = SafeTensors::read_metadata(&map).map_err(|e| damaged(path, explain(&e, length)))?;
+    if map.starts_with(b"version https://git-lfs") {
+        let help = "fetch the files themselves: `git lfs pull` in the folder, or `hf download`";
+        return Err(Error::weights(path, "is a pointer of Git LFS, not the weights", help));
+    }
+    let (size, metadata) = SafeTensors::read_metadata(&map).map_err(|e| damaged(path, explain(&e, &map)))?;
     Ok((size + 8, metadata))
 }
 
@@ -158,7 +174,8 @@ fn damaged(path: &Path, problem: String) -> Error {
 }
 
 /// The library's reasons, in words that tell what to look at.
-fn explain(error: &SafeTensorError, length: u64) -> String {
+fn explain(error: &SafeTensorError, file: &[u8]) -> String {
+    let length = file.len();
     match error {
         SafeTensorError::HeaderTooSmall => format!("is not a safetensors file: only {length} bytes"),
         SafeTensorError::HeaderTooLarge => {
@@ -166,14 +183,32 @@ fn explain(error: &SafeTensorError, length: u64) -> String {
         }
         SafeTensorError::InvalidHeaderLength => format!("is cut off within its header, at {length} bytes"),
         SafeTensorError::MetadataIncompleteBuffer => {
-            format!("does not hold the data its header lists: it is cut off or has bytes too many, at {length} bytes")
+            format!(
+                "does not hold the data its header lists: it is cut off or has bytes too many, at {length} bytes"
+            )
         }
         SafeTensorError::InvalidOffset(name) => {
             format!("tensor `{name}` overlaps another one, or leaves a gap: the header's offsets are wrong")
         }
-        SafeTensorError::TensorInvalidInfo => {
-            "a tensor's shape and dtype do not fit the number of its bytes".to_owned()
+        SafeTensorError::TensorInvalidInfo | SafeTensorError::ValidationOverflow => {
+            let tensor = misfit(file).map_or_else(|| "a tensor".to_owned(), |name| format!("tensor `{name}`"));
+            format!("{tensor} has a shape and a dtype that do not fit the number of its bytes")
         }
         other => format!("is not a valid safetensors file: {other}"),
     }
+}
+
+/// The first tensor whose bytes are not as many as its shape and dtype say.
+fn misfit(file: &[u8]) -> Option<String> {
+    let (size, rest) = file.split_first_chunk::<8>()?;
+    let header = rest.get(..usize::try_from(u64::from_le_bytes(*size)).ok()?)?;
+    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(header).ok()?;
+    let fits = |info: &TensorInfo| {
+        let elements = info.shape.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+        let bits = elements.and_then(|n| n.checked_mul(info.dtype.bitsize()));
+        let bytes = info.data_offsets.1.checked_sub(info.data_offsets.0);
+        bits.is_some() && bits == bytes.and_then(|bytes| bytes.checked_mul(8))
+    };
+    let mut tensors = header.into_iter().filter_map(|(name, info)| Some((name, serde_json::from_value(info).ok()?)));
+    tensors.find(|(_, info)| !fits(info)).map(|(name, _)| name)
 }

@@ -51,6 +51,14 @@ pub enum Bytes {
     Memory(Vec<u8>),
 }
 
+/// Why a weight cannot be used.
+enum Problem {
+    /// It is missing or has another shape.
+    Misfit(String),
+    /// Its element type is not read.
+    Dtype(String),
+}
+
 impl Weights {
     /// Finds all weights of a graph; every one that is missing or does not fit is named at once.
     ///
@@ -68,13 +76,20 @@ impl Weights {
         if problems.is_empty() {
             return Ok(found);
         }
+        let dtypes = problems.iter().filter(|problem| matches!(problem, Problem::Dtype(_))).count();
+        let help = match problems.len() - dtypes {
+            0 => "quantized weights are not read: load the checkpoint with the reference in float32 and save it with \
+                  `save_pretrained`",
+            _ => "config.json and the weights must be of one checkpoint, and its `architectures` must name the class \
+                  that was saved; choose another head otherwise",
+        };
+        let problems: Vec<String> =
+            problems.into_iter().map(|(Problem::Misfit(text) | Problem::Dtype(text))| text).collect();
         let shown = problems.len().min(5);
         let more = match problems.len() - shown {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        let help = "config.json and the weights must be of one checkpoint, and its `architectures` must name the \
-                    class that was saved; choose another head otherwise";
         Err(Error::weights(self.place(), format!("{}{more}", problems[..shown].join("; ")), help))
     }
 
@@ -92,7 +107,9 @@ impl Weights {
     pub fn size(&self) -> u64 {
         match self {
             Self::Files(files) => files.size(),
-            Self::Rule(parameters) => parameters.values().map(|s| 4 * s.iter().product::<usize>() as u64).sum(),
+            Self::Rule(parameters) => {
+                parameters.values().map(|s| 4 * s.iter().product::<usize>() as u64).sum()
+            }
         }
     }
 
@@ -103,30 +120,31 @@ impl Weights {
         }
     }
 
-    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, String> {
+    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, Problem> {
         let stored_as = names::candidates(&weight.name, names)
             .into_iter()
             .find(|name| match self {
                 Self::Files(files) => files.get(name).is_some(),
                 Self::Rule(parameters) => parameters.contains_key(name),
             })
-            .ok_or_else(|| format!("tensor `{}` {:?} is missing", weight.name, weight.shape))?;
-        let located = match self {
-            Self::Files(files) => files.locate(&stored_as)?,
+            .ok_or_else(|| Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape)))?;
+        let stored = match self {
+            Self::Files(files) => files.shape(&stored_as),
+            Self::Rule(parameters) => &parameters[&stored_as],
+        };
+        if stored != weight.shape {
+            let asked = &weight.shape;
+            let problem = format!("tensor `{stored_as}` is {stored:?}, but config.json asks for {asked:?}");
+            return Err(Problem::Misfit(problem));
+        }
+        match self {
+            Self::Files(files) => files.locate(&stored_as).map_err(Problem::Dtype),
             Self::Rule(parameters) => {
                 let shape = parameters[&stored_as].clone();
                 let values = rule::generate(&stored_as, &shape);
                 let bytes = Bytes::Memory(values.iter().flat_map(|x| x.to_le_bytes()).collect());
-                Located { dtype: Dtype::F32, shape, stored_as, bytes }
+                Ok(Located { dtype: Dtype::F32, shape, stored_as, bytes })
             }
-        };
-        if located.shape != weight.shape {
-            let Located { shape, stored_as, .. } = &located;
-            return Err(format!("tensor `{stored_as}` is {shape:?}, but config.json asks for {:?}", weight.shape));
         }
-        if !located.dtype.is_float() {
-            return Err(format!("tensor `{}` is {}, not floating point", located.stored_as, located.dtype));
-        }
-        Ok(located)
     }
 }

@@ -41,7 +41,8 @@ const RULES: &[Row] = {
     use Distribution::{Normal, Uniform};
     use Field::{Leaf, Owner, Path};
     use Gives::{Exactly, FanFirst, FanLast, FanRest, LeadingOne};
-    const TABLES: &[&str] = &["*relative_position_bias_table", "pos_bias_u", "pos_bias_v", "attention_biases"];
+    const TABLES: &[&str] =
+        &["*relative_position_bias_table", "pos_bias_u", "pos_bias_v", "attention_biases"];
     const SCALES: &[&str] = &["*layer_scale*", "lambda", "lambda1", "lambda_1", "lambda_2", "gamma"];
     const TOKENS: &[&str] = &["*embed*", "wte", "wpe", "shared", "*_token", "*_tokens", "latents", "queries"];
     const CONV1D: &[&str] = &["*c_attn.weight", "*c_fc.weight", "*c_proj.weight", "*q_attn.weight"];
@@ -146,4 +147,58 @@ fn bits(seed: u64, i: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde::Deserialize;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Specimens {
+        tensors: Vec<Specimen>,
+    }
+
+    #[derive(Deserialize)]
+    struct Specimen {
+        name: String,
+        shape: Vec<usize>,
+        kind: String,
+        a: f64,
+        b: f64,
+        first: Vec<String>,
+        sha256: String,
+    }
+
+    #[test]
+    fn agrees_with_the_reference_bit_for_bit() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/goldens/weight_rule.json");
+        let specimens: Specimens = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        assert!(specimens.tensors.len() > 40);
+        for Specimen { name, shape, kind, a, b, first, sha256 } in specimens.tensors {
+            let wanted = match kind.as_str() {
+                "normal" => Distribution::Normal(a, b),
+                "uniform" => Distribution::Uniform(a, b),
+                other => panic!("{name}: {other} is no distribution"),
+            };
+            assert_eq!(distribution(&name, &shape), wanted, "{name}");
+            let values = generate(&name, &shape);
+            assert_eq!(values.len(), shape.iter().product::<usize>(), "{name}");
+            let bits: Vec<_> = values.iter().take(first.len()).map(|x| format!("{:08x}", x.to_bits())).collect();
+            assert_eq!(bits, first, "{name}");
+            let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+            assert_eq!(format!("{:x}", Sha256::digest(&bytes)), sha256, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_and_places_change_the_values() {
+        let [a, b] = ["layer.0.weight", "layer.1.weight"].map(|name| generate(name, &[4, 4]));
+        assert_ne!(a, b);
+        assert_ne!(a[0], a[1]);
+    }
 }
