@@ -114,15 +114,27 @@ impl Error {
         Self::Io { path: path.as_ref().to_path_buf(), source }
     }
 
-    pub(crate) fn config(path: impl AsRef<Path>, problem: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn config(
+        path: impl AsRef<Path>,
+        problem: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
         Self::Config { path: path.as_ref().to_path_buf(), problem: problem.into(), help: help.into() }
     }
 
-    pub(crate) fn weights(path: impl AsRef<Path>, problem: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn weights(
+        path: impl AsRef<Path>,
+        problem: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
         Self::Weights { path: path.as_ref().to_path_buf(), problem: problem.into(), help: help.into() }
     }
 
-    pub(crate) fn tokenizer(path: impl AsRef<Path>, problem: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn tokenizer(
+        path: impl AsRef<Path>,
+        problem: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
         Self::Tokenizer { path: path.as_ref().to_path_buf(), problem: problem.into(), help: help.into() }
     }
 
@@ -130,7 +142,11 @@ impl Error {
         Self::Hub { id: id.into(), problem: problem.into(), help: help.into() }
     }
 
-    pub(crate) fn input(name: impl Into<String>, problem: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(crate) fn input(
+        name: impl Into<String>,
+        problem: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
         Self::Input { name: name.into(), problem: problem.into(), help: help.into() }
     }
 

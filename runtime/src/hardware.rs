@@ -93,7 +93,11 @@ impl FromStr for Hardware {
         let all = Self::ALL.into_iter().chain([Self::Auto]);
         all.clone().find(|hardware| hardware.name() == name).ok_or_else(|| {
             let names: Vec<_> = all.map(Self::name).collect();
-            Error::input("hardware", format!("unknown backend `{name}`"), format!("one of {}", names.join(", ")))
+            Error::input(
+                "hardware",
+                format!("unknown backend `{name}`"),
+                format!("one of {}", names.join(", ")),
+            )
         })
     }
 }

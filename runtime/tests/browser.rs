@@ -104,7 +104,7 @@ fn unknown_operator() -> Result<(), Failed> {
     }
     match engine::compile(Hardware::Webnn, &lacking, &Options::default()) {
         Err(Error::Engine { hardware: Hardware::Webnn, problem }) => {
-            expect(problem.contains("lacking"), &problem)?
+            expect(problem.contains("lacking"), &problem)?;
         }
         Err(other) => return Err(other.into()),
         Ok(_) => return Err("it compiled".into()),

@@ -37,7 +37,9 @@ impl Arguments {
 
     pub(super) fn number(&self, name: &str, default: usize) -> Result<usize> {
         self.get(name).map_or(Ok(default), |value| {
-            let wrong = || Error::input(format!("--{name}"), format!("`{value}` is no number"), "give a whole number");
+            let wrong = || {
+                Error::input(format!("--{name}"), format!("`{value}` is no number"), "give a whole number")
+            };
             value.parse().map_err(|_| wrong())
         })
     }
@@ -51,7 +53,9 @@ impl Arguments {
             None | Some("f32") => Ok(Precision::F32),
             Some("f16") => Ok(Precision::F16),
             Some("bf16") => Ok(Precision::Bf16),
-            Some(other) => Err(Error::input("--precision", format!("`{other}` is unknown"), "f32, f16 or bf16")),
+            Some(other) => {
+                Err(Error::input("--precision", format!("`{other}` is unknown"), "f32, f16 or bf16"))
+            }
         }
     }
 }

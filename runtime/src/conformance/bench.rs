@@ -81,7 +81,8 @@ pub(super) fn main<A: Architecture>(arguments: &[String]) -> Result<ExitCode> {
 
 /// Ids by a fixed sequence of numbers, so that every run does the same work.
 fn random(input: &Input, batch: usize, sequence: usize) -> Value {
-    let length = |dim: &crate::Dim| dim.evaluate(&|symbol| Some(if symbol == "batch" { batch } else { sequence }));
+    let length =
+        |dim: &crate::Dim| dim.evaluate(&|symbol| Some(if symbol == "batch" { batch } else { sequence }));
     let shape: Vec<usize> = input.shape.iter().map(|dim| length(dim).unwrap_or(1)).collect();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
@@ -91,7 +92,9 @@ fn random(input: &Input, batch: usize, sequence: usize) -> Value {
         state >> 11
     };
     match input.dtype {
-        Dtype::F32 => Value::F32(ArrayD::from_shape_simple_fn(shape, || (next() % 2001) as f32 / 1000.0 - 1.0)),
+        Dtype::F32 => {
+            Value::F32(ArrayD::from_shape_simple_fn(shape, || (next() % 2001) as f32 / 1000.0 - 1.0))
+        }
         _ => {
             let below = input.below.map_or(2, |(limit, _)| limit as u64);
             Value::I64(ArrayD::from_shape_simple_fn(shape, || (next() % below) as i64))

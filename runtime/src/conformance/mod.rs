@@ -15,9 +15,9 @@ use std::process::ExitCode;
 
 pub use record::Record;
 
+use crate::case::TOLERANCE;
 use crate::hardware::{Declared, Support};
 use crate::model::Architecture;
-use crate::case::TOLERANCE;
 use crate::{Error, Hardware, Precision, Result};
 
 /// All that a generated crate knows about its tests.
@@ -76,7 +76,10 @@ impl Suite {
                 return Err(Error::engine(hardware, problem));
             }
             if let Some(known) = backend.known_failures.iter().find(|known| known.reason.trim().is_empty()) {
-                return Err(Error::engine(hardware, format!("the known failure `{}` has no reason", known.case)));
+                return Err(Error::engine(
+                    hardware,
+                    format!("the known failure `{}` has no reason", known.case),
+                ));
             }
         }
         Ok(())

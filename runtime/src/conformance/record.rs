@@ -90,7 +90,9 @@ impl Record {
     pub(super) fn failure(&self) -> String {
         let of = |output: &OutputReport| match (&output.problem, output.max_rel) {
             (Some(problem), _) => format!("{}: {problem}", output.name),
-            (None, Some(off)) => format!("{}: off by {off:.2e}, allowed {:.0e}", output.name, output.tolerance),
+            (None, Some(off)) => {
+                format!("{}: off by {off:.2e}, allowed {:.0e}", output.name, output.tolerance)
+            }
             (None, None) => output.name.clone(),
         };
         let outputs = self.outputs.iter().filter(|output| !output.passed).map(of);

@@ -118,7 +118,10 @@ fn differs(place: &str, got: &Json, want: &Json, most: &mut f64) -> std::result:
                 let lengths = format!("{} elements, the reference has {}", g.len(), w.len());
                 return Err(format!("at {}: {lengths}: {}", at(place), short(got)));
             }
-            g.iter().zip(w).enumerate().try_for_each(|(i, (g, w))| differs(&format!("{place}[{i}]"), g, w, most))
+            g.iter()
+                .zip(w)
+                .enumerate()
+                .try_for_each(|(i, (g, w))| differs(&format!("{place}[{i}]"), g, w, most))
         }
         (Json::Object(g), Json::Object(w)) => {
             if g.len() != w.len() {
@@ -181,7 +184,9 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
             .map_err(|e| e.to_string())
             .and_then(|call| pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string()));
         match answer {
-            Ok(output) => println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms })),
+            Ok(output) => {
+                println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms }))
+            }
             Err(error) => {
                 passed = false;
                 println!("{}", json!({ "error": error }));

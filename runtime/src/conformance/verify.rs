@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::{Suite, tasks};
 use super::arguments::Arguments;
 use super::lowered::Presence;
 use super::run::{Target, golden};
+use super::{Suite, tasks};
 use crate::Result;
 use crate::case::TOLERANCE;
 use crate::model::Architecture;

@@ -72,7 +72,9 @@ pub fn within(folder: &Path, stem: &str) -> Option<PathBuf> {
 /// # Errors
 /// When `ORT_DYLIB_PATH` names no file, or nothing is set up.
 pub fn onnxruntime(hardware: Hardware) -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|value| !value.is_empty()).map(PathBuf::from) {
+    if let Some(path) =
+        std::env::var_os("ORT_DYLIB_PATH").filter(|value| !value.is_empty()).map(PathBuf::from)
+    {
         if path.is_file() {
             return Ok(path);
         }

@@ -119,7 +119,13 @@ impl Graph {
     ///
     /// # Errors
     /// When the widths are not multiples of the heads, or the shapes do not go together.
-    pub fn attention(&mut self, q: &Tensor, k: &Tensor, v: &Tensor, options: &Attention<'_>) -> Result<Tensor> {
+    pub fn attention(
+        &mut self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        options: &Attention<'_>,
+    ) -> Result<Tensor> {
         let Attention { heads, kv_heads, .. } = *options;
         for x in [q, k, v] {
             self.float("Attention", x)?;
@@ -135,7 +141,8 @@ impl Graph {
             return Err(self.misfit("Attention", format!("widths must be fixed: {}", shapes())));
         };
         let even = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
-        if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads {
+        if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads
+        {
             let problem = format!("{heads} heads and {kv_heads} key/value heads do not divide {}", shapes());
             return Err(self.misfit("Attention", problem));
         }
@@ -244,7 +251,10 @@ impl Graph {
                 && part.dtype() == first.dtype()
                 && (0..shape.len()).all(|i| i == axis || part.shape()[i] == shape[i]);
             if !same {
-                return Err(self.misfit("Concat", format!("{} differ elsewhere than in axis {axis}, or in type", shapes())));
+                return Err(self.misfit(
+                    "Concat",
+                    format!("{} differ elsewhere than in axis {axis}, or in type", shapes()),
+                ));
             }
             shape[axis] = shape[axis].clone() + part.shape()[axis].clone();
         }
@@ -256,7 +266,8 @@ impl Graph {
     /// # Errors
     /// When the range does not lie within the axis.
     pub fn slice(&mut self, x: &Tensor, axis: usize, range: std::ops::Range<usize>) -> Result<Tensor> {
-        let length = x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
+        let length =
+            x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
         if length.is_none() {
             let problem = format!("{range:?} does not lie in axis {axis} of {}", show(x.shape()));
             return Err(self.misfit("Slice", format!("{problem}, whose length must be fixed")));

@@ -226,8 +226,7 @@ impl Graph {
         }
         self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec() });
         let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
-        let tensor =
-            self.value(name.to_owned(), Dtype::F32, shape, Origin::Weight(self.weights.len() - 1));
+        let tensor = self.value(name.to_owned(), Dtype::F32, shape, Origin::Weight(self.weights.len() - 1));
         self.weight_ids.insert(name.to_owned(), tensor.id);
         Ok(tensor)
     }

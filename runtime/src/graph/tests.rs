@@ -81,7 +81,8 @@ fn attention() {
 
 #[test]
 fn element_types() {
-    let [ids, mask] = [Dtype::I64, Dtype::Bool].map(|dtype| move |g: &mut Graph, x: &Tensor| g.cast(x, dtype));
+    let [ids, mask] =
+        [Dtype::I64, Dtype::Bool].map(|dtype| move |g: &mut Graph, x: &Tensor| g.cast(x, dtype));
     let square = [dims![BATCH, 4, 4]];
     let product = |g: &mut Graph, x: &[Tensor]| {
         let ids = ids(g, &x[0]);

@@ -24,7 +24,13 @@ impl Graph {
     ///
     /// # Errors
     /// As [`Graph::linear`].
-    pub fn linear_with(&mut self, weight: &str, bias: Option<&str>, x: &Tensor, out: usize) -> Result<Tensor> {
+    pub fn linear_with(
+        &mut self,
+        weight: &str,
+        bias: Option<&str>,
+        x: &Tensor,
+        out: usize,
+    ) -> Result<Tensor> {
         self.enter(&Scope::root().scope(weight).parent());
         let Some(width) = x.dim(-1).and_then(super::Dim::fixed) else {
             let problem = format!("the last axis of x {} must have a fixed length", show(x.shape()));

@@ -27,7 +27,8 @@ pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) ->
     }
     for limit in limits {
         if let Some((length, name)) = symbols.get(&limit.symbol).filter(|(length, _)| *length > limit.most) {
-            let problem = format!("{} is {length}, but the model has {} ({})", limit.symbol, limit.most, limit.field);
+            let problem =
+                format!("{} is {length}, but the model has {} ({})", limit.symbol, limit.most, limit.field);
             let help = "shorten the input: truncate it or split it into parts";
             return Err(Error::input(name.as_str(), problem, help));
         }
@@ -44,7 +45,11 @@ pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) ->
 fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, String)>) -> Result<()> {
     let wanted = || format!("give it as {} {}", input.dtype, show(&input.shape));
     if value.dtype() != input.dtype {
-        return Err(Error::input(&input.name, format!("is {}, not {}", value.dtype(), input.dtype), wanted()));
+        return Err(Error::input(
+            &input.name,
+            format!("is {}, not {}", value.dtype(), input.dtype),
+            wanted(),
+        ));
     }
     let shape = value.shape();
     let misfit = |why: String| Error::input(&input.name, format!("has shape {shape:?}: {why}"), wanted());
@@ -81,7 +86,11 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
 fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>) -> Result<Value> {
     let length = |dim: &Dim| {
         dim.evaluate(&|symbol| symbols.get(symbol).map(|(length, _)| *length)).ok_or_else(|| {
-            Error::input(&input.name, format!("its length {dim} cannot be told"), "give it, or the other inputs")
+            Error::input(
+                &input.name,
+                format!("its length {dim} cannot be told"),
+                "give it, or the other inputs",
+            )
         })
     };
     let shape = IxDyn(&input.shape.iter().map(length).collect::<Result<Vec<_>>>()?);

@@ -14,11 +14,11 @@ use crate::engine::{Options, Placement};
 use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
-pub(crate) use lowering::Lowering;
-use program::Program;
 use crate::model::{Architecture, Head};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result, Values};
+pub(crate) use lowering::Lowering;
+use program::Program;
 
 /// A checkpoint that was found, before it is loaded.
 #[derive(Clone, Debug)]

@@ -24,7 +24,8 @@ pub(super) fn choose<A: Architecture>(asked: Hardware) -> Result<Chosen> {
         }
         match engine::available(hardware) {
             Ok(version) => {
-                let passed = if passed.is_empty() { String::new() } else { format!("; {}", passed.join("; ")) };
+                let passed =
+                    if passed.is_empty() { String::new() } else { format!("; {}", passed.join("; ")) };
                 let explanation = format!("{hardware}, the first available of the route: {version}{passed}");
                 return Ok(Chosen { hardware, explanation });
             }
@@ -33,5 +34,9 @@ pub(super) fn choose<A: Architecture>(asked: Hardware) -> Result<Chosen> {
         }
     }
     let problem = format!("no backend of {}'s route is available: {}", A::NAME, passed.join("; "));
-    Err(Error::unavailable(Hardware::Auto, problem, "run `cargo xtask setup --hw cpu`, then `cargo xtask doctor`"))
+    Err(Error::unavailable(
+        Hardware::Auto,
+        problem,
+        "run `cargo xtask setup --hw cpu`, then `cargo xtask doctor`",
+    ))
 }

@@ -55,7 +55,9 @@ impl Emitter<'_> {
                 }
                 Ok(self.last_in("com.microsoft", "MultiHeadAttention", &operands, attributes))
             }
-            AttentionForm::MultiHead | AttentionForm::Plain => self.plain_attention(node, op, [q, k, v], mask),
+            AttentionForm::MultiHead | AttentionForm::Plain => {
+                self.plain_attention(node, op, [q, k, v], mask)
+            }
         }
     }
 

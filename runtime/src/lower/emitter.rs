@@ -73,11 +73,13 @@ impl<'a> Emitter<'a> {
             Op::Expand => self.expand(refs[0], &self.shape(node.inputs[0]), &shape)?,
             Op::Gather { axis } => self.last("Gather", &refs, vec![Attribute::int("axis", *axis as i64)]),
             Op::LayerNorm { epsilon } => {
-                let attributes = vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
+                let attributes =
+                    vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
                 self.last("LayerNormalization", &refs, attributes)
             }
             Op::RmsNorm { epsilon } => {
-                let attributes = vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
+                let attributes =
+                    vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
                 self.last("RMSNormalization", &refs, attributes)
             }
             Op::Binary(op) => self.last(op.onnx(), &refs, vec![]),
@@ -171,7 +173,9 @@ impl<'a> Emitter<'a> {
             Origin::Weight(index) => self.weight(*index)?,
             Origin::Constant(Constant::F32(value)) => self.number(*value),
             Origin::Constant(Constant::I64(value)) => self.integer(*value),
-            Origin::Node => return Err(self.graph.misfit("lower", format!("`{}` is used too early", value.name))),
+            Origin::Node => {
+                return Err(self.graph.misfit("lower", format!("`{}` is used too early", value.name)));
+            }
         };
         self.names.insert(id, name.clone());
         Ok(name)
@@ -199,7 +203,14 @@ impl<'a> Emitter<'a> {
                     let help = "move the checkpoint to a folder whose path is valid UTF-8";
                     Error::weights(path, "has a path that is not UTF-8", help)
                 })?;
-                onnx::Tensor::external(&weight.name, located.dtype, &located.shape, &location, *offset, *length)
+                onnx::Tensor::external(
+                    &weight.name,
+                    located.dtype,
+                    &located.shape,
+                    &location,
+                    *offset,
+                    *length,
+                )
             }
         };
         self.out.initializer.push(tensor);
@@ -250,7 +261,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// Writes a node under a name of its own.
-    pub(super) fn named(&mut self, op: &str, inputs: &[&str], attributes: Vec<Attribute>, name: &str) -> String {
+    pub(super) fn named(
+        &mut self,
+        op: &str,
+        inputs: &[&str],
+        attributes: Vec<Attribute>,
+        name: &str,
+    ) -> String {
         self.write("", op, inputs, attributes, name.to_owned(), name.to_owned())
     }
 

@@ -36,7 +36,14 @@ impl Emitter<'_> {
         }
     }
 
-    fn gemm(&mut self, x: &str, weight: &str, bias: Option<&str>, from: &[Dim], to: &[Dim]) -> Result<String> {
+    fn gemm(
+        &mut self,
+        x: &str,
+        weight: &str,
+        bias: Option<&str>,
+        from: &[Dim],
+        to: &[Dim],
+    ) -> Result<String> {
         let attributes = vec![Attribute::int("transB", 1)];
         let operands = |x| [Some(x), Some(weight), bias].into_iter().flatten().collect::<Vec<_>>();
         if from.len() == 2 {

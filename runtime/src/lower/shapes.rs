@@ -117,7 +117,8 @@ impl Emitter<'_> {
             input.shape.iter().position(|dim| *dim == wanted).map(|axis| (input.name.clone(), axis as i64))
         });
         let Some((input, axis)) = found else {
-            let problem = format!("no input has an axis of length {symbol}, needed for {}", show(&[dim.clone()]));
+            let problem =
+                format!("no input has an axis of length {symbol}, needed for {}", show(&[dim.clone()]));
             return Err(self.graph.misfit("Shape", problem));
         };
         let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];

@@ -10,7 +10,12 @@ pub enum Activation {
     #[serde(alias = "gelu_python")]
     Gelu,
     /// GELU by its hyperbolic-tangent approximation.
-    #[serde(alias = "gelu_fast", alias = "gelu_pytorch_tanh", alias = "gelu_python_tanh", alias = "gelu_accurate")]
+    #[serde(
+        alias = "gelu_fast",
+        alias = "gelu_pytorch_tanh",
+        alias = "gelu_python_tanh",
+        alias = "gelu_accurate"
+    )]
     GeluNew,
     /// `x · σ(1.702 x)`.
     QuickGelu,

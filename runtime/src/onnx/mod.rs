@@ -5,7 +5,8 @@
 mod proto;
 
 pub use proto::{
-    Attribute, Entry, Graph, Model, Node, OperatorSet, Tensor, TensorShape, TensorType, Type, ValueInfo, dimension,
+    Attribute, Entry, Graph, Model, Node, OperatorSet, Tensor, TensorShape, TensorType, Type, ValueInfo,
+    dimension,
 };
 
 use crate::graph::{Dim, Dtype};
@@ -54,7 +55,14 @@ impl Tensor {
     }
 
     /// A tensor whose bytes stand in another file.
-    pub fn external(name: &str, dtype: Dtype, dims: &[usize], location: &str, offset: u64, length: u64) -> Self {
+    pub fn external(
+        name: &str,
+        dtype: Dtype,
+        dims: &[usize],
+        location: &str,
+        offset: u64,
+        length: u64,
+    ) -> Self {
         let entry = |key: &str, value: String| Entry { key: key.to_owned(), value };
         let external_data = vec![
             entry("location", location.to_owned()),

@@ -45,8 +45,9 @@ impl Files {
             return Ok(Self { place: path, entries });
         }
         let Some(index) = checkpoint.path(INDEX)? else {
-            let pickled =
-                checkpoint.path(PICKLED)?.map_or("", |_| "; its pytorch_model.bin is not read: such files run code");
+            let pickled = checkpoint
+                .path(PICKLED)?
+                .map_or("", |_| "; its pytorch_model.bin is not read: such files run code");
             let problem = format!("has neither {SINGLE} nor {INDEX}{pickled}");
             let help = "load the checkpoint with the reference and save it with `save_pretrained`, which writes \
                         safetensors";
@@ -191,7 +192,8 @@ fn explain(error: &SafeTensorError, file: &[u8]) -> String {
             format!("tensor `{name}` overlaps another one, or leaves a gap: the header's offsets are wrong")
         }
         SafeTensorError::TensorInvalidInfo | SafeTensorError::ValidationOverflow => {
-            let tensor = misfit(file).map_or_else(|| "a tensor".to_owned(), |name| format!("tensor `{name}`"));
+            let tensor =
+                misfit(file).map_or_else(|| "a tensor".to_owned(), |name| format!("tensor `{name}`"));
             format!("{tensor} has a shape and a dtype that do not fit the number of its bytes")
         }
         other => format!("is not a valid safetensors file: {other}"),
@@ -209,6 +211,7 @@ fn misfit(file: &[u8]) -> Option<String> {
         let bytes = info.data_offsets.1.checked_sub(info.data_offsets.0);
         bits.is_some() && bits == bytes.and_then(|bytes| bytes.checked_mul(8))
     };
-    let mut tensors = header.into_iter().filter_map(|(name, info)| Some((name, serde_json::from_value(info).ok()?)));
+    let mut tensors =
+        header.into_iter().filter_map(|(name, info)| Some((name, serde_json::from_value(info).ok()?)));
     tensors.find(|(_, info)| !fits(info)).map(|(name, _)| name)
 }

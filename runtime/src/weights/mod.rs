@@ -78,10 +78,14 @@ impl Weights {
         }
         let dtypes = problems.iter().filter(|problem| matches!(problem, Problem::Dtype(_))).count();
         let help = match problems.len() - dtypes {
-            0 => "quantized weights are not read: load the checkpoint with the reference in float32 and save it with \
-                  `save_pretrained`",
-            _ => "config.json and the weights must be of one checkpoint, and its `architectures` must name the class \
-                  that was saved; choose another head otherwise",
+            0 => {
+                "quantized weights are not read: load the checkpoint with the reference in float32 and save it with \
+                  `save_pretrained`"
+            }
+            _ => {
+                "config.json and the weights must be of one checkpoint, and its `architectures` must name the class \
+                  that was saved; choose another head otherwise"
+            }
         };
         let problems: Vec<String> =
             problems.into_iter().map(|(Problem::Misfit(text) | Problem::Dtype(text))| text).collect();
@@ -127,7 +131,9 @@ impl Weights {
                 Self::Files(files) => files.get(name).is_some(),
                 Self::Rule(parameters) => parameters.contains_key(name),
             })
-            .ok_or_else(|| Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape)))?;
+            .ok_or_else(|| {
+                Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
+            })?;
         let stored = match self {
             Self::Files(files) => files.shape(&stored_as),
             Self::Rule(parameters) => &parameters[&stored_as],

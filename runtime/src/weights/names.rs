@@ -15,7 +15,8 @@ pub(super) fn candidates(name: &str, names: &Names) -> Vec<String> {
     let legacy: Vec<_> = all
         .iter()
         .flat_map(|name| {
-            let of = |(old, today): &(&str, &str)| name.strip_suffix(today).map(|stem| format!("{stem}{old}"));
+            let of =
+                |(old, today): &(&str, &str)| name.strip_suffix(today).map(|stem| format!("{stem}{old}"));
             names.legacy.iter().filter_map(of).collect::<Vec<_>>()
         })
         .collect();

@@ -188,7 +188,8 @@ mod tests {
             assert_eq!(distribution(&name, &shape), wanted, "{name}");
             let values = generate(&name, &shape);
             assert_eq!(values.len(), shape.iter().product::<usize>(), "{name}");
-            let bits: Vec<_> = values.iter().take(first.len()).map(|x| format!("{:08x}", x.to_bits())).collect();
+            let bits: Vec<_> =
+                values.iter().take(first.len()).map(|x| format!("{:08x}", x.to_bits())).collect();
             assert_eq!(bits, first, "{name}");
             let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
             assert_eq!(format!("{:x}", Sha256::digest(&bytes)), sha256, "{name}");

@@ -28,14 +28,25 @@ impl Provider {
     pub(super) fn of(environment: &Environment, hardware: Hardware) -> Result<Self> {
         let (name, package, library) = match hardware {
             Hardware::Cpu | Hardware::Auto => {
-                return Ok(Self { hardware, name: placement::CPU, device: Some(DeviceType::CPU), options: vec![] });
+                return Ok(Self {
+                    hardware,
+                    name: placement::CPU,
+                    device: Some(DeviceType::CPU),
+                    options: vec![],
+                });
             }
-            Hardware::Cuda => ("CUDAExecutionProvider", "onnxruntime-gpu", "onnxruntime/capi/onnxruntime_providers_cuda"),
-            Hardware::Rocm => {
-                ("MIGraphXExecutionProvider", "onnxruntime-migraphx", "onnxruntime/capi/onnxruntime_providers_migraphx")
+            Hardware::Cuda => {
+                ("CUDAExecutionProvider", "onnxruntime-gpu", "onnxruntime/capi/onnxruntime_providers_cuda")
             }
+            Hardware::Rocm => (
+                "MIGraphXExecutionProvider",
+                "onnxruntime-migraphx",
+                "onnxruntime/capi/onnxruntime_providers_migraphx",
+            ),
             Hardware::Metal => ("MLX", "onnxruntime-ep-mlx", "onnxruntime_ep_mlx/onnxruntime_ep_mlx"),
-            Hardware::Qnn => ("QNNExecutionProvider", "onnxruntime-qnn", "onnxruntime_qnn/onnxruntime_providers_qnn"),
+            Hardware::Qnn => {
+                ("QNNExecutionProvider", "onnxruntime-qnn", "onnxruntime_qnn/onnxruntime_providers_qnn")
+            }
             Hardware::Webgpu => (
                 "WebGpuExecutionProvider",
                 "onnxruntime-ep-webgpu",
@@ -59,7 +70,8 @@ impl Provider {
         register(environment, hardware, name, &path)?;
         let provider = Self { hardware, name, device, options };
         if provider.devices(environment).next().is_none() {
-            let kinds: Vec<_> = environment.devices().filter_map(|d| d.ep().ok().map(str::to_owned)).collect();
+            let kinds: Vec<_> =
+                environment.devices().filter_map(|d| d.ep().ok().map(str::to_owned)).collect();
             let problem = format!("{name} finds no device here (there is {})", kinds.join(", "));
             return Err(Error::unavailable(hardware, problem, device_help(hardware)));
         }
@@ -69,7 +81,8 @@ impl Provider {
     /// The devices to place a session on.
     pub(super) fn devices<'e>(&self, environment: &'e Environment) -> impl Iterator<Item = Device<'e>> {
         let (name, wanted) = (self.name, self.device);
-        let mut found: Vec<_> = environment.devices().filter(|device| device.ep().is_ok_and(|ep| ep == name)).collect();
+        let mut found: Vec<_> =
+            environment.devices().filter(|device| device.ep().is_ok_and(|ep| ep == name)).collect();
         let fits = |device: &Device<'_>| wanted.is_none_or(|wanted| device.hardware_device().ty() == wanted);
         if found.iter().any(fits) {
             found.retain(fits);
@@ -116,7 +129,8 @@ fn register(environment: &Environment, hardware: Hardware, name: &'static str, p
     static REGISTERED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     // ONNX Runtime builds some providers in; their devices are there from the start.
-    let known = registered.contains(&name) || environment.devices().any(|d| d.ep().is_ok_and(|ep| ep == name));
+    let known =
+        registered.contains(&name) || environment.devices().any(|d| d.ep().is_ok_and(|ep| ep == name));
     if !known {
         environment.register_ep_library(name, path).map_err(|e| {
             let problem = format!("{} cannot be loaded: {e}", path.display());

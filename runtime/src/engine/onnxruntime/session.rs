@@ -33,11 +33,13 @@ impl Running {
         let (session, placement) = create(environment, &provider, lowered, options).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
-                provider.host_operators().contains(&operator) || options.cpu_fallback.iter().any(|o| o == operator)
+                provider.host_operators().contains(&operator)
+                    || options.cpu_fallback.iter().any(|o| o == operator)
             };
             let fallen = fallen(&placement, &allowed);
             if !fallen.is_empty() {
-                let problem = format!("would leave {} to the CPU, and falling back is off", fallen.join(", "));
+                let problem =
+                    format!("would leave {} to the CPU, and falling back is off", fallen.join(", "));
                 return Err(Error::engine(hardware, problem));
             }
         }
@@ -56,7 +58,8 @@ fn create(
         builder = builder.with_intra_threads(threads)?;
     }
     if let Some(folder) = lowered.folder.as_deref().and_then(std::path::Path::to_str) {
-        builder = builder.with_config_entry("session.model_external_initializers_file_folder_path", folder)?;
+        builder =
+            builder.with_config_entry("session.model_external_initializers_file_folder_path", folder)?;
     }
     if options.map_weights {
         builder = builder.with_prepacking(false)?;
@@ -78,7 +81,7 @@ fn fallen(placement: &Placement, allowed: &dyn Fn(&str) -> bool) -> Vec<String> 
 
 impl Compiled for Running {
     fn run(&self, inputs: &Values) -> Result<Values> {
-        let failed = |e: ort::Error| Error::engine(self.hardware, format!("ONNX Runtime failed to run: {e}"));
+        let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut given: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
@@ -97,6 +100,15 @@ impl Compiled for Running {
     fn placement(&self) -> &Placement {
         &self.placement
     }
+}
+
+/// A failed run; on a device that lacks a number format, that is what is missing.
+fn refused_type(hardware: Hardware, message: &str) -> Error {
+    if message.contains("requires f16 but the device does not support it") {
+        let help = "compute in f32, or use a device with the feature shader-f16";
+        return Error::unavailable(hardware, "its device does not compute in half precision", help);
+    }
+    Error::engine(hardware, format!("ONNX Runtime failed to run: {message}"))
 }
 
 fn read(value: &DynValue) -> ort::Result<Value> {

@@ -4,7 +4,7 @@
 //! BERT on WebNN: what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_bert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,6 +22,22 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "causal-left-padding",
+            precision: Some(Precision::F16),
+            reason: "half precision has no number so low that a position which sees nothing gives all scores the same weight",
+        },
+        KnownFailure {
+            case: "tasks/question-answering",
+            precision: Some(Precision::F16),
+            reason: "half precision changes which of several nearly equal spans is best under random weights",
+        },
+        KnownFailure {
+            case: "tasks/token-classification",
+            precision: Some(Precision::F16),
+            reason: "half precision changes which of several nearly equal classes is best under random weights",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
