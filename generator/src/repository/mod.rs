@@ -64,3 +64,28 @@ fn output(path: &str, sources: &[String], text: String) -> Output {
     let header = Header { command: "cargo xtask generate", specs: rest, template: last };
     Output { path: path.to_owned(), text: format!("{}\n{text}", header.text(path)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::is_generated;
+
+    #[test]
+    fn every_backend_has_a_page_and_every_table_is_in_the_runtime() {
+        let outputs = outputs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))).unwrap();
+        assert_eq!(outputs.len(), 9);
+        assert!(outputs.iter().all(|output| is_generated(&output.text)));
+        let text = |path: &str| &outputs.iter().find(|output| output.path == path).unwrap().text;
+        let tables = text("runtime/src/lower/operators.rs");
+        for line in [
+            "    Operator::new(\"com.microsoft\", \"FusedMatMul\", &[1], ",
+            "    Operator::new(\"\", \"Add\", &[14, 13, 7], ",
+            "    (\"Add\", &[1, 6, 7, 13, 14]),",
+        ] {
+            assert!(tables.contains(line), "{line}");
+        }
+        assert!(text("docs/backends/webgpu.md").contains("| Safari | limited | partial |"));
+        assert!(text("docs/backends/metal.md").contains("| xl | 7B-13B | not supported |"));
+        assert!(text("docs/backends/cuda.md").contains("cargo xtask setup --hw cuda"));
+    }
+}
