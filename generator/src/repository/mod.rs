@@ -42,12 +42,12 @@ pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
     let mut outputs = vec![output(
         "runtime/src/lower/operators.rs",
         &sources(&specs),
-        operators::render(&specs, &standard),
+        &operators::render(&specs, &standard),
     )];
     for spec in specs.iter() {
         let source = format!("model_specs/hardware/{}.yaml", spec.hardware);
         let text = pages::render(spec, &specs.packages(spec.hardware));
-        outputs.push(output(&format!("docs/backends/{}.md", spec.hardware), &[source], text));
+        outputs.push(output(&format!("docs/backends/{}.md", spec.hardware), &[source], &text));
     }
     Ok(outputs)
 }
@@ -59,7 +59,7 @@ fn sources(specs: &HardwareSpecs) -> Vec<String> {
     names.map(|name| format!("model_specs/hardware/{name}.yaml")).collect()
 }
 
-fn output(path: &str, sources: &[String], text: String) -> Output {
+fn output(path: &str, sources: &[String], text: &str) -> Output {
     let (last, rest) = sources.split_last().map_or(("", &[][..]), |(last, rest)| (last.as_str(), rest));
     let header = Header { command: "cargo xtask generate", specs: rest, template: last };
     Output { path: path.to_owned(), text: format!("{}\n{text}", header.text(path)) }

@@ -185,7 +185,7 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
             .and_then(|call| pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string()));
         match answer {
             Ok(output) => {
-                println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms }))
+                println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms }));
             }
             Err(error) => {
                 passed = false;
