@@ -111,8 +111,13 @@ fn ignored_weights<A: Architecture>(loaded: &crate::Loaded<A>, case: &Case) -> O
 pub(super) fn evidence(hardware: Hardware) -> &'static str {
     match hardware {
         Hardware::Qnn if cfg!(not(target_arch = "aarch64")) => "emulator",
-        // Whoever allows a software device gets no claim of a real one.
-        Hardware::Webgpu if std::env::var_os("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER").is_some() => "emulator",
+        // Whoever allows a software device gets no claim of a real one, nor does a headless browser.
+        Hardware::Webgpu
+            if std::env::var_os("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER").is_some()
+                || engine::in_browser(hardware) =>
+        {
+            "emulator"
+        }
         _ => "device",
     }
 }

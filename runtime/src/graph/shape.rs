@@ -32,10 +32,11 @@ mod tests {
 
     #[test]
     fn broadcasting_follows_numpy() {
-        let grown = broadcast(&dims![BATCH, 1, 1, SEQUENCE], &dims![BATCH, 4, SEQUENCE, SEQUENCE]);
-        assert_eq!(grown, Some(dims![BATCH, 4, SEQUENCE, SEQUENCE]));
-        assert_eq!(broadcast(&[], &dims![3]), Some(dims![3]));
-        assert_eq!(broadcast(&dims![BATCH], &dims![SEQUENCE]), None);
-        assert_eq!(broadcast(&dims![2], &dims![3]), None);
+        let together = |a: Shape, b: Shape| broadcast(&a, &b);
+        let scores = dims![BATCH, 4, SEQUENCE, SEQUENCE];
+        assert_eq!(together(dims![BATCH, 1, 1, SEQUENCE], scores.clone()), Some(scores));
+        assert_eq!(together(dims![], dims![3]), Some(dims![3]));
+        assert_eq!(together(dims![BATCH], dims![SEQUENCE]), None);
+        assert_eq!(together(dims![2], dims![3]), None);
     }
 }

@@ -72,12 +72,12 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
             _ => {}
         }
     }
-    if let (Some((limit, field)), Value::I64(ids)) = (input.below, value) {
-        if let Some(id) = ids.iter().find(|id| **id < 0 || **id >= limit as i64) {
-            let problem = format!("holds {id}, but {field} is {limit}");
-            let help = format!("values from 0 to {} are allowed", limit - 1);
-            return Err(Error::input(&input.name, problem, help));
-        }
+    if let (Some((limit, field)), Value::I64(ids)) = (input.below, value)
+        && let Some(id) = ids.iter().find(|id| usize::try_from(**id).map_or(true, |id| id >= limit))
+    {
+        let problem = format!("holds {id}, but {field} is {limit}");
+        let help = format!("values from 0 to {} are allowed", limit.saturating_sub(1));
+        return Err(Error::input(&input.name, problem, help));
     }
     Ok(())
 }

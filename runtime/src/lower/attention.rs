@@ -116,10 +116,12 @@ impl Emitter<'_> {
     /// Each key/value head once for every query head that shares it.
     fn repeat_heads(&mut self, x: &str, [b, r, c]: [Dim; 3], heads: usize, groups: usize) -> Result<String> {
         let apart = dims![&b, heads, 1, &r, &c];
-        let x = self.reshape_part(x, &dims![&b, heads, &r, &c], &apart)?;
+        let together = dims![&b, heads, &r, &c];
+        let x = self.reshape_part(x, &together, &apart)?;
         let times = self.integers(&[1, 1, groups as i64, 1, 1]);
         let x = self.part("Tile", &[&x, &times], vec![]);
-        self.reshape_part(&x, &dims![&b, heads, groups, &r, &c], &dims![&b, heads * groups, &r, &c])
+        let (repeated, joined) = (dims![&b, heads, groups, &r, &c], dims![&b, heads * groups, &r, &c]);
+        self.reshape_part(&x, &repeated, &joined)
     }
 
     /// The mask as numbers to add; written once however many layers use it.

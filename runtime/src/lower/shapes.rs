@@ -2,7 +2,7 @@
 
 use super::emitter::Emitter;
 use crate::Result;
-use crate::graph::Dim;
+use crate::graph::{Dim, show};
 use crate::onnx::Attribute;
 
 impl Emitter<'_> {
@@ -117,8 +117,10 @@ impl Emitter<'_> {
             input.shape.iter().position(|dim| *dim == wanted).map(|axis| (input.name.clone(), axis as i64))
         });
         let Some((input, axis)) = found else {
-            let problem =
-                format!("no input has an axis of length {symbol}, needed for {}", show(std::slice::from_ref(dim)));
+            let problem = format!(
+                "no input has an axis of length {symbol}, needed for {}",
+                show(std::slice::from_ref(dim))
+            );
             return Err(self.graph.misfit("Shape", problem));
         };
         let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];

@@ -9,8 +9,12 @@ const CHECKPOINT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/goldens/bert/file
 
 /// The operator sets, the operators with their counts, and the ones that would fall back.
 fn form(hardware: Hardware, precision: Precision) -> String {
-    let loader = Model::open(CHECKPOINT).unwrap().precision(precision).dim("batch", 2).dim("sequence", 7);
-    let lowered = loader.lower(hardware).unwrap();
+    let loader = Model::open(CHECKPOINT)
+        .expect("the goldens are there")
+        .precision(precision)
+        .dim("batch", 2)
+        .dim("sequence", 7);
+    let lowered = loader.lower(hardware).expect("the goldens are there");
     let sets = lowered.model.opset_import.iter();
     let sets: Vec<_> = sets.map(|set| format!("{}{}", set.domain, set.version.unwrap_or_default())).collect();
     let mut text = format!("operator sets: {}\n", sets.join(", "));
