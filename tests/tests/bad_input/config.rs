@@ -1,0 +1,162 @@
+//! `config.json` that is missing, damaged, of another model, or contradicts itself.
+
+use insta::assert_snapshot;
+use serde_json::{Value as Json, json};
+
+use crate::checkpoint::Checkpoint;
+
+fn with(field: &str, value: Json) -> String {
+    Checkpoint::sound().config(|config| config[field] = value).refusal()
+}
+
+fn without(field: &str) -> String {
+    Checkpoint::sound().config(|config| _ = config.as_object_mut().unwrap().shift_remove(field)).refusal()
+}
+
+#[test]
+fn the_file_is_missing() {
+    assert_snapshot!(Checkpoint::sound().remove("config.json").refusal(), @r"
+        DIR: no config.json in DIR
+          help: put config.json into that folder, or give the folder that has it
+        ");
+}
+
+#[test]
+fn the_file_is_not_json() {
+    let text = r#"{"model_type": "bert", "hidden_size": "#;
+    assert_snapshot!(Checkpoint::sound().write("config.json", text.as_bytes()).refusal(), @r"
+        DIR/config.json: not JSON: EOF while parsing a value at line 1 column 38
+          help: the file is damaged or cut short: fetch it again
+        ");
+    assert_snapshot!(Checkpoint::sound().write("config.json", b"").refusal(), @r"
+        DIR/config.json: not JSON: EOF while parsing a value at line 1 column 0
+          help: the file is damaged or cut short: fetch it again
+        ");
+    assert_snapshot!(Checkpoint::sound().write("config.json", b"\xff\xfe{}").refusal(), @r"
+        DIR/config.json: not JSON: expected value at line 1 column 1
+          help: the file is damaged or cut short: fetch it again
+        ");
+    assert_snapshot!(Checkpoint::sound().write("config.json", b"[1, 2]").refusal(), @r#"
+        DIR/config.json: is no JSON object
+          help: write `"model_type": "bert"`
+        "#);
+}
+
+#[test]
+fn a_field_is_missing() {
+    assert_snapshot!(without("model_type"), @r#"
+        DIR/config.json: has no `model_type`
+          help: write `"model_type": "bert"`
+        "#);
+    // The reference's default, 768, stands for it, and the weights do not fit that.
+    assert_snapshot!(without("hidden_size"), @r"
+        DIR/model.safetensors: tensor `bert.embeddings.word_embeddings.weight` is [700, 32], but config.json asks for [700, 768]; tensor `bert.embeddings.token_type_embeddings.weight` is [2, 32], but config.json asks for [2, 768]; tensor `bert.embeddings.position_embeddings.weight` is [48, 32], but config.json asks for [48, 768]; tensor `bert.embeddings.LayerNorm.weight` is [32], but config.json asks for [768]; tensor `bert.embeddings.LayerNorm.bias` is [32], but config.json asks for [768]; and 34 more
+          help: config.json and the weights must be of one checkpoint, and its `architectures` must name the class that was saved; choose another head otherwise
+        ");
+}
+
+#[test]
+fn a_field_has_the_wrong_type() {
+    assert_snapshot!(with("hidden_size", json!("wide")), @r#"
+        DIR/config.json: hidden_size: invalid type: string "wide", expected usize
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        "#);
+    assert_snapshot!(with("num_hidden_layers", json!(-2)), @r"
+        DIR/config.json: num_hidden_layers: invalid value: integer `-2`, expected usize
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("num_attention_heads", json!(2.5)), @r"
+        DIR/config.json: num_attention_heads: invalid type: floating point `2.5`, expected usize
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("hidden_size", json!(null)), @r"
+        DIR/config.json: hidden_size: invalid type: null, expected usize
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("layer_norm_eps", json!([1e-12])), @r"
+        DIR/config.json: layer_norm_eps: invalid type: sequence, expected f64
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("hidden_act", json!("gelu_fats")), @r"
+        DIR/config.json: hidden_act: unknown variant `gelu_fats`, expected one of `gelu`, `gelu_python`, `gelu_accurate`, `gelu_fast`, `gelu_new`, `gelu_python_tanh`, `gelu_pytorch_tanh`, `quick_gelu`, `relu`, `relu2`, `relu6`, `silu`, `swish`, `sigmoid`, `tanh`, `mish`, `linear`
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("id2label", json!({"0": 7})), @r"
+        DIR/config.json: id2label.0: invalid type: integer `7`, expected a string
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("model_type", json!(7)), @r#"
+        DIR/config.json: `model_type` is 7, not a text
+          help: write `"model_type": "bert"`
+        "#);
+    assert_snapshot!(with("architectures", json!("BertForMaskedLM")), @r#"
+        DIR/config.json: architectures: invalid type: string "BertForMaskedLM", expected a sequence
+          help: write a list, such as `["BertModel"]`
+        "#);
+    assert_snapshot!(with("architectures", json!([1])), @r#"
+        DIR/config.json: architectures: invalid type: integer `1`, expected a string
+          help: write a list, such as `["BertModel"]`
+        "#);
+}
+
+#[test]
+fn another_model() {
+    assert_snapshot!(with("model_type", json!("distilbert")), @r"
+        DIR/config.json: `model_type` is `distilbert`, but weft-bert opens `bert`
+          help: use the crate weft-distilbert; where there is none, `cargo xtask new distilbert --from DIR/config.json` drafts its spec
+        ");
+    assert_snapshot!(with("architectures", json!(["BertForSomethingElse"])), @r"
+        DIR/config.json: `architectures` names `BertForSomethingElse`, which weft-bert does not have
+          help: choose one of BertModel, BertForPreTraining, BertForMaskedLM, BertLMHeadModel, BertForNextSentencePrediction, BertForSequenceClassification, BertForMultipleChoice, BertForTokenClassification, BertForQuestionAnswering with `.head(..)`
+        ");
+}
+
+#[test]
+fn sizes_that_contradict_each_other() {
+    assert_snapshot!(with("num_attention_heads", json!(3)), @r"
+        DIR/config.json: hidden_size: 32 is not a multiple of num_attention_heads, 3
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("num_attention_heads", json!(0)), @r"
+        DIR/config.json: num_attention_heads: is 0, but must be at least 1
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("hidden_size", json!(0)), @r"
+        DIR/config.json: hidden_size: is 0, but must be at least 1
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("vocab_size", json!(0)), @r"
+        DIR/config.json: vocab_size: is 0, but must be at least 1
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+    assert_snapshot!(with("add_cross_attention", json!(true)), @r"
+        DIR/config.json: add_cross_attention: must be false: attention to an encoder's output is not supported
+          help: compare the file with the published one; `save_pretrained` of the reference writes every field
+        ");
+}
+
+/// Products of such sizes overflow; the error is about the weights all the same.
+#[test]
+fn sizes_beyond_all_measure() {
+    let huge = json!(u64::MAX);
+    let config = |fields: &[&str]| {
+        let spoilt = Checkpoint::sound().config(|config| {
+            for field in fields {
+                config[*field] = huge.clone();
+            }
+        });
+        spoilt.refusal()
+    };
+    assert_snapshot!(config(&["vocab_size"]), @r"
+        DIR/model.safetensors: tensor `bert.embeddings.word_embeddings.weight` is [700, 32], but config.json asks for [18446744073709551615, 32]; tensor `cls.predictions.bias` is [700], but config.json asks for [18446744073709551615]
+          help: config.json and the weights must be of one checkpoint, and its `architectures` must name the class that was saved; choose another head otherwise
+        ");
+    assert_snapshot!(config(&["hidden_size", "num_attention_heads"]), @r"
+        DIR/model.safetensors: tensor `bert.embeddings.word_embeddings.weight` is [700, 32], but config.json asks for [700, 18446744073709551615]; tensor `bert.embeddings.token_type_embeddings.weight` is [2, 32], but config.json asks for [2, 18446744073709551615]; tensor `bert.embeddings.position_embeddings.weight` is [48, 32], but config.json asks for [48, 18446744073709551615]; tensor `bert.embeddings.LayerNorm.weight` is [32], but config.json asks for [18446744073709551615]; tensor `bert.embeddings.LayerNorm.bias` is [32], but config.json asks for [18446744073709551615]; and 34 more
+          help: config.json and the weights must be of one checkpoint, and its `architectures` must name the class that was saved; choose another head otherwise
+        ");
+    assert_snapshot!(config(&["intermediate_size", "max_position_embeddings", "type_vocab_size"]), @r"
+        DIR/model.safetensors: tensor `bert.embeddings.token_type_embeddings.weight` is [2, 32], but config.json asks for [18446744073709551615, 32]; tensor `bert.embeddings.position_embeddings.weight` is [48, 32], but config.json asks for [18446744073709551615, 32]; tensor `bert.encoder.layer.0.intermediate.dense.weight` is [48, 32], but config.json asks for [18446744073709551615, 32]; tensor `bert.encoder.layer.0.intermediate.dense.bias` is [48], but config.json asks for [18446744073709551615]; tensor `bert.encoder.layer.0.output.dense.weight` is [32, 48], but config.json asks for [32, 18446744073709551615]; and 3 more
+          help: config.json and the weights must be of one checkpoint, and its `architectures` must name the class that was saved; choose another head otherwise
+        ");
+}
