@@ -109,6 +109,8 @@ pub fn run(args: &Args) -> Result<bool> {
 
     let dir = args.results.clone().unwrap_or_else(|| workspace::target_dir().join("weft-results"));
     let run = run_id(&hardware);
+    // Test binaries run in their crate's folder.
+    let dir = std::path::absolute(&dir).with_context(|| format!("resolving {}", dir.display()))?;
     let scratch = dir.join(format!("{run}.parts"));
     fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
     let settings = Settings { run: run.clone(), limit: Duration::from_secs(args.timeout.max(1)), scratch };
