@@ -35,6 +35,12 @@ def goldens(family: str) -> Iterator[Golden]:
     yield from importlib.import_module(f"weft_reference.models.{family}").goldens()
 
 
+def roots(family: str, files: Files) -> list[str]:
+    """The folders that are a family's own and remade whole: its `ROOTS`, else the first of each path."""
+    named = getattr(importlib.import_module(f"weft_reference.models.{family}"), "ROOTS", None)
+    return sorted(named or {path.split("/")[0] for path in files if "/" in path})
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="weft_reference", description=__doc__)
     default = Path(__file__).resolve().parents[2] / "goldens"
@@ -93,8 +99,7 @@ def main() -> int:
                 error.add_note(f"while making {golden.path}")
                 raise
             made += 1
-        roots = {path.split("/")[0] for path in files if "/" in path}
-        sync(files, options.out, options.check, report, whole=() if options.case else sorted(roots))
+        sync(files, options.out, options.check, report, whole=() if options.case else roots(family, files))
         size = sum(map(len, files.values()))
         print(f"{family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
     for line in report.changed:

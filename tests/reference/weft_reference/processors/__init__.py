@@ -1,0 +1,1 @@
+"""What stands before a model, as the reference does it: goldens that need no model."""
