@@ -1,9 +1,9 @@
-//! Operations on values: element-wise, products, attention, shapes.
+//! Operations on values: element-wise, products, shapes.
 
 use super::shape::{broadcast, product};
-use super::{AttentionOp, Binary, Dim, Dtype, Graph, Op, Reduction, Shape, Tensor, Unary, show};
+use super::{Binary, Dim, Dtype, Graph, Op, Reduction, Shape, Tensor, Unary, show};
 use crate::Result;
-use crate::nn::{Activation, Attention};
+use crate::nn::Activation;
 
 impl Graph {
     /// `a + b`, with broadcasting.
@@ -108,90 +108,43 @@ impl Graph {
     /// # Errors
     /// When x has no axes.
     pub fn softmax(&mut self, x: &Tensor) -> Result<Tensor> {
-        let Some(axis) = x.rank().checked_sub(1) else {
-            return Err(self.misfit("Softmax", "a number has no axis"));
-        };
+        let axis = self.last_axis("Softmax", x)?;
         Ok(self.node(Op::Softmax { axis }, &[x], x.dtype(), x.shape().to_vec()))
     }
 
-    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k `[batch, k, kv_heads·size]` and v
-    /// `[batch, k, kv_heads·v_size]` to `[batch, q, heads·v_size]`.
+    /// Logarithms of normalised exponentials along the last axis.
     ///
     /// # Errors
-    /// When the widths are not multiples of the heads, or the shapes do not go together.
-    pub fn attention(
-        &mut self,
-        q: &Tensor,
-        k: &Tensor,
-        v: &Tensor,
-        options: &Attention<'_>,
-    ) -> Result<Tensor> {
-        let Attention { heads, kv_heads, .. } = *options;
-        for x in [q, k, v] {
-            self.float("Attention", x)?;
-        }
-        let shapes = || format!("q {}, k {}, v {}", show(q.shape()), show(k.shape()), show(v.shape()));
-        let ([b, s, qw], [b2, t, kw], [b3, t2, vw]) = (q.shape(), k.shape(), v.shape()) else {
-            return Err(self.misfit("Attention", format!("three axes each are needed: {}", shapes())));
-        };
-        if b != b2 || b != b3 || t != t2 {
-            return Err(self.misfit("Attention", format!("batch or length differ: {}", shapes())));
-        }
-        let (Some(qw), Some(kw), Some(vw)) = (qw.fixed(), kw.fixed(), vw.fixed()) else {
-            return Err(self.misfit("Attention", format!("widths must be fixed: {}", shapes())));
-        };
-        let even = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
-        if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads
-        {
-            let problem = format!("{heads} heads and {kv_heads} key/value heads do not divide {}", shapes());
-            return Err(self.misfit("Attention", problem));
-        }
-        if let Some(mask) = options.mask {
-            if mask.dtype() != Dtype::Bool && mask.dtype() != q.dtype() {
-                let problem = format!("a mask is bool or {}, not {}", q.dtype(), mask.dtype());
-                return Err(self.misfit("Attention", problem));
-            }
-            let scores = [b.clone(), heads.into(), s.clone(), t.clone()];
-            if broadcast(mask.shape(), &scores).as_deref() != Some(&scores) {
-                let problem = format!("mask {} does not fit scores {}", show(mask.shape()), show(&scores));
-                return Err(self.misfit("Attention", problem));
-            }
-        }
-        let op = AttentionOp {
-            heads,
-            kv_heads,
-            scale: options.scale.unwrap_or(((qw / heads) as f64).powf(-0.5)),
-            causal: options.causal,
-            softcap: options.softcap,
-        };
-        let shape = vec![b.clone(), s.clone(), (vw / kv_heads * heads).into()];
-        let operands: Vec<_> = [q, k, v].into_iter().chain(options.mask).collect();
-        Ok(self.node(Op::Attention(op), &operands, q.dtype(), shape))
+    /// When x has no axes.
+    pub fn log_softmax(&mut self, x: &Tensor) -> Result<Tensor> {
+        let axis = self.last_axis("LogSoftmax", x)?;
+        Ok(self.node(Op::LogSoftmax { axis }, &[x], x.dtype(), x.shape().to_vec()))
     }
 
-    /// Slices of x along an axis, by integer ids: the ids' shape takes the axis's place.
-    ///
-    /// # Errors
-    /// When the ids are not integers or the axis does not exist.
-    pub fn gather(&mut self, x: &Tensor, ids: &Tensor, axis: usize) -> Result<Tensor> {
-        if axis >= x.rank() || !matches!(ids.dtype(), Dtype::I64 | Dtype::I32) {
-            let problem = match axis < x.rank() {
-                true => format!("ids are integers, not {} {}", ids.dtype(), show(ids.shape())),
-                false => format!("{} has no axis {axis}", show(x.shape())),
-            };
-            return Err(self.misfit("Gather", problem));
-        }
-        let shape = [&x.shape()[..axis], ids.shape(), &x.shape()[axis + 1..]].concat();
-        Ok(self.node(Op::Gather { axis }, &[x, ids], x.dtype(), shape))
+    fn last_axis(&self, op: &str, x: &Tensor) -> Result<usize> {
+        x.rank().checked_sub(1).ok_or_else(|| self.misfit(op, "a number has no axis"))
     }
 
-    /// One position of an axis; the axis disappears.
+    /// x, but at least `low` and at most `high`.
     ///
     /// # Errors
-    /// When the axis does not exist.
-    pub fn take(&mut self, x: &Tensor, axis: usize, index: i64) -> Result<Tensor> {
-        let index = self.integer(index);
-        self.gather(x, &index, axis)
+    /// When x is not f32.
+    pub fn clip(&mut self, x: &Tensor, low: f32, high: f32) -> Result<Tensor> {
+        let (low, high) = (self.scalar(low), self.scalar(high));
+        let x = self.binary(Binary::Max, x, &low)?;
+        self.binary(Binary::Min, &x, &high)
+    }
+
+    /// `factor · x`; x itself where the factor is 1.
+    ///
+    /// # Errors
+    /// When x is not f32.
+    pub fn scale(&mut self, x: &Tensor, factor: f64) -> Result<Tensor> {
+        if factor == 1.0 {
+            return Ok(x.clone());
+        }
+        let factor = self.scalar(factor as f32);
+        self.mul(x, &factor)
     }
 
     /// The same elements in another shape.
@@ -259,23 +212,6 @@ impl Graph {
             shape[axis] = shape[axis].clone() + part.shape()[axis].clone();
         }
         Ok(self.node(Op::Concat { axis }, parts, first.dtype(), shape))
-    }
-
-    /// A range of an axis of fixed length.
-    ///
-    /// # Errors
-    /// When the range does not lie within the axis.
-    pub fn slice(&mut self, x: &Tensor, axis: usize, range: std::ops::Range<usize>) -> Result<Tensor> {
-        let length =
-            x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
-        if length.is_none() {
-            let problem = format!("{range:?} does not lie in axis {axis} of {}", show(x.shape()));
-            return Err(self.misfit("Slice", format!("{problem}, whose length must be fixed")));
-        }
-        let mut shape = x.shape().to_vec();
-        shape[axis] = range.len().into();
-        let (start, end) = (range.start as i64, range.end as i64);
-        Ok(self.node(Op::Slice { axis, start, end }, &[x], x.dtype(), shape))
     }
 
     /// 0, 1, 2 … up to a length: `[length]` i64.

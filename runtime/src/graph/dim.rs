@@ -1,9 +1,9 @@
-//! Lengths of axes: known numbers, symbols such as `batch`, and sums and products of them.
+//! Lengths of axes: known numbers, symbols such as `batch`, and sums, products and quotients of them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
 /// The symbols that model inputs share.
@@ -14,6 +14,8 @@ pub mod dims {
     pub const BATCH: Dim = Dim::symbol("batch");
     /// Positions in a text.
     pub const SEQUENCE: Dim = Dim::symbol("sequence");
+    /// Positions in a text that were run before and are cached.
+    pub const PAST: Dim = Dim::symbol("past");
     /// Alternatives of a multiple-choice item.
     pub const CHOICES: Dim = Dim::symbol("choices");
 }
@@ -28,13 +30,22 @@ pub enum Dim {
     Fixed(usize),
     /// Known when the model is run.
     Symbol(Cow<'static, str>),
-    /// A sum of products of symbols; never equal in value to one of the simpler forms.
+    /// A sum of products; never equal in value to one of the simpler forms.
     Sum(Arc<Polynomial>),
 }
 
-/// Coefficients by product of symbols; the empty product stands for a number.
+/// Coefficients by product of factors; the empty product stands for a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Polynomial(BTreeMap<Vec<Cow<'static, str>>, usize>);
+pub struct Polynomial(BTreeMap<Vec<Factor>, i64>);
+
+/// A part of a length that is known when the model is run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Factor {
+    /// The length of an input's axis.
+    Symbol(Cow<'static, str>),
+    /// A length divided by a number, rounded down.
+    Quotient(Arc<Dim>, usize),
+}
 
 impl Dim {
     /// A symbol, usable in constants.
@@ -50,56 +61,139 @@ impl Dim {
         }
     }
 
-    /// The terms as (coefficient, symbols): what an engine computes at run time.
-    pub fn terms(&self) -> Vec<(usize, Vec<&str>)> {
-        match self {
-            Self::Fixed(n) => vec![(*n, vec![])],
-            Self::Symbol(name) => vec![(1, vec![name.as_ref()])],
-            Self::Sum(p) => {
-                p.0.iter().map(|(symbols, n)| (*n, symbols.iter().map(AsRef::as_ref).collect())).collect()
-            }
+    /// The terms as (coefficient, factors): what an engine computes at run time.
+    pub fn terms(&self) -> Vec<(i64, Vec<Factor>)> {
+        self.polynomial().0.into_iter().map(|(factors, n)| (n, factors)).collect()
+    }
+
+    /// The length divided by a number, rounded down.
+    ///
+    /// ```
+    /// use weft::graph::{Dim, dims::SEQUENCE};
+    /// let halved = (SEQUENCE * Dim::from(4) + Dim::from(3)).floor_div(2);
+    /// assert_eq!(halved, SEQUENCE * Dim::from(2) + Dim::from(1));
+    /// ```
+    #[must_use]
+    pub fn floor_div(&self, divisor: usize) -> Self {
+        let by = narrow(divisor.max(1));
+        let (mut whole, mut rest) = (Polynomial::default(), Polynomial::default());
+        for (factors, n) in self.polynomial().0 {
+            let (quotient, remainder) = match factors.is_empty() || n % by == 0 {
+                true => (n.div_euclid(by), n.rem_euclid(by)),
+                false => (0, n),
+            };
+            whole.add(factors.clone(), quotient);
+            rest.add(factors, remainder);
         }
+        // What is left of the number alone is less than one.
+        if rest.0.keys().any(|factors| !factors.is_empty()) {
+            whole.add(vec![Factor::Quotient(Arc::new(rest.into()), divisor)], 1);
+        }
+        whole.into()
+    }
+
+    /// The length divided by a number, rounded up.
+    #[must_use]
+    pub fn ceil_div(&self, divisor: usize) -> Self {
+        (self.clone() + Self::Fixed(divisor.saturating_sub(1))).floor_div(divisor)
     }
 
     /// The value once symbols have values; `None` if one is unknown.
     pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<usize>) -> Option<usize> {
-        self.terms().into_iter().try_fold(0, |sum, (n, symbols)| {
-            symbols
-                .into_iter()
-                .try_fold(n, |product, name| Some(usize::saturating_mul(product, value_of(name)?)))
-                .map(|term| usize::saturating_add(sum, term))
+        self.number(value_of).map(|n| usize::try_from(n).unwrap_or_default())
+    }
+
+    fn number(&self, value_of: &dyn Fn(&str) -> Option<usize>) -> Option<i64> {
+        self.terms().into_iter().try_fold(0_i64, |sum, (n, factors)| {
+            let term = factors.iter().try_fold(n, |product, factor| {
+                let value = match factor {
+                    Factor::Symbol(name) => narrow(value_of(name)?),
+                    Factor::Quotient(dim, by) => dim.number(value_of)?.div_euclid(narrow(*by)),
+                };
+                Some(product.saturating_mul(value))
+            });
+            Some(sum.saturating_add(term?))
         })
     }
 
     /// The same length with some symbols replaced by numbers.
+    #[must_use]
     pub fn substitute(&self, value_of: &dyn Fn(&str) -> Option<usize>) -> Self {
-        self.terms().into_iter().fold(Self::Fixed(0), |sum, (n, symbols)| {
-            let term = symbols.into_iter().fold(Self::Fixed(n), |product, name| match value_of(name) {
-                Some(value) => product * Self::Fixed(value),
-                None => product * Self::Symbol(Cow::Owned(name.to_owned())),
-            });
-            sum + term
+        let mut sum = Polynomial::default();
+        for (n, factors) in self.terms() {
+            let mut product = Polynomial(BTreeMap::from([(vec![], n)]));
+            for factor in factors {
+                let value = match &factor {
+                    Factor::Symbol(name) => match value_of(name) {
+                        Some(value) => Self::Fixed(value),
+                        None => Self::Symbol(name.clone()),
+                    },
+                    Factor::Quotient(dim, by) => dim.substitute(value_of).floor_div(*by),
+                };
+                product = product.times(&value.polynomial());
+            }
+            product.0.into_iter().for_each(|(factors, n)| sum.add(factors, n));
+        }
+        sum.into()
+    }
+
+    /// Whether it depends on a symbol.
+    pub fn mentions(&self, symbol: &str) -> bool {
+        self.terms().iter().flat_map(|(_, factors)| factors).any(|factor| match factor {
+            Factor::Symbol(name) => name == symbol,
+            Factor::Quotient(dim, _) => dim.mentions(symbol),
         })
     }
 
     fn polynomial(&self) -> Polynomial {
         match self {
             Self::Fixed(0) => Polynomial::default(),
-            Self::Fixed(n) => Polynomial(BTreeMap::from([(vec![], *n)])),
-            Self::Symbol(name) => Polynomial(BTreeMap::from([(vec![name.clone()], 1)])),
+            Self::Fixed(n) => Polynomial(BTreeMap::from([(vec![], narrow(*n))])),
+            Self::Symbol(name) => Polynomial(BTreeMap::from([(vec![Factor::Symbol(name.clone())], 1)])),
             Self::Sum(p) => (**p).clone(),
         }
     }
 }
 
+fn narrow(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+impl Polynomial {
+    fn add(&mut self, factors: Vec<Factor>, n: i64) {
+        let sum = self.0.get(&factors).copied().unwrap_or_default().saturating_add(n);
+        match sum {
+            0 => self.0.remove(&factors),
+            sum => self.0.insert(factors, sum),
+        };
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut product = Self::default();
+        for (a, n) in &self.0 {
+            for (b, m) in &other.0 {
+                let mut factors: Vec<_> = a.iter().chain(b).cloned().collect();
+                factors.sort();
+                product.add(factors, n.saturating_mul(*m));
+            }
+        }
+        product
+    }
+}
+
 impl From<Polynomial> for Dim {
-    /// The simplest form of the same value.
+    /// The simplest form of the same value; a number below zero is no length, and becomes 0.
     fn from(p: Polynomial) -> Self {
         let mut terms = p.0.iter();
         match (terms.next(), terms.next()) {
             (None, _) => Self::Fixed(0),
-            (Some((symbols, n)), None) if symbols.is_empty() => Self::Fixed(*n),
-            (Some((symbols, 1)), None) if symbols.len() == 1 => Self::Symbol(symbols[0].clone()),
+            (Some((factors, n)), None) if factors.is_empty() => {
+                Self::Fixed(usize::try_from(*n).unwrap_or_default())
+            }
+            (Some((factors, 1)), None) => match factors.as_slice() {
+                [Factor::Symbol(name)] => Self::Symbol(name.clone()),
+                _ => Self::Sum(Arc::new(p)),
+            },
             _ => Self::Sum(Arc::new(p)),
         }
     }
@@ -122,11 +216,18 @@ impl Add for Dim {
 
     fn add(self, other: Self) -> Self {
         let mut sum = self.polynomial();
-        for (symbols, n) in other.polynomial().0 {
-            let coefficient = sum.0.entry(symbols).or_default();
-            *coefficient = coefficient.saturating_add(n);
-        }
+        other.polynomial().0.into_iter().for_each(|(factors, n)| sum.add(factors, n));
         sum.into()
+    }
+}
+
+impl Sub for Dim {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        let mut difference = self.polynomial();
+        other.polynomial().0.into_iter().for_each(|(factors, n)| difference.add(factors, n.saturating_neg()));
+        difference.into()
     }
 }
 
@@ -134,28 +235,37 @@ impl Mul for Dim {
     type Output = Self;
 
     fn mul(self, other: Self) -> Self {
-        let (left, right) = (self.polynomial(), other.polynomial());
-        let mut product = Polynomial::default();
-        for (a, n) in &left.0 {
-            for (b, m) in &right.0 {
-                let mut symbols: Vec<_> = a.iter().chain(b).cloned().collect();
-                symbols.sort();
-                let coefficient = product.0.entry(symbols).or_default();
-                *coefficient = coefficient.saturating_add(n.saturating_mul(*m));
-            }
-        }
-        product.into()
+        self.polynomial().times(&other.polynomial()).into()
     }
 }
 
 impl fmt::Display for Dim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let terms = self.terms().into_iter().map(|(n, symbols)| match (n, symbols.is_empty()) {
-            (n, true) => n.to_string(),
-            (1, false) => symbols.join("*"),
-            (n, false) => format!("{n}*{}", symbols.join("*")),
-        });
-        f.write_str(&terms.collect::<Vec<_>>().join("+"))
+        for (index, (n, factors)) in self.terms().into_iter().enumerate() {
+            if index > 0 && n >= 0 {
+                f.write_str("+")?;
+            }
+            let product = factors.iter().map(ToString::to_string).collect::<Vec<_>>().join("*");
+            match (n, factors.is_empty()) {
+                (n, true) => write!(f, "{n}")?,
+                (1, false) => f.write_str(&product)?,
+                (-1, false) => write!(f, "-{product}")?,
+                (n, false) => write!(f, "{n}*{product}")?,
+            }
+        }
+        if *self == Self::Fixed(0) { f.write_str("0") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symbol(name) => f.write_str(name),
+            Self::Quotient(dim, by) => match dim.as_ref() {
+                Dim::Symbol(name) => write!(f, "{name}/{by}"),
+                other => write!(f, "({other})/{by}"),
+            },
+        }
     }
 }
 
@@ -179,6 +289,21 @@ mod tests {
         assert_eq!(Dim::Fixed(2) * Dim::Fixed(3), Dim::Fixed(6));
         assert_eq!(BATCH * Dim::Fixed(1), BATCH);
         assert_eq!(BATCH * Dim::Fixed(0), Dim::Fixed(0));
+    }
+
+    #[test]
+    fn quotients_are_taken_apart_and_put_together() {
+        let conv = |length: Dim| (length - Dim::Fixed(10)).floor_div(5) + Dim::Fixed(1);
+        let length = conv(SEQUENCE);
+        assert_eq!(length.to_string(), "-1+sequence/5");
+        assert_eq!(length.evaluate(&|_| Some(104)), Some(19));
+        assert_eq!(length.substitute(&|_| Some(104)), Dim::Fixed(19));
+        assert_eq!(conv(Dim::Fixed(104)), Dim::Fixed(19));
+        assert_eq!((SEQUENCE * Dim::Fixed(4) + Dim::Fixed(3)).floor_div(2).to_string(), "1+2*sequence");
+        assert_eq!(SEQUENCE.floor_div(2), (SEQUENCE + Dim::Fixed(2)).floor_div(2) - Dim::Fixed(1));
+        assert_eq!((SEQUENCE - SEQUENCE).to_string(), "0");
+        assert!(length.mentions("sequence") && !length.mentions("batch"));
+        assert_eq!(Dim::Fixed(7).ceil_div(2), Dim::Fixed(4));
     }
 
     #[test]

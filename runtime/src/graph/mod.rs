@@ -1,22 +1,29 @@
 //! A typed graph builder: every value has a dtype and a shape, and an operation that does not fit is an
 //! error when the graph is built, naming the operation, the scope and both shapes.
 
+mod attend;
 mod build;
+mod constant;
 mod dim;
 mod dtype;
 mod input;
 mod op;
 mod scope;
+mod select;
 mod shape;
+mod spatial;
 mod weighted;
 
 use std::sync::Arc;
 
-pub use dim::{Dim, dims};
+pub use dim::{Dim, Factor, dims};
 pub use dtype::Dtype;
 pub use input::{Fill, Input};
-pub use op::{AttentionOp, Binary, Op, Reduction, Unary};
+pub use op::{
+    AttentionOp, Binary, ConvOp, Interpolation, Op, Padded, PoolOp, Reduction, ResizeOp, RotaryOp, Unary,
+};
 pub use scope::Scope;
+pub use spatial::Conv;
 
 pub(crate) use shape::product;
 
@@ -65,11 +72,11 @@ pub(crate) enum Origin {
     Node,
 }
 
-/// A literal number.
+/// Literal numbers; the value's shape says how they lie.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Constant {
-    F32(f32),
-    I64(i64),
+    F32(Vec<f32>),
+    I64(Vec<i64>),
 }
 
 /// A value with its type, its name and its origin.
@@ -231,18 +238,6 @@ impl Graph {
         Ok(tensor)
     }
 
-    /// A literal number; it broadcasts.
-    pub fn scalar(&mut self, value: f32) -> Tensor {
-        let name = self.fresh("Constant");
-        self.value(name, Dtype::F32, vec![], Origin::Constant(Constant::F32(value)))
-    }
-
-    /// A literal integer; it broadcasts.
-    pub fn integer(&mut self, value: i64) -> Tensor {
-        let name = self.fresh("Constant");
-        self.value(name, Dtype::I64, vec![], Origin::Constant(Constant::I64(value)))
-    }
-
     /// Appends an operation; the builder methods check the operands before.
     pub(crate) fn node(&mut self, op: Op, inputs: &[&Tensor], dtype: Dtype, shape: Shape) -> Tensor {
         let name = self.fresh(op.name());
@@ -261,14 +256,14 @@ impl Graph {
         Error::Graph { op: op.to_owned(), scope: self.place.to_string(), problem: problem.into() }
     }
 
-    fn value(&mut self, name: String, dtype: Dtype, shape: Shape, origin: Origin) -> Tensor {
+    pub(super) fn value(&mut self, name: String, dtype: Dtype, shape: Shape, origin: Origin) -> Tensor {
         let tensor = Tensor { id: self.values.len(), dtype, shape: Arc::new(shape) };
         self.values.push(ValueInfo { name, tensor: tensor.clone(), origin });
         tensor
     }
 
     /// `/bert/encoder/layer/0/attention/self/query/Linear`, numbered where it occurs more than once.
-    fn fresh(&mut self, op: &str) -> String {
+    pub(super) fn fresh(&mut self, op: &str) -> String {
         let place = self.place.path().replace('.', "/");
         let name = if place.is_empty() { format!("/{op}") } else { format!("/{place}/{op}") };
         let count = self.names.entry(name.clone()).or_default();

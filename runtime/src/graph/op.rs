@@ -1,6 +1,6 @@
 //! What a node computes. Every operation has one meaning here; each backend's lowering picks its form.
 
-use super::Dtype;
+use super::{Dim, Dtype};
 use crate::nn::Activation;
 
 /// An operation with its attributes.
@@ -23,8 +23,8 @@ pub enum Op {
         /// Added to the mean square.
         epsilon: f64,
     },
-    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]`,
-    /// optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
+    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]` or
+    /// `[batch, kv_heads, k, size]`, optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
     Attention(AttentionOp),
     /// An activation function, element by element.
     Activate(Activation),
@@ -37,6 +37,11 @@ pub enum Op {
     /// Normalised exponentials along an axis.
     Softmax {
         /// The axis that sums to one.
+        axis: usize,
+    },
+    /// Logarithms of [`Op::Softmax`].
+    LogSoftmax {
+        /// The axis.
         axis: usize,
     },
     /// The same elements in another shape: the node's output shape.
@@ -56,10 +61,55 @@ pub enum Op {
         /// The axis.
         axis: usize,
         /// The first index.
-        start: i64,
-        /// The index after the last; `i64::MAX` for the end.
-        end: i64,
+        start: Dim,
+        /// The index after the last.
+        end: Dim,
+        /// From one index to the next.
+        step: usize,
     },
+    /// Convolution: x `[batch, in, …]`, w `[out, in / groups, …]`, optional b `[out]`.
+    Conv(ConvOp),
+    /// Transposed convolution: x `[batch, in, …]`, w `[in, out / groups, …]`, optional b `[out]`.
+    ConvTranspose(ConvOp),
+    /// Batch normalisation by the running statistics: x `[batch, channels, …]`, scale, shift, mean, variance.
+    BatchNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// Normalises each channel of each item: x `[batch, channels, …]`, scale, shift.
+    InstanceNorm {
+        /// Added to the variance.
+        epsilon: f64,
+    },
+    /// Folds windows of the axes behind batch and channels.
+    Pool(PoolOp),
+    /// Another resolution of the last two axes: the node's output shape.
+    Resize(ResizeOp),
+    /// Elements around those there are.
+    Pad {
+        /// What the new ones hold.
+        by: Padded,
+        /// How many before and after, by axis.
+        around: Vec<(usize, usize)>,
+    },
+    /// Sums of all elements up to each, along an axis.
+    CumSum {
+        /// The axis.
+        axis: usize,
+    },
+    /// The first index of the largest element along an axis, which disappears.
+    ArgMax {
+        /// The axis.
+        axis: usize,
+    },
+    /// Elements of the first operand at the indices along an axis that the second holds.
+    GatherElements {
+        /// The axis that the indices are of.
+        axis: usize,
+    },
+    /// Rotary position embedding: x `[batch, sequence, heads·size]`, cos and sin
+    /// `[batch, sequence, width/2]`.
+    Rotary(RotaryOp),
     /// Repeats axes of length 1 up to the node's output shape.
     Expand,
     /// 0, 1, 2 … as 64-bit integers: the node's output shape, one axis.
@@ -97,6 +147,74 @@ pub struct AttentionOp {
     pub softcap: f64,
 }
 
+/// The attributes of [`Op::Conv`] and [`Op::ConvTranspose`], by spatial axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvOp {
+    /// The lengths of the kernel.
+    pub kernel: Vec<usize>,
+    /// From one window to the next.
+    pub stride: Vec<usize>,
+    /// Zeros before and after.
+    pub padding: Vec<(usize, usize)>,
+    /// From one element of a window to the next.
+    pub dilation: Vec<usize>,
+    /// Independent groups of channels.
+    pub groups: usize,
+}
+
+/// The attributes of [`Op::Pool`], by spatial axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOp {
+    /// [`Reduction::Max`] or [`Reduction::Mean`].
+    pub by: Reduction,
+    /// The lengths of a window.
+    pub kernel: Vec<usize>,
+    /// From one window to the next.
+    pub stride: Vec<usize>,
+    /// Elements before and after, which count in means.
+    pub padding: Vec<(usize, usize)>,
+}
+
+/// The attributes of [`Op::Resize`]; the reference is `torch.nn.functional.interpolate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResizeOp {
+    /// How to fill in between.
+    pub by: Interpolation,
+    /// Whether the corners' centres stay where they are, not the corners.
+    pub align_corners: bool,
+}
+
+/// How [`Op::Resize`] fills in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Interpolation {
+    Nearest,
+    Bilinear,
+    Bicubic,
+}
+
+/// What [`Op::Pad`] puts around.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Padded {
+    /// A number.
+    Constant(f32),
+    /// What is there, mirrored without the edge.
+    Reflect,
+    /// The edge.
+    Edge,
+}
+
+/// The attributes of [`Op::Rotary`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotaryOp {
+    /// Heads.
+    pub heads: usize,
+    /// How much of each head is rotated, from its beginning.
+    pub width: usize,
+    /// Whether pairs are neighbours, not half a width apart.
+    pub interleaved: bool,
+}
+
 /// Element-wise operations on two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
@@ -106,6 +224,7 @@ pub enum Binary {
     Mul,
     Div,
     Pow,
+    Mod,
     Min,
     Max,
     Equal,
@@ -131,6 +250,7 @@ impl Binary {
             Self::Mul => "Mul",
             Self::Div => "Div",
             Self::Pow => "Pow",
+            Self::Mod => "Mod",
             Self::Min => "Min",
             Self::Max => "Max",
             Self::Equal => "Equal",
@@ -160,7 +280,9 @@ pub enum Unary {
     Reciprocal,
     Round,
     Sigmoid,
+    Sign,
     Sin,
+    Softplus,
     Sqrt,
     Tanh,
 }
@@ -181,7 +303,9 @@ impl Unary {
             Self::Reciprocal => "Reciprocal",
             Self::Round => "Round",
             Self::Sigmoid => "Sigmoid",
+            Self::Sign => "Sign",
             Self::Sin => "Sin",
+            Self::Softplus => "Softplus",
             Self::Sqrt => "Sqrt",
             Self::Tanh => "Tanh",
         }
@@ -198,6 +322,13 @@ pub enum Reduction {
     Min,
 }
 
+impl PoolOp {
+    /// The ONNX operator.
+    pub fn name(&self) -> &'static str {
+        if self.by == Reduction::Max { "MaxPool" } else { "AveragePool" }
+    }
+}
+
 impl Op {
     /// The name used in errors and in the names of nodes.
     pub fn name(&self) -> &'static str {
@@ -212,6 +343,18 @@ impl Op {
             Self::Unary(op) => op.onnx(),
             Self::MatMul => "MatMul",
             Self::Softmax { .. } => "Softmax",
+            Self::LogSoftmax { .. } => "LogSoftmax",
+            Self::Conv(_) => "Conv",
+            Self::ConvTranspose(_) => "ConvTranspose",
+            Self::BatchNorm { .. } => "BatchNormalization",
+            Self::InstanceNorm { .. } => "InstanceNormalization",
+            Self::Pool(op) => op.name(),
+            Self::Resize(_) => "Resize",
+            Self::Pad { .. } => "Pad",
+            Self::CumSum { .. } => "CumSum",
+            Self::ArgMax { .. } => "ArgMax",
+            Self::GatherElements { .. } => "GatherElements",
+            Self::Rotary(_) => "RotaryEmbedding",
             Self::Reshape => "Reshape",
             Self::Transpose { .. } => "Transpose",
             Self::Concat { .. } => "Concat",

@@ -2,6 +2,7 @@
 
 use super::AttentionForm;
 use super::emitter::Emitter;
+use super::shapes::width;
 use crate::Result;
 use crate::dims;
 use crate::graph::{AttentionOp, Dim, Dtype, Node};
@@ -22,13 +23,14 @@ impl Emitter<'_> {
     pub(super) fn attention(&mut self, node: &Node, op: AttentionOp, operands: &[&str]) -> Result<String> {
         let [q, k, v] = [operands[0], operands[1], operands[2]];
         let mask = operands.get(3).copied();
+        let by_head = [1, 2].map(|operand| self.shape(node.inputs[operand]).len() == 4);
         match self.rules.attention {
             AttentionForm::Standard => {
-                let mut attributes = vec![
-                    Attribute::int("q_num_heads", op.heads as i64),
-                    Attribute::int("kv_num_heads", op.kv_heads as i64),
-                    Attribute::float("scale", op.scale as f32),
-                ];
+                let mut attributes = vec![Attribute::float("scale", op.scale as f32)];
+                if by_head == [false; 2] {
+                    attributes.push(Attribute::int("q_num_heads", op.heads as i64));
+                    attributes.push(Attribute::int("kv_num_heads", op.kv_heads as i64));
+                }
                 if op.causal {
                     attributes.push(Attribute::int("is_causal", 1));
                 }
@@ -37,10 +39,15 @@ impl Emitter<'_> {
                 }
                 // A truth-valued mask would leave a position that sees nothing without a value.
                 let bias = self.additive(node, mask).map(|bias| self.full_bias(node, bias)).transpose()?;
+                if by_head != [false; 2] {
+                    return self.attention_by_head(node, op, [q, k, v], bias.as_deref(), attributes);
+                }
                 let operands: Vec<_> = [q, k, v].into_iter().chain(bias.as_deref()).collect();
                 Ok(self.last("Attention", &operands, attributes))
             }
-            AttentionForm::MultiHead if op.softcap == 0.0 && op.heads == op.kv_heads => {
+            AttentionForm::MultiHead
+                if by_head == [false; 2] && op.softcap == 0.0 && op.heads == op.kv_heads =>
+            {
                 let mut attributes = vec![
                     Attribute::int("num_heads", op.heads as i64),
                     Attribute::float("scale", op.scale as f32),
@@ -61,6 +68,26 @@ impl Emitter<'_> {
         }
     }
 
+    /// ONNX's attention with heads as an axis of their own.
+    fn attention_by_head(
+        &mut self,
+        node: &Node,
+        op: AttentionOp,
+        [q, k, v]: [&str; 3],
+        bias: Option<&str>,
+        attributes: Vec<Attribute>,
+    ) -> Result<String> {
+        let [qs, ks, vs] = [0, 1, 2].map(|operand| self.shape(node.inputs[operand]));
+        let q = self.split_heads(q, &qs, op.heads, &[0, 2, 1, 3])?;
+        let k = self.split_heads(k, &ks, op.kv_heads, &[0, 2, 1, 3])?;
+        let v = self.split_heads(v, &vs, op.kv_heads, &[0, 2, 1, 3])?;
+        let operands: Vec<_> = [q.as_str(), &k, &v].into_iter().chain(bias).collect();
+        let mixed = self.part("Attention", &operands, attributes);
+        let back = self.part("Transpose", &[&mixed], vec![Attribute::ints("perm", vec![0, 2, 1, 3])]);
+        let from = dims![&qs[0], &qs[1], op.heads, head_size(&vs, op.kv_heads)];
+        self.reshape(&back, &from, &self.shape(node.output))
+    }
+
     fn plain_attention(
         &mut self,
         node: &Node,
@@ -75,8 +102,8 @@ impl Emitter<'_> {
         let (k, v) = match op.heads / op.kv_heads {
             1 => (k, v),
             groups => {
-                let [size, v_size] = [&ks, &vs].map(|s| Dim::Fixed(width(s) / op.kv_heads));
-                let [b, t] = [ks[0].clone(), ks[1].clone()];
+                let [size, v_size] = [&ks, &vs].map(|s| Dim::Fixed(head_size(s, op.kv_heads)));
+                let [b, t] = [ks[0].clone(), key_count(&ks).clone()];
                 let k = self.repeat_heads(&k, [b.clone(), size, t.clone()], op.kv_heads, groups)?;
                 (k, self.repeat_heads(&v, [b, t, v_size], op.kv_heads, groups)?)
             }
@@ -95,19 +122,25 @@ impl Emitter<'_> {
             scores = self.part("Add", &[&scores, &bias], vec![]);
         }
         if op.causal {
-            let bias = self.causal_bias(&qs[1], &ks[1])?;
+            let bias = self.causal_bias(&qs[1], key_count(&ks))?;
             scores = self.part("Add", &[&scores, &bias], vec![]);
         }
         let weights = self.part("Softmax", &[&scores], vec![Attribute::int("axis", -1)]);
         let mixed = self.part("MatMul", &[&weights, &v], vec![]);
         let back = self.part("Transpose", &[&mixed], vec![Attribute::ints("perm", vec![0, 2, 1, 3])]);
-        let v_size = width(&vs) / op.kv_heads;
-        let from = dims![&qs[0], &qs[1], op.heads, v_size];
+        let from = dims![&qs[0], &qs[1], op.heads, head_size(&vs, op.kv_heads)];
         self.reshape(&back, &from, &self.shape(node.output))
     }
 
-    /// `[batch, length, heads·size]` with its heads as an axis, in the order asked for.
+    /// `[batch, length, heads·size]` with its heads as an axis, in the order asked for; what has them already is put
+    /// in the same order.
     fn split_heads(&mut self, x: &str, shape: &[Dim], heads: usize, order: &[i64]) -> Result<String> {
+        if shape.len() == 4 {
+            return Ok(match order {
+                [0, 2, 1, 3] => x.to_owned(),
+                _ => self.part("Transpose", &[x], vec![Attribute::ints("perm", vec![0, 1, 3, 2])]),
+            });
+        }
         let split = dims![&shape[0], &shape[1], heads, width(shape) / heads];
         let x = self.reshape_part(x, shape, &split)?;
         Ok(self.part("Transpose", &[&x], vec![Attribute::ints("perm", order.to_vec())]))
@@ -142,7 +175,8 @@ impl Emitter<'_> {
     /// The fused operators broadcast a mask over batch and heads, but want it for every query: `[…, q, k]`.
     fn full_bias(&mut self, node: &Node, bias: String) -> Result<String> {
         let id = node.inputs[3];
-        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand])[1].clone());
+        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand]));
+        let (queries, keys) = (queries[1].clone(), key_count(&keys).clone());
         let mut shape = self.shape(id);
         let rank = shape.len();
         if rank < 2 || shape[rank - 2] == queries {
@@ -181,6 +215,12 @@ impl Emitter<'_> {
     }
 }
 
-fn width(shape: &[Dim]) -> usize {
-    shape.last().and_then(Dim::fixed).unwrap_or_default()
+/// How many keys there are, with or without an axis for heads.
+fn key_count(shape: &[Dim]) -> &Dim {
+    &shape[shape.len() - 2]
+}
+
+/// The width of one head.
+fn head_size(shape: &[Dim], heads: usize) -> usize {
+    if shape.len() == 4 { width(shape) } else { width(shape) / heads }
 }

@@ -91,9 +91,32 @@ impl<'a> Emitter<'a> {
                 self.last("Transpose", &refs, vec![Attribute::ints("perm", order)])
             }
             Op::Concat { axis } => self.last("Concat", &refs, vec![Attribute::int("axis", *axis as i64)]),
-            Op::Slice { axis, start, end } => {
-                let [start, end, axis] = [*start, *end, *axis as i64].map(|n| self.integers(&[n]));
-                self.last("Slice", &[refs[0], &start, &end, &axis], vec![])
+            Op::Slice { axis, start, end, step } => self.slice(refs[0], *axis, [start, end], *step)?,
+            Op::Conv(op) => self.conv("Conv", op, &refs),
+            Op::ConvTranspose(op) => self.conv("ConvTranspose", op, &refs),
+            Op::BatchNorm { epsilon } => {
+                self.last("BatchNormalization", &refs, vec![Attribute::float("epsilon", *epsilon as f32)])
+            }
+            Op::InstanceNorm { epsilon } => {
+                self.last("InstanceNormalization", &refs, vec![Attribute::float("epsilon", *epsilon as f32)])
+            }
+            Op::Pool(op) => self.pool(op, refs[0]),
+            Op::Resize(op) => self.resize(*op, refs[0], &shape)?,
+            Op::Pad { by, around } => self.pad(*by, around, refs[0]),
+            Op::CumSum { axis } => {
+                let axis = self.integer(*axis as i64);
+                self.last("CumSum", &[refs[0], &axis], vec![])
+            }
+            Op::ArgMax { axis } => {
+                let attributes = vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)];
+                self.last("ArgMax", &refs, attributes)
+            }
+            Op::GatherElements { axis } => {
+                self.last("GatherElements", &refs, vec![Attribute::int("axis", *axis as i64)])
+            }
+            Op::Rotary(op) => self.rotary(node, *op, [refs[0], refs[1], refs[2]])?,
+            Op::LogSoftmax { axis } => {
+                self.last("LogSoftmax", &refs, vec![Attribute::int("axis", *axis as i64)])
             }
             Op::Cast { to } => {
                 let to = if *to == Dtype::F32 { self.rules.float } else { *to };
@@ -171,8 +194,15 @@ impl<'a> Emitter<'a> {
                 self.converted(input.name.clone(), input.dtype)
             }
             Origin::Weight(index) => self.weight(*index)?,
-            Origin::Constant(Constant::F32(value)) => self.number(*value),
-            Origin::Constant(Constant::I64(value)) => self.integer(*value),
+            Origin::Constant(Constant::F32(values)) => {
+                let dims = self.lengths(id);
+                self.numbers(&dims, values)
+            }
+            Origin::Constant(Constant::I64(values)) => {
+                let bytes = values.iter().flat_map(|n| n.to_le_bytes()).collect();
+                let dims = self.lengths(id);
+                self.literal(Dtype::I64, &dims, bytes)
+            }
             Origin::Node => {
                 return Err(self.graph.misfit("lower", format!("`{}` is used too early", value.name)));
             }
@@ -313,12 +343,22 @@ impl<'a> Emitter<'a> {
 
     /// A literal number in the type that the rules compute in.
     pub(super) fn number(&mut self, value: f32) -> String {
+        self.numbers(&[], &[value])
+    }
+
+    /// Literal numbers in the type that the rules compute in.
+    pub(super) fn numbers(&mut self, dims: &[usize], values: &[f32]) -> String {
         let bytes = match self.rules.float {
-            Dtype::F16 => half::f16::from_f32(value).to_le_bytes().to_vec(),
-            Dtype::Bf16 => half::bf16::from_f32(value).to_le_bytes().to_vec(),
-            _ => value.to_le_bytes().to_vec(),
+            Dtype::F16 => values.iter().flat_map(|x| half::f16::from_f32(*x).to_le_bytes()).collect(),
+            Dtype::Bf16 => values.iter().flat_map(|x| half::bf16::from_f32(*x).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
         };
-        self.literal(self.rules.float, &[], bytes)
+        self.literal(self.rules.float, dims, bytes)
+    }
+
+    /// The shape of a literal.
+    fn lengths(&self, id: usize) -> Vec<usize> {
+        self.graph.values[id].tensor.shape().iter().filter_map(Dim::fixed).collect()
     }
 
     fn literal(&mut self, dtype: Dtype, dims: &[usize], bytes: Vec<u8>) -> String {

@@ -9,8 +9,10 @@ mod int32;
 mod linear;
 mod operators;
 mod published;
+mod rotary;
 mod rules;
 mod shapes;
+mod spatial;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::emitter::Emitter;
 use crate::Result;
-use crate::graph::{Dim, show};
+use crate::graph::{Dim, Factor, show};
 use crate::onnx::Attribute;
 
 impl Emitter<'_> {
@@ -87,12 +87,12 @@ impl Emitter<'_> {
     }
 
     /// A length as a list of one integer.
-    fn length(&mut self, dim: &Dim) -> Result<String> {
+    pub(super) fn length(&mut self, dim: &Dim) -> Result<String> {
         let mut sum: Option<String> = None;
-        for (factor, symbols) in dim.terms() {
-            let mut term = (factor != 1 || symbols.is_empty()).then(|| self.integers(&[factor as i64]));
-            for symbol in symbols {
-                let length = self.symbol(symbol, dim)?;
+        for (number, factors) in dim.terms() {
+            let mut term = (number != 1 || factors.is_empty()).then(|| self.integers(&[number]));
+            for factor in factors {
+                let length = self.factor(&factor, dim)?;
                 term = Some(match term {
                     Some(term) => self.part("Mul", &[&term, &length], vec![]),
                     None => length,
@@ -104,7 +104,24 @@ impl Emitter<'_> {
                 None => term,
             });
         }
-        Ok(sum.unwrap_or_default())
+        Ok(sum.unwrap_or_else(|| self.integers(&[0])))
+    }
+
+    fn factor(&mut self, factor: &Factor, dim: &Dim) -> Result<String> {
+        match factor {
+            Factor::Symbol(symbol) => self.symbol(symbol, dim),
+            Factor::Quotient(inner, by) => {
+                let key = factor.to_string();
+                if let Some(name) = self.symbols.get(&key) {
+                    return Ok(name.clone());
+                }
+                let length = self.length(inner)?;
+                let by = self.integers(&[*by as i64]);
+                let name = self.part("Div", &[&length, &by], vec![]);
+                self.symbols.insert(key, name.clone());
+                Ok(name)
+            }
+        }
     }
 
     /// The value of a symbol, read off an input that has it as the length of an axis.
@@ -128,4 +145,9 @@ impl Emitter<'_> {
         self.symbols.insert(symbol.to_owned(), name.clone());
         Ok(name)
     }
+}
+
+/// The length of the last axis; 0 where it is not fixed.
+pub(super) fn width(shape: &[Dim]) -> usize {
+    shape.last().and_then(Dim::fixed).unwrap_or_default()
 }

@@ -1,0 +1,102 @@
+//! Attention and rotary embeddings.
+
+use super::shape::broadcast;
+use super::{AttentionOp, Dim, Dtype, Graph, Op, RotaryOp, Tensor, show};
+use crate::Result;
+use crate::nn::Attention;
+
+impl Graph {
+    /// Scaled dot-product attention: q `[batch, q, heads·size]`, k `[batch, k, kv_heads·size]` and v
+    /// `[batch, k, kv_heads·v_size]` to `[batch, q, heads·v_size]`.
+    ///
+    /// Keys and values may also have their heads as an axis, as caches do: `[batch, kv_heads, k, size]`.
+    ///
+    /// # Errors
+    /// When the widths are not multiples of the heads, or the shapes do not go together.
+    pub fn attention(
+        &mut self,
+        q: &Tensor,
+        k: &Tensor,
+        v: &Tensor,
+        options: &Attention<'_>,
+    ) -> Result<Tensor> {
+        let Attention { heads, kv_heads, .. } = *options;
+        for x in [q, k, v] {
+            self.float("Attention", x)?;
+        }
+        let shapes = || format!("q {}, k {}, v {}", show(q.shape()), show(k.shape()), show(v.shape()));
+        let [b, s, qw] = q.shape() else {
+            return Err(self.misfit("Attention", format!("q must have three axes: {}", shapes())));
+        };
+        let (Some((b2, t, kw)), Some((b3, t2, vw))) = (keyed(k, kv_heads), keyed(v, kv_heads)) else {
+            let problem = "k and v must be [batch, k, kv_heads·size] or [batch, kv_heads, k, size]";
+            return Err(self.misfit("Attention", format!("{problem}: {}", shapes())));
+        };
+        if b != b2 || b != b3 || t != t2 {
+            return Err(self.misfit("Attention", format!("batch or length differ: {}", shapes())));
+        }
+        let Some(qw) = qw.fixed() else {
+            return Err(self.misfit("Attention", format!("widths must be fixed: {}", shapes())));
+        };
+        let even = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
+        if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads
+        {
+            let problem = format!("{heads} heads and {kv_heads} key/value heads do not divide {}", shapes());
+            return Err(self.misfit("Attention", problem));
+        }
+        if let Some(mask) = options.mask {
+            if mask.dtype() != Dtype::Bool && mask.dtype() != q.dtype() {
+                let problem = format!("a mask is bool or {}, not {}", q.dtype(), mask.dtype());
+                return Err(self.misfit("Attention", problem));
+            }
+            let scores = [b.clone(), heads.into(), s.clone(), t.clone()];
+            if broadcast(mask.shape(), &scores).as_deref() != Some(&scores) {
+                let problem = format!("mask {} does not fit scores {}", show(mask.shape()), show(&scores));
+                return Err(self.misfit("Attention", problem));
+            }
+        }
+        let op = AttentionOp {
+            heads,
+            kv_heads,
+            scale: options.scale.unwrap_or(((qw / heads) as f64).powf(-0.5)),
+            causal: options.causal,
+            softcap: options.softcap,
+        };
+        let shape = vec![b.clone(), s.clone(), (vw / kv_heads * heads).into()];
+        let operands: Vec<_> = [q, k, v].into_iter().chain(options.mask).collect();
+        Ok(self.node(Op::Attention(op), &operands, q.dtype(), shape))
+    }
+
+    /// Rotary position embedding: x `[batch, sequence, heads·size]`, cos and sin `[batch, sequence, width/2]`; the
+    /// first `width` of each head are rotated.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn rotary(&mut self, x: &Tensor, cos: &Tensor, sin: &Tensor, op: RotaryOp) -> Result<Tensor> {
+        self.float("RotaryEmbedding", x)?;
+        let shapes =
+            || format!("x {}, cos {}, sin {}", show(x.shape()), show(cos.shape()), show(sin.shape()));
+        let fits = match (x.shape(), cos.shape()) {
+            ([b, s, width], [b2, s2, half]) => {
+                let size = width.fixed().filter(|w| op.heads > 0 && w % op.heads == 0).map(|w| w / op.heads);
+                let even = op.width > 0 && op.width % 2 == 0 && size.is_some_and(|size| op.width <= size);
+                even && b == b2 && s == s2 && half.fixed() == Some(op.width / 2) && cos.shape() == sin.shape()
+            }
+            _ => false,
+        };
+        if !fits {
+            let problem = format!("{} heads rotated over {} do not fit {}", op.heads, op.width, shapes());
+            return Err(self.misfit("RotaryEmbedding", problem));
+        }
+        Ok(self.node(Op::Rotary(op), &[x, cos, sin], x.dtype(), x.shape().to_vec()))
+    }
+}
+
+/// Batch, length and width of keys or values.
+fn keyed(x: &Tensor, heads: usize) -> Option<(&Dim, &Dim, usize)> {
+    match x.shape() {
+        [b, t, width] => Some((b, t, width.fixed()?)),
+        [b, h, t, size] if h.fixed() == Some(heads) => Some((b, t, size.fixed()? * heads)),
+        _ => None,
+    }
+}

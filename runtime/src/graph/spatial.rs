@@ -1,0 +1,295 @@
+//! Operations on windows of images and sounds: convolutions, pools, other resolutions, norms by channel.
+
+use super::{
+    ConvOp, Dim, Dtype, Graph, Interpolation, Op, PoolOp, Reduction, ResizeOp, Scope, Shape, Tensor, show,
+};
+use crate::Result;
+
+/// A convolution, by spatial axis: `Conv::new(out, &[3, 3]).stride(&[2, 2])`.
+#[derive(Clone, Debug)]
+pub struct Conv {
+    out: usize,
+    op: ConvOp,
+    bias: bool,
+    output_padding: Vec<usize>,
+}
+
+impl Conv {
+    /// `out` channels from windows of these lengths: next to each other, no padding, with a bias.
+    pub fn new(out: usize, kernel: &[usize]) -> Self {
+        let ones = vec![1; kernel.len()];
+        let op = ConvOp {
+            kernel: kernel.to_vec(),
+            stride: ones.clone(),
+            padding: vec![(0, 0); kernel.len()],
+            dilation: ones,
+            groups: 1,
+        };
+        Self { out, op, bias: true, output_padding: vec![0; kernel.len()] }
+    }
+
+    /// From one window to the next.
+    #[must_use]
+    pub fn stride(mut self, stride: &[usize]) -> Self {
+        self.op.stride = stride.to_vec();
+        self
+    }
+
+    /// Zeros on both sides of each axis.
+    #[must_use]
+    pub fn padding(mut self, padding: &[usize]) -> Self {
+        self.op.padding = padding.iter().map(|&n| (n, n)).collect();
+        self
+    }
+
+    /// Zeros before and after each axis.
+    #[must_use]
+    pub fn padding_around(mut self, padding: &[(usize, usize)]) -> Self {
+        self.op.padding = padding.to_vec();
+        self
+    }
+
+    /// From one element of a window to the next.
+    #[must_use]
+    pub fn dilation(mut self, dilation: &[usize]) -> Self {
+        self.op.dilation = dilation.to_vec();
+        self
+    }
+
+    /// Independent groups of channels.
+    #[must_use]
+    pub fn groups(mut self, groups: usize) -> Self {
+        self.op.groups = groups;
+        self
+    }
+
+    /// Without a bias.
+    #[must_use]
+    pub fn no_bias(mut self) -> Self {
+        self.bias = false;
+        self
+    }
+
+    /// Positions added after each axis of a transposed convolution's result.
+    #[must_use]
+    pub fn output_padding(mut self, padding: &[usize]) -> Self {
+        self.output_padding = padding.to_vec();
+        self
+    }
+}
+
+impl Graph {
+    /// Convolution with `weight` and `bias`: `[batch, in, …]` to `[batch, out, …]`.
+    ///
+    /// # Errors
+    /// When x has not as many spatial axes as the kernel, or its channels are not a multiple of the groups.
+    pub fn conv(&mut self, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
+        self.enter(w);
+        let channels = self.channels("Conv", x, conv)?;
+        let shape = [&[conv.out, channels / conv.op.groups], conv.op.kernel.as_slice()].concat();
+        let weight = self.weight(&w.name("weight"), &shape)?;
+        let bias = conv.bias.then(|| self.weight(&w.name("bias"), &[conv.out])).transpose()?;
+        self.conv_with(x, &weight, bias.as_ref(), conv)
+    }
+
+    /// Convolution with a weight `[out, in / groups, …]` and a bias `[out]` that were computed.
+    ///
+    /// # Errors
+    /// As [`Graph::conv`].
+    pub fn conv_with(
+        &mut self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        conv: &Conv,
+    ) -> Result<Tensor> {
+        self.channels("Conv", x, conv)?;
+        let mut shape = vec![x.shape()[0].clone(), conv.out.into()];
+        shape.extend(windows(x, &conv.op.kernel, &conv.op.stride, &conv.op.padding, &conv.op.dilation));
+        let operands: Vec<_> = [x, weight].into_iter().chain(bias).collect();
+        Ok(self.node(Op::Conv(conv.op.clone()), &operands, x.dtype(), shape))
+    }
+
+    /// Transposed convolution with `weight` `[in, out / groups, …]` and `bias`: `[batch, in, …]` to `[batch, out, …]`.
+    ///
+    /// # Errors
+    /// As [`Graph::conv`].
+    pub fn conv_transpose(&mut self, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
+        self.enter(w);
+        let channels = self.channels("ConvTranspose", x, conv)?;
+        let shape = [&[channels, conv.out / conv.op.groups], conv.op.kernel.as_slice()].concat();
+        let weight = self.weight(&w.name("weight"), &shape)?;
+        let bias = conv.bias.then(|| self.weight(&w.name("bias"), &[conv.out])).transpose()?;
+        let mut op = conv.op.clone();
+        let mut shape = vec![x.shape()[0].clone(), conv.out.into()];
+        for (axis, dim) in x.shape()[2..].iter().enumerate() {
+            let grown = (dim.clone() - Dim::Fixed(1)) * op.stride[axis].into()
+                + (op.dilation[axis] * (op.kernel[axis] - 1) + 1 + conv.output_padding[axis]).into();
+            shape.push(grown - (op.padding[axis].0 + op.padding[axis].1).into());
+            // Padding of the result is less cut off.
+            op.padding[axis].1 = op.padding[axis].1.saturating_sub(conv.output_padding[axis]);
+        }
+        let operands: Vec<_> = [x, &weight].into_iter().chain(&bias).collect();
+        Ok(self.node(Op::ConvTranspose(op), &operands, x.dtype(), shape))
+    }
+
+    /// Batch normalisation by `running_mean` and `running_var`, with `weight` and `bias`: `[batch, channels, …]`.
+    ///
+    /// # Errors
+    /// When the number of channels is not fixed.
+    pub fn batch_norm(&mut self, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+        self.enter(w);
+        let channels = self.channel_count("BatchNormalization", x)?;
+        let names = ["weight", "bias", "running_mean", "running_var"].map(|name| w.name(name));
+        self.idle_weight(&w.name("num_batches_tracked"));
+        let mut operands = vec![x.clone()];
+        for name in names {
+            operands.push(self.weight(&name, &[channels])?);
+        }
+        let operands: Vec<_> = operands.iter().collect();
+        Ok(self.node(Op::BatchNorm { epsilon }, &operands, x.dtype(), x.shape().to_vec()))
+    }
+
+    /// Group normalisation with `weight` and `bias`: `[batch, channels, …]`.
+    ///
+    /// # Errors
+    /// When the number of channels is not a multiple of the groups.
+    pub fn group_norm(&mut self, w: &Scope, x: &Tensor, groups: usize, epsilon: f64) -> Result<Tensor> {
+        self.enter(w);
+        let channels = self.channel_count("GroupNormalization", x)?;
+        if groups == 0 || channels % groups != 0 {
+            let problem = format!("{groups} groups do not divide {channels} channels");
+            return Err(self.misfit("GroupNormalization", problem));
+        }
+        let scale = self.weight(&w.name("weight"), &[channels])?;
+        let shift = self.weight(&w.name("bias"), &[channels])?;
+        if groups == channels {
+            let op = Op::InstanceNorm { epsilon };
+            return Ok(self.node(op, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()));
+        }
+        let rest = super::product(&x.shape()[1..]).floor_div(groups);
+        let grouped = self.reshape(x, vec![x.shape()[0].clone(), groups.into(), rest])?;
+        let ones = self.constant(&[groups], vec![1.0; groups])?;
+        let zeros = self.constant(&[groups], vec![0.0; groups])?;
+        let op = Op::InstanceNorm { epsilon };
+        let h = self.node(op, &[&grouped, &ones, &zeros], x.dtype(), grouped.shape().to_vec());
+        let h = self.reshape(&h, x.shape().to_vec())?;
+        let mut by_channel = vec![Dim::Fixed(1); x.rank() - 1];
+        by_channel[0] = channels.into();
+        let scale = self.reshape(&scale, by_channel.clone())?;
+        let shift = self.reshape(&shift, by_channel)?;
+        let h = self.mul(&h, &scale)?;
+        self.add(&h, &shift)
+    }
+
+    /// The largest element of each window.
+    ///
+    /// # Errors
+    /// When x has not as many spatial axes as the kernel.
+    pub fn max_pool(
+        &mut self,
+        x: &Tensor,
+        kernel: &[usize],
+        stride: &[usize],
+        padding: &[usize],
+    ) -> Result<Tensor> {
+        self.pool(Reduction::Max, x, kernel, stride, padding)
+    }
+
+    /// The mean of each window; padding counts as zeros.
+    ///
+    /// # Errors
+    /// When x has not as many spatial axes as the kernel.
+    pub fn avg_pool(
+        &mut self,
+        x: &Tensor,
+        kernel: &[usize],
+        stride: &[usize],
+        padding: &[usize],
+    ) -> Result<Tensor> {
+        self.pool(Reduction::Mean, x, kernel, stride, padding)
+    }
+
+    fn pool(
+        &mut self,
+        by: Reduction,
+        x: &Tensor,
+        kernel: &[usize],
+        stride: &[usize],
+        padding: &[usize],
+    ) -> Result<Tensor> {
+        let padding: Vec<_> = padding.iter().map(|&n| (n, n)).collect();
+        let op = PoolOp { by, kernel: kernel.to_vec(), stride: stride.to_vec(), padding };
+        self.float(op.name(), x)?;
+        let axes = x.rank().saturating_sub(2);
+        if [kernel.len(), stride.len(), op.padding.len()] != [axes; 3] {
+            let problem = format!("{} spatial axes of {} need as many lengths", axes, show(x.shape()));
+            return Err(self.misfit(op.name(), problem));
+        }
+        let mut shape = x.shape()[..2].to_vec();
+        shape.extend(windows(x, kernel, stride, &op.padding, &vec![1; axes]));
+        Ok(self.node(Op::Pool(op), &[x], x.dtype(), shape))
+    }
+
+    /// Another resolution: `[batch, channels, height, width]` to `[batch, channels, size…]`.
+    ///
+    /// # Errors
+    /// When x has not four axes, or is not f32.
+    pub fn resize(
+        &mut self,
+        x: &Tensor,
+        [height, width]: [Dim; 2],
+        by: Interpolation,
+        align_corners: bool,
+    ) -> Result<Tensor> {
+        self.float("Resize", x)?;
+        let [batch, channels, ..] = x.shape() else {
+            return Err(self.misfit("Resize", format!("four axes are needed, not {}", show(x.shape()))));
+        };
+        if x.rank() != 4 {
+            return Err(self.misfit("Resize", format!("four axes are needed, not {}", show(x.shape()))));
+        }
+        let shape = vec![batch.clone(), channels.clone(), height, width];
+        Ok(self.node(Op::Resize(ResizeOp { by, align_corners }), &[x], Dtype::F32, shape))
+    }
+
+    fn channel_count(&self, op: &str, x: &Tensor) -> Result<usize> {
+        self.float(op, x)?;
+        x.dim(1).and_then(Dim::fixed).ok_or_else(|| {
+            self.misfit(op, format!("the second axis of {} must have a fixed length", show(x.shape())))
+        })
+    }
+
+    fn channels(&self, op: &str, x: &Tensor, conv: &Conv) -> Result<usize> {
+        let channels = self.channel_count(op, x)?;
+        let ConvOp { kernel, stride, padding, dilation, groups } = &conv.op;
+        let axes = x.rank() - 2;
+        if [kernel.len(), stride.len(), padding.len(), dilation.len()] != [axes; 4] {
+            let problem =
+                format!("a kernel {kernel:?} does not fit {axes} spatial axes: {}", show(x.shape()));
+            return Err(self.misfit(op, problem));
+        }
+        if *groups == 0 || channels % groups != 0 || conv.out % groups != 0 {
+            let problem = format!("{groups} groups do not divide {channels} channels and {}", conv.out);
+            return Err(self.misfit(op, problem));
+        }
+        Ok(channels)
+    }
+}
+
+/// How many windows there are along each spatial axis.
+fn windows(
+    x: &Tensor,
+    kernel: &[usize],
+    stride: &[usize],
+    padding: &[(usize, usize)],
+    dilation: &[usize],
+) -> Shape {
+    let axes = x.shape()[2..].iter().enumerate();
+    axes.map(|(axis, dim)| {
+        let padded = dim.clone() + (padding[axis].0 + padding[axis].1).into();
+        let reach = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
+        (padded - reach.into()).floor_div(stride[axis]) + Dim::Fixed(1)
+    })
+    .collect()
+}
