@@ -30,6 +30,6 @@ pub use graph::{Dim, Dtype, Graph, Scope, Tensor};
 pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
-pub use loaded::{Loaded, Loader, Timings};
-pub use model::{Architecture, Configuration, Head, Names};
+pub use loaded::{Cache, Loaded, Loader, Timings};
+pub use model::{Architecture, Configuration, Head, Names, Part};
 pub use value::{Value, Values};

@@ -26,12 +26,39 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     /// The order in which [`Hardware::Auto`] tries backends.
     const ROUTE: &'static [Hardware];
 
-    /// Builds the graph of one head.
-    fn build(g: &mut Graph, config: &Self::Config, head: Self::Head) -> Result<()>;
+    /// The graphs that a head can be run by.
+    fn parts(head: Self::Head) -> &'static [Part] {
+        let _ = head;
+        &[Part::Whole]
+    }
+    /// Builds one of a head's graphs.
+    fn build(g: &mut Graph, config: &Self::Config, head: Self::Head, part: Part) -> Result<()>;
     /// Wraps what was loaded.
     fn from_loaded(loaded: crate::Loaded<Self>) -> Self;
     /// What was loaded.
     fn loaded(&self) -> &crate::Loaded<Self>;
+}
+
+/// One of the graphs that a model is run by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The reference's `forward` in one piece, without a cache.
+    Whole,
+    /// What is computed once for a text that is generated: the encoder, and what its cross-attention keeps.
+    Encoder,
+    /// The first step of a decoder that takes more than tokens then, such as images.
+    Start,
+    /// Further tokens, given what a cache holds of those before.
+    Step,
+    /// As [`Part::Step`], with `beam_idx`: the row of the cache that each row goes on from.
+    Reorder,
+}
+
+impl Part {
+    /// Whether it reads and extends a cache.
+    pub fn is_cached(self) -> bool {
+        matches!(self, Self::Start | Self::Step | Self::Reorder)
+    }
 }
 
 /// A typed `config.json`.

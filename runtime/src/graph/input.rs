@@ -24,8 +24,10 @@ pub enum Fill {
     Zeros,
     /// All one.
     Ones,
-    /// 0, 1, 2 … along the last axis.
+    /// 0, 1, 2 … along the last axis; where a cache is continued, on from its length.
     Positions,
+    /// What a cache holds; nothing at first.
+    Past,
 }
 
 impl Input {

@@ -7,14 +7,17 @@ use ndarray::{ArrayD, Dimension, IxDyn};
 use crate::graph::{Dim, Dtype, Fill, Input, Limit, show};
 use crate::{Error, Result, Value, Values};
 
-/// Checks what was given and fills in the rest.
-pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) -> Result<Values> {
+/// The symbol of what is cached.
+const PAST: &str = "past";
+
+/// Checks what was given and fills in the rest; `past` positions are cached, by tensors that the engine keeps.
+pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values, past: usize) -> Result<Values> {
     if let Some(name) = given.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
         let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
         let help = format!("it takes {}", known.join(", "));
         return Err(Error::input(name.as_str(), "this model does not take it", help));
     }
-    let mut symbols = BTreeMap::new();
+    let mut symbols = BTreeMap::from([(PAST.to_owned(), (past, "the cache".to_owned()))]);
     for input in inputs {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
@@ -34,7 +37,8 @@ pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values) ->
         }
     }
     for input in inputs {
-        if let (None, Some(fill)) = (given.get(&input.name), input.fill) {
+        let kept = input.fill == Some(Fill::Past) && past > 0;
+        if let (None, false, Some(fill)) = (given.get(&input.name), kept, input.fill) {
             given.insert(input.name.clone(), filled(input, fill, &symbols)?);
         }
     }
@@ -69,7 +73,13 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
                     symbols.insert(symbol.to_string(), (length, input.name.clone()));
                 }
             },
-            _ => {}
+            Dim::Sum(_) => {
+                let known = dim.evaluate(&|symbol| symbols.get(symbol).map(|(length, _)| *length));
+                if let Some(known) = known.filter(|known| *known != length) {
+                    return Err(misfit(format!("{dim} is {known}, not {length}")));
+                }
+            }
+            Dim::Fixed(_) => {}
         }
     }
     if let (Some((limit, field)), Value::I64(ids)) = (input.below, value)
@@ -105,8 +115,11 @@ fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>
     Ok(match (input.dtype, fill) {
         (Dtype::F32, Fill::Ones) => Value::F32(ArrayD::ones(shape)),
         (Dtype::F32, _) => Value::F32(ArrayD::zeros(shape)),
-        (_, Fill::Zeros) => Value::I64(integers(&|_| 0)),
+        (_, Fill::Zeros | Fill::Past) => Value::I64(integers(&|_| 0)),
         (_, Fill::Ones) => Value::I64(integers(&|_| 1)),
-        (_, Fill::Positions) => Value::I64(integers(&|index| (index % last) as i64)),
+        (_, Fill::Positions) => {
+            let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
+            Value::I64(integers(&|index| (past + index % last) as i64))
+        }
     })
 }

@@ -5,7 +5,9 @@ mod inputs;
 mod lowering;
 mod program;
 mod route;
+mod section;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value as Json;
@@ -14,11 +16,12 @@ use crate::engine::{Options, Placement};
 use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
-use crate::model::{Architecture, Head};
+use crate::model::{Architecture, Head, Part};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result, Values};
 pub(crate) use lowering::Lowering;
-use program::Program;
+pub use section::Cache;
+use section::{Section, Sections, Setting};
 
 /// A checkpoint that was found, before it is loaded.
 #[derive(Clone, Debug)]
@@ -28,6 +31,7 @@ pub struct Loader<A: Architecture> {
     hardware: Hardware,
     precision: Precision,
     head: Option<A::Head>,
+    part: Part,
     dims: std::collections::BTreeMap<String, usize>,
     options: Options,
     lowering: Option<Lowering>,
@@ -45,6 +49,7 @@ impl<A: Architecture> Loader<A> {
             hardware: Hardware::Auto,
             precision: Precision::F32,
             head: None,
+            part: Part::Whole,
             dims: Default::default(),
             options: Options::default(),
             lowering: None,
@@ -92,6 +97,13 @@ impl<A: Architecture> Loader<A> {
     #[must_use]
     pub fn head(mut self, head: A::Head) -> Self {
         self.head = Some(head);
+        self
+    }
+
+    /// Which part to make ready at once; [`Part::Whole`] where not given. The others are when they are first run.
+    #[must_use]
+    pub fn part(mut self, part: Part) -> Self {
+        self.part = part;
         self
     }
 
@@ -146,36 +158,30 @@ impl<A: Architecture> Loader<A> {
             Some(head) => head,
             None => config::head::<A>(&self.checkpoint, &raw)?,
         };
-        let start = Instant::now();
-        let mut graph = Graph::new();
-        A::build(&mut graph, &config, head)?;
-        let graph_ms = millis(start);
         let weights = match self.weights {
             Some(weights) => weights,
             None => Weights::Files(Files::open(&self.checkpoint)?),
         };
-        let located = weights.locate(graph.weights(), &A::NAMES)?;
         let chosen = route::choose::<A>(self.hardware)?;
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
         let mut rules = Rules::of(form, self.precision);
         rules.dims = self.dims;
-        let mut unused = weights.unused(&located);
-        unused.retain(|name| !graph.idle.contains(name));
-        let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
+        let sections = Sections::<A>::new(
+            head,
+            weights,
+            Setting { rules, hardware: chosen.hardware, options: self.options, lowering: self.lowering },
+        );
+        let main = sections.get(&config, self.part)?;
         let loaded = Loaded {
             config,
             raw,
             head,
             checkpoint: self.checkpoint,
-            inputs,
-            limits,
-            program: Program::new(graph, located, rules, chosen.hardware, self.options, self.lowering)?,
+            main,
+            sections,
             hardware: chosen.hardware,
             explanation: chosen.explanation,
             precision: self.precision,
-            graph_ms,
-            unused,
-            weight_bytes: weights.size(),
         };
         Ok(A::from_loaded(loaded))
     }
@@ -192,7 +198,7 @@ impl<A: Architecture> Loader<A> {
             None => config::head::<A>(&self.checkpoint, &raw)?,
         };
         let mut graph = Graph::new();
-        A::build(&mut graph, &config, head)?;
+        A::build(&mut graph, &config, head, self.part)?;
         let weights = match &self.weights {
             Some(weights) => weights.clone(),
             None => Weights::Files(Files::open(&self.checkpoint)?),
@@ -221,15 +227,12 @@ pub struct Loaded<A: Architecture> {
     raw: Json,
     head: A::Head,
     checkpoint: Checkpoint,
-    inputs: Vec<Input>,
-    limits: Vec<crate::graph::Limit>,
-    program: Program,
+    /// The part that was asked for when it was loaded.
+    main: Arc<Section>,
+    sections: Sections<A>,
     hardware: Hardware,
     explanation: String,
     precision: Precision,
-    graph_ms: f64,
-    unused: Vec<String>,
-    weight_bytes: u64,
 }
 
 impl<A: Architecture> Loaded<A> {
@@ -239,8 +242,37 @@ impl<A: Architecture> Loaded<A> {
     /// When a required input is missing, one is unknown, has the wrong dtype or shape or ids out of range,
     /// or the text is longer than the model's positions.
     pub fn run(&self, inputs: Values) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs)?;
-        self.program.run(&inputs)
+        self.main.run(inputs)
+    }
+
+    /// Runs another part of the model, made ready when it is first asked for.
+    ///
+    /// # Errors
+    /// When the head has no such part, and as [`Loaded::run`].
+    pub fn run_part(&self, part: Part, inputs: Values) -> Result<Values> {
+        self.sections.get(&self.config, part)?.run(inputs)
+    }
+
+    /// Runs a part on from what the cache holds, and leaves there what the next step goes on from. An encoder leaves
+    /// what its cross-attention keeps.
+    ///
+    /// # Errors
+    /// As [`Loaded::run_part`].
+    pub fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
+        self.sections.get(&self.config, part)?.run_cached(part, inputs, cache)
+    }
+
+    /// The parts that the loaded head can be run by.
+    pub fn parts(&self) -> &'static [Part] {
+        A::parts(self.head)
+    }
+
+    /// What a part takes.
+    ///
+    /// # Errors
+    /// As [`Loaded::run_part`].
+    pub fn inputs_of(&self, part: Part) -> Result<Vec<Input>> {
+        Ok(self.sections.get(&self.config, part)?.inputs.clone())
     }
 
     /// `config.json`, typed.
@@ -265,12 +297,12 @@ impl<A: Architecture> Loaded<A> {
 
     /// What the model takes.
     pub fn inputs(&self) -> &[Input] {
-        &self.inputs
+        &self.main.inputs
     }
 
     /// The longest an axis may be: `limit("sequence")`.
     pub fn limit(&self, symbol: &str) -> Option<usize> {
-        self.limits.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
+        self.main.limits.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
     }
 
     /// The backend it runs on.
@@ -292,28 +324,28 @@ impl<A: Architecture> Loaded<A> {
     ///
     /// Backends that need fixed shapes have none before the first run.
     pub fn placement(&self) -> Placement {
-        self.program.latest().map(|ready| ready.placement()).unwrap_or_default()
+        self.main.program.latest().map(|ready| ready.placement()).unwrap_or_default()
     }
 
     /// How long loading took; the last time, where a backend needs fixed shapes.
     pub fn timings(&self) -> Timings {
-        let timings = self.program.latest().map(|ready| ready.timings).unwrap_or_default();
-        Timings { graph_ms: self.graph_ms, ..timings }
+        let timings = self.main.program.latest().map(|ready| ready.timings).unwrap_or_default();
+        Timings { graph_ms: self.main.graph_ms, ..timings }
     }
 
     /// The checkpoint's tensors that this head does not use.
     pub fn unused_weights(&self) -> &[String] {
-        &self.unused
+        &self.main.unused
     }
 
     /// The bytes of all the checkpoint's tensors.
     pub fn weight_bytes(&self) -> u64 {
-        self.weight_bytes
+        self.sections.weights.size()
     }
 
     /// How often each operator occurs in the lowered graph.
     pub fn operators(&self) -> std::collections::BTreeMap<String, usize> {
-        self.program.latest().map(|ready| ready.operators.clone()).unwrap_or_default()
+        self.main.program.latest().map(|ready| ready.operators.clone()).unwrap_or_default()
     }
 
     /// The name of the loaded class.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::{Lowering, Timings, millis};
-use crate::engine::{self, Compiled, Options, Placement};
+use crate::engine::{self, Compiled, Kept, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Rules, lower};
 use crate::weights::Located;
@@ -55,8 +55,19 @@ impl Program {
     }
 
     pub(super) fn run(&self, inputs: &Values) -> Result<Values> {
+        self.ready(&self.lengths(inputs, 0))?.compiled.run(inputs)
+    }
+
+    /// Runs it on from what was kept of `past` positions.
+    pub(super) fn run_kept(&self, inputs: &Values, past: usize, kept: &mut Kept) -> Result<Values> {
+        self.ready(&self.lengths(inputs, past))?.compiled.run_kept(inputs, kept)
+    }
+
+    /// What the symbols are in a run, where the backend needs to know.
+    fn lengths(&self, inputs: &Values, past: usize) -> BTreeMap<String, usize> {
         let mut dims = self.rules.dims.clone();
         if self.rules.fixed_shapes {
+            dims.insert("past".to_owned(), past);
             for input in &self.graph.inputs {
                 let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
                 for (dim, length) in input.shape.iter().zip(lengths) {
@@ -66,7 +77,7 @@ impl Program {
                 }
             }
         }
-        self.ready(&dims)?.compiled.run(inputs)
+        dims
     }
 
     /// The graph that was made ready last.

@@ -198,7 +198,7 @@ mod tests {
         const DECLARED: &'static [Declared] = &[];
         const ROUTE: &'static [Hardware] = &[];
 
-        fn build(_: &mut Graph, _: &Config, _: Heads) -> Result<()> {
+        fn build(_: &mut Graph, _: &Config, _: Heads, _: crate::Part) -> Result<()> {
             Ok(())
         }
 

@@ -10,7 +10,7 @@ use ort::value::{DynValue, TensorElementType, TensorRef};
 
 use super::placement;
 use super::provider::Provider;
-use crate::engine::{Compiled, Options, Placement};
+use crate::engine::{Compiled, Kept, Options, Placement, kept};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value, Values};
 
@@ -18,6 +18,7 @@ use crate::{Error, Hardware, Result, Value, Values};
 pub(super) struct Running {
     session: Mutex<Session>,
     hardware: Hardware,
+    inputs: Vec<String>,
     placement: Placement,
 }
 
@@ -43,7 +44,8 @@ impl Running {
                 return Err(Error::engine(hardware, problem));
             }
         }
-        Ok(Self { session: Mutex::new(session), hardware, placement })
+        let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
+        Ok(Self { session: Mutex::new(session), hardware, inputs, placement })
     }
 }
 
@@ -84,22 +86,48 @@ impl Compiled for Running {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut given: Vec<(&str, SessionInputValue<'_>)> = Vec::with_capacity(inputs.len());
-        for (name, value) in inputs {
-            let value: SessionInputValue<'_> = match value {
-                Value::F32(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
-                Value::I64(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
-                Value::Bool(a) => TensorRef::from_array_view(a).map_err(failed)?.into(),
-            };
-            given.push((name, value));
-        }
+        let given = given(inputs).map_err(failed)?;
         let outputs = session.run(given).map_err(failed)?;
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
+    }
+
+    fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
+        let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
+        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut given = given(inputs).map_err(failed)?;
+        for (name, value) in &kept.values {
+            if self.inputs.contains(name) {
+                given.push((name, value.into()));
+            }
+        }
+        let mut outputs = session.run(given).map_err(failed)?;
+        let names: Vec<String> = outputs.keys().map(str::to_owned).collect();
+        let mut rest = Values::new();
+        for name in names {
+            let Some(value) = outputs.remove(&name) else { continue };
+            match kept::of(&name) {
+                Some(past) => drop(kept.values.insert(past, value)),
+                None => drop(rest.insert(name, read(&value).map_err(failed)?)),
+            }
+        }
+        Ok(rest)
     }
 
     fn placement(&self) -> &Placement {
         &self.placement
     }
+}
+
+fn given(inputs: &Values) -> ort::Result<Vec<(&str, SessionInputValue<'_>)>> {
+    let views = inputs.iter().map(|(name, value)| {
+        let value: SessionInputValue<'_> = match value {
+            Value::F32(a) => TensorRef::from_array_view(a)?.into(),
+            Value::I64(a) => TensorRef::from_array_view(a)?.into(),
+            Value::Bool(a) => TensorRef::from_array_view(a)?.into(),
+        };
+        Ok((name.as_str(), value))
+    });
+    views.collect()
 }
 
 /// A failed run; on a device that lacks a number format, that is what is missing.

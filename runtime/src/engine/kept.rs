@@ -1,0 +1,27 @@
+//! Tensors that an engine keeps from one run to the next: the cache of a decoder.
+
+use std::fmt;
+
+use ort::value::DynValue;
+
+use crate::Values;
+
+/// What was kept, by the name of the input that takes it: `past_key_values.0.key`.
+#[derive(Default)]
+pub struct Kept {
+    /// In host memory, for engines that have nothing better.
+    pub(super) host: Values,
+    /// In ONNX Runtime's own memory; handed back as it is, never copied.
+    pub(super) values: std::collections::BTreeMap<String, DynValue>,
+}
+
+/// The input that takes an output in the next run: `present.0.key` becomes `past_key_values.0.key`.
+pub(super) fn of(output: &str) -> Option<String> {
+    output.strip_prefix("present.").map(|rest| format!("past_key_values.{rest}"))
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.host.keys()).entries(self.values.keys()).finish()
+    }
+}

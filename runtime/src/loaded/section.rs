@@ -1,0 +1,112 @@
+//! The parts that a model is run by: each a graph with its inputs, made ready when it is first asked for.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::program::Program;
+use super::{Lowering, inputs, millis};
+use crate::engine::{Kept, Options};
+use crate::graph::{Graph, Input, Limit};
+use crate::lower::Rules;
+use crate::model::{Architecture, Head, Part};
+use crate::weights::Weights;
+use crate::{Error, Hardware, Result, Values};
+
+/// What a decoder remembers of the tokens before; its tensors stay in the engine.
+#[derive(Debug, Default)]
+pub struct Cache {
+    kept: Kept,
+    past: usize,
+}
+
+impl Cache {
+    /// Nothing remembered.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many positions are remembered, padding included.
+    pub fn len(&self) -> usize {
+        self.past
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.past == 0
+    }
+}
+
+/// What all parts of a model are made ready with.
+#[derive(Clone)]
+pub(super) struct Setting {
+    pub rules: Rules,
+    pub hardware: Hardware,
+    pub options: Options,
+    pub lowering: Option<Lowering>,
+}
+
+/// One part, ready to run.
+pub(super) struct Section {
+    pub inputs: Vec<Input>,
+    pub limits: Vec<Limit>,
+    pub program: Program,
+    pub graph_ms: f64,
+    pub unused: Vec<String>,
+}
+
+impl Section {
+    pub(super) fn run(&self, inputs: Values) -> Result<Values> {
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, 0)?;
+        self.program.run(&inputs)
+    }
+
+    pub(super) fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, cache.past)?;
+        let outputs = self.program.run_kept(&inputs, cache.past, &mut cache.kept)?;
+        if part.is_cached() {
+            let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
+            cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();
+        }
+        Ok(outputs)
+    }
+}
+
+/// All parts of a model.
+pub(super) struct Sections<A: Architecture> {
+    head: A::Head,
+    pub weights: Weights,
+    setting: Setting,
+    ready: Mutex<BTreeMap<Part, Arc<Section>>>,
+}
+
+impl<A: Architecture> Sections<A> {
+    pub(super) fn new(head: A::Head, weights: Weights, setting: Setting) -> Self {
+        Self { head, weights, setting, ready: Mutex::default() }
+    }
+
+    pub(super) fn get(&self, config: &A::Config, part: Part) -> Result<Arc<Section>> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(section) = ready.get(&part) {
+            return Ok(Arc::clone(section));
+        }
+        if !A::parts(self.head).contains(&part) {
+            let class = self.head.class();
+            let help = "run it whole, or open the checkpoint with another `.head(..)`";
+            return Err(Error::input("part", format!("{class} has no part {part:?}"), help));
+        }
+        let start = Instant::now();
+        let mut graph = Graph::new();
+        A::build(&mut graph, config, self.head, part)?;
+        let graph_ms = millis(start);
+        let located = self.weights.locate(graph.weights(), &A::NAMES)?;
+        let mut unused = self.weights.unused(&located);
+        unused.retain(|name| !graph.idle.contains(name));
+        let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
+        let Setting { rules, hardware, options, lowering } = self.setting.clone();
+        let program = Program::new(graph, located, rules, hardware, options, lowering)?;
+        let section = Arc::new(Section { inputs, limits, program, graph_ms, unused });
+        ready.insert(part, Arc::clone(&section));
+        Ok(section)
+    }
+}
