@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+pub mod audio;
 pub mod case;
 pub mod conformance;
 pub mod engine;

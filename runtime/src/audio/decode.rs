@@ -1,0 +1,80 @@
+//! Audio files to samples: WAV, FLAC, MP3 and OGG Vorbis.
+
+use std::io::{Cursor, ErrorKind};
+
+use symphonia::core::audio::SampleBuffer;
+use symphonia::core::codecs::{CODEC_TYPE_NULL, DecoderOptions};
+use symphonia::core::errors::Error as Symphonia;
+use symphonia::core::formats::FormatOptions;
+use symphonia::core::io::MediaSourceStream;
+use symphonia::core::meta::MetadataOptions;
+use symphonia::core::probe::Hint;
+
+use super::{Audio, refused};
+use crate::Result;
+
+const FORMATS: &str = "give a WAV, FLAC, MP3 or OGG Vorbis file";
+
+/// All samples of the first track, channels mixed down; `name` is what errors call the file.
+pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result<Audio> {
+    if bytes.is_empty() {
+        return Err(refused(format!("{name}: is empty"), FORMATS));
+    }
+    let mut hint = Hint::new();
+    if let Some(ending) = ending {
+        hint.with_extension(ending);
+    }
+    let stream = MediaSourceStream::new(Box::new(Cursor::new(bytes)), Default::default());
+    // Encoders of lossy formats add samples before and after, which are not part of the sound.
+    let options = FormatOptions { enable_gapless: true, ..Default::default() };
+    let mut format = symphonia::default::get_probe()
+        .format(&hint, stream, &options, &MetadataOptions::default())
+        .map_err(|e| refused(format!("{name}: no audio was recognised ({e})"), FORMATS))?
+        .format;
+    let track = format.tracks().iter().find(|track| track.codec_params.codec != CODEC_TYPE_NULL);
+    let Some(track) = track else {
+        return Err(refused(format!("{name}: has no audio track of a known coding"), FORMATS));
+    };
+    let id = track.id;
+    let mut decoder = symphonia::default::get_codecs()
+        .make(&track.codec_params, &DecoderOptions::default())
+        .map_err(|e| refused(format!("{name}: its coding is not supported ({e})"), FORMATS))?;
+
+    let mut samples = vec![];
+    let mut rate = track.codec_params.sample_rate;
+    let damaged = |e: &Symphonia, at: usize, rate: Option<u32>| {
+        let seconds = at as f64 / f64::from(rate.unwrap_or(1).max(1));
+        refused(format!("{name}: is damaged after {seconds:.3} s ({e})"), "fetch or make the file again")
+    };
+    loop {
+        let packet = match format.next_packet() {
+            Ok(packet) => packet,
+            Err(Symphonia::IoError(e)) if e.kind() == ErrorKind::UnexpectedEof => break,
+            Err(e) => return Err(damaged(&e, samples.len(), rate)),
+        };
+        if packet.track_id() != id {
+            continue;
+        }
+        let decoded = match decoder.decode(&packet) {
+            Ok(decoded) => decoded,
+            Err(Symphonia::IoError(e)) if e.kind() == ErrorKind::UnexpectedEof => break,
+            Err(e) => return Err(damaged(&e, samples.len(), rate)),
+        };
+        let spec = *decoded.spec();
+        if rate.is_some_and(|rate| rate != spec.rate) && !samples.is_empty() {
+            let help = "split the file where the rate changes";
+            return Err(refused(format!("{name}: changes its sampling rate midway"), help));
+        }
+        rate = Some(spec.rate);
+        let channels = spec.channels.count().max(1);
+        let mut buffer = SampleBuffer::<f32>::new(decoded.capacity() as u64, spec);
+        buffer.copy_interleaved_ref(decoded);
+        let mean = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
+        samples.extend(buffer.samples().chunks_exact(channels).map(mean));
+    }
+    match rate {
+        Some(sampling_rate) if sampling_rate > 0 && !samples.is_empty() => Ok(Audio { samples, sampling_rate }),
+        Some(_) => Err(refused(format!("{name}: holds no samples"), "give a file with sound in it")),
+        None => Err(refused(format!("{name}: does not say its sampling rate"), FORMATS)),
+    }
+}

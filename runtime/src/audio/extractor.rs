@@ -1,0 +1,158 @@
+//! The feature extractor of a checkpoint, whichever it is.
+
+use super::log_mel::LogMel;
+use super::mel_fusion::MelFusion;
+use super::refused;
+use super::settings::Settings;
+use super::waveform::Waveform;
+use crate::hub::Checkpoint;
+use crate::{Result, Values};
+
+/// Waveforms to the inputs of a model, as the checkpoint's own settings say.
+#[derive(Clone, Debug)]
+pub struct FeatureExtractor(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Waveform(Waveform),
+    LogMel(LogMel),
+    MelFusion(MelFusion),
+}
+
+/// How waveforms become tensors, where it is not as the extractor does by itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExtractOptions {
+    /// How shorter waveforms of a batch are filled up.
+    pub padding: Option<Padding>,
+    /// The longest waveform, samples.
+    pub max_length: Option<usize>,
+    /// Whether waveforms longer than `max_length` are cut.
+    pub truncation: Option<bool>,
+    /// Makes padded lengths multiples of this, samples.
+    pub pad_to_multiple_of: Option<usize>,
+    /// Whether to give `attention_mask` as well.
+    pub attention_mask: Option<bool>,
+}
+
+/// How shorter waveforms of a batch are filled up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Not at all: all must have one length.
+    No,
+    /// To the longest of the batch.
+    Longest,
+    /// To `max_length`.
+    MaxLength,
+}
+
+impl FeatureExtractor {
+    /// Reads the settings of a checkpoint.
+    ///
+    /// # Errors
+    /// When the checkpoint has none, they are of another kind of extractor, or a value is not sound.
+    pub fn read(checkpoint: &Checkpoint) -> Result<Self> {
+        let settings = Settings::read(checkpoint)?;
+        // Files from before the class was written are told apart by what only one kind has.
+        let class = match settings.class() {
+            Some(class) => class,
+            None if settings.has("fft_window_size") => MelFusion::CLASS,
+            None if settings.has("chunk_length") => LogMel::CLASS,
+            None => Waveform::CLASS,
+        };
+        Ok(Self(match class {
+            Waveform::CLASS => Kind::Waveform(Waveform::new(&settings)?),
+            LogMel::CLASS => Kind::LogMel(LogMel::new(&settings)?),
+            MelFusion::CLASS => Kind::MelFusion(MelFusion::new(&settings)?),
+            other => {
+                let known = [Waveform::CLASS, LogMel::CLASS, MelFusion::CLASS].join(", ");
+                return Err(settings.refuse(format!("`feature_extractor_type` is {other}; supported: {known}")));
+            }
+        }))
+    }
+
+    /// The sampling rate that waveforms must have, Hz.
+    pub fn sampling_rate(&self) -> u32 {
+        match &self.0 {
+            Kind::Waveform(kind) => kind.sampling_rate,
+            Kind::LogMel(kind) => kind.sampling_rate,
+            Kind::MelFusion(kind) => kind.sampling_rate,
+        }
+    }
+
+    /// The longest piece that the model takes at once, samples; none where any length will do.
+    pub fn longest(&self) -> Option<usize> {
+        match &self.0 {
+            Kind::Waveform(_) => None,
+            Kind::LogMel(kind) => Some(kind.longest()),
+            Kind::MelFusion(kind) => Some(kind.longest()),
+        }
+    }
+
+    /// The model's inputs for waveforms of one channel at [`FeatureExtractor::sampling_rate`].
+    ///
+    /// By the reference's names: `input_values` `[batch, samples]`, or `input_features` `[batch, mels, frames]` or
+    /// `[batch, views, frames, mels]` with `is_longer` `[batch, 1]`; `attention_mask` `[batch, samples or frames]`
+    /// where it is asked for or the checkpoint says so.
+    ///
+    /// # Errors
+    /// When there is no waveform, one is empty or has a sample that is not a number, or they do not fit together.
+    pub fn extract(&self, waveforms: &[&[f32]], options: &ExtractOptions) -> Result<Values> {
+        if waveforms.is_empty() {
+            return Err(refused("there is none", "give at least one waveform"));
+        }
+        for (index, waveform) in waveforms.iter().enumerate() {
+            if waveform.is_empty() {
+                return Err(refused(format!("waveform {index} has no samples"), "leave out empty audio"));
+            }
+            if let Some(at) = waveform.iter().position(|x| !x.is_finite()) {
+                let problem = format!("waveform {index}: sample {at} is {}", waveform[at]);
+                return Err(refused(problem, "give finite samples between -1 and 1"));
+            }
+        }
+        match &self.0 {
+            Kind::Waveform(kind) => kind.extract(waveforms, options),
+            Kind::LogMel(kind) => kind.extract(waveforms, options),
+            Kind::MelFusion(kind) => kind.extract(waveforms, options),
+        }
+    }
+}
+
+/// Waveforms of one length, with the length that each had before it was filled up.
+pub(super) struct Padded {
+    pub samples: Vec<Vec<f32>>,
+    pub lengths: Vec<usize>,
+    pub length: usize,
+}
+
+/// Cuts and fills up waveforms.
+///
+/// Reference: `SequenceFeatureExtractor.pad`.
+pub(super) fn pad(
+    waveforms: &[&[f32]],
+    padding: Padding,
+    max_length: Option<usize>,
+    truncation: bool,
+    multiple: Option<usize>,
+    value: f32,
+) -> Result<Padded> {
+    let round = |length: usize| multiple.filter(|m| *m > 0).map_or(length, |m| length.div_ceil(m) * m);
+    let asked = |what: &str| refused(format!("{what} needs `max_length`"), "give `max_length`, samples");
+    let mut samples: Vec<Vec<f32>> = waveforms.iter().map(|waveform| waveform.to_vec()).collect();
+    if truncation {
+        let most = round(max_length.ok_or_else(|| asked("truncation"))?);
+        samples.iter_mut().for_each(|waveform| waveform.truncate(most));
+    }
+    let lengths: Vec<usize> = samples.iter().map(Vec::len).collect();
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let length = match padding {
+        Padding::No => longest,
+        Padding::Longest => round(longest),
+        Padding::MaxLength => round(max_length.ok_or_else(|| asked("padding to a length"))?),
+    };
+    if let Some(odd) = lengths.iter().find(|&&n| n > length || (padding == Padding::No && n != length)) {
+        let problem = format!("waveforms of {odd} and {length} samples do not make one batch");
+        return Err(refused(problem, "let them be padded, or cut to one length"));
+    }
+    samples.iter_mut().for_each(|waveform| waveform.resize(length, value));
+    Ok(Padded { samples, lengths, length })
+}

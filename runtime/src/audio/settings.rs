@@ -1,0 +1,66 @@
+//! What a checkpoint says about its feature extractor.
+
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::hub::Checkpoint;
+use crate::{Error, Result};
+
+const OWN: &str = "preprocessor_config.json";
+const JOINT: &str = "processor_config.json";
+
+/// The settings of a feature extractor, and the file they are from.
+pub(super) struct Settings {
+    path: PathBuf,
+    json: Json,
+}
+
+impl Settings {
+    /// Those of `processor_config.json` where it has them, else `preprocessor_config.json`.
+    pub(super) fn read(checkpoint: &Checkpoint) -> Result<Self> {
+        if let Some(mut joint) = checkpoint.json(JOINT)? {
+            let nested = ["feature_extractor", "audio_processor"].iter().find(|key| joint[**key].is_object());
+            if let Some(key) = nested {
+                return Ok(Self { path: checkpoint.dir().join(JOINT), json: joint[*key].take() });
+            }
+        }
+        let path = checkpoint.require(OWN)?;
+        let json = checkpoint.json(OWN)?.unwrap_or_default();
+        Ok(Self { path, json })
+    }
+
+    /// The class that the settings are of; older files do not say.
+    pub(super) fn class(&self) -> Option<&str> {
+        self.json["feature_extractor_type"].as_str()
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        !self.json[key].is_null()
+    }
+
+    pub(super) fn typed<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_path_to_error::deserialize(&self.json).map_err(|e| {
+            let problem = format!("`{}`: {}", e.path(), e.inner());
+            Error::config(&self.path, problem, "use the file as the checkpoint publishes it")
+        })
+    }
+
+    pub(super) fn refuse(&self, problem: impl Into<String>) -> Error {
+        Error::config(&self.path, problem, "use the file as the checkpoint publishes it")
+    }
+}
+
+/// A setting that must be at least one.
+pub(super) fn positive(settings: &Settings, name: &str, value: usize) -> Result<()> {
+    if value > 0 { Ok(()) } else { Err(settings.refuse(format!("`{name}` is 0, must be at least 1"))) }
+}
+
+/// All extractors pad on the right; the reference's own arithmetic assumes it.
+pub(super) fn right_padded(settings: &Settings, side: Option<&str>) -> Result<()> {
+    match side {
+        None | Some("right") => Ok(()),
+        Some(side) => Err(settings.refuse(format!("`padding_side` is \"{side}\"; only \"right\" is supported"))),
+    }
+}
