@@ -1,4 +1,4 @@
-"""Makes `tests/fixtures/audio`: short sounds in every format that is read, and what they decode to.
+"""Makes `weft_reference/data/audio`: short sounds in every format that is read, and what they decode to.
 
 Needs `soundfile` (libsndfile with its encoders), which nothing else does: `pip install soundfile safetensors`.
 """
@@ -11,7 +11,9 @@ import numpy as np
 import soundfile
 from safetensors.numpy import save_file
 
-FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "audio"
+FOLDER = Path(__file__).resolve().parent / "weft_reference" / "data" / "audio"
+# Of what is decoded, every so many samples are kept.
+EVERY = 11
 # File, container, coding, sampling rate, channels, seconds.
 FILES = [
     ("sweep.wav", "WAV", "PCM_16", 16000, 1, 0.7),
@@ -49,7 +51,9 @@ def main() -> None:
         path = FOLDER / name
         soundfile.write(path, sound(rate, channels, seconds, seed), rate, format=container, subtype=coding)
         samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
-        decoded[f"out.{name}"] = samples.mean(axis=1, dtype=np.float32)
+        mono = samples.mean(axis=1, dtype=np.float32)
+        decoded[f"out.{name}"] = mono[::EVERY].copy()
+        decoded[f"length.{name}"] = np.array([len(mono), rate])
     save_file(decoded, FOLDER / "decoded.safetensors")
 
 

@@ -15,6 +15,9 @@ use crate::Result;
 
 const FORMATS: &str = "give a WAV, FLAC, MP3 or OGG Vorbis file";
 
+/// Programs that write to a pipe cannot know the length, and declare the largest that fits the header.
+const UNKNOWN: u64 = u32::MAX as u64 / 16;
+
 /// All samples of the first track, channels mixed down; `name` is what errors call the file.
 pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result<Audio> {
     if bytes.is_empty() {
@@ -40,6 +43,7 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         .make(&track.codec_params, &DecoderOptions::default())
         .map_err(|e| refused(format!("{name}: its coding is not supported ({e})"), FORMATS))?;
 
+    let declared = track.codec_params.n_frames.filter(|&frames| frames < UNKNOWN);
     let mut samples = vec![];
     let mut rate = track.codec_params.sample_rate;
     let damaged = |e: &Symphonia, at: usize, rate: Option<u32>| {
@@ -72,8 +76,17 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         let mean = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
         samples.extend(buffer.samples().chunks_exact(channels).map(mean));
     }
+    // The last packet of a lossy format may reach beyond the end.
+    samples.truncate(declared.map_or(usize::MAX, |frames| frames as usize));
+    if let Some(declared) = declared.filter(|&frames| (samples.len() as u64) < frames) {
+        let problem =
+            format!("{name}: is damaged or cut short: {} of {declared} samples are there", samples.len());
+        return Err(refused(problem, "fetch or make the file again"));
+    }
     match rate {
-        Some(sampling_rate) if sampling_rate > 0 && !samples.is_empty() => Ok(Audio { samples, sampling_rate }),
+        Some(sampling_rate) if sampling_rate > 0 && !samples.is_empty() => {
+            Ok(Audio { samples, sampling_rate })
+        }
         Some(_) => Err(refused(format!("{name}: holds no samples"), "give a file with sound in it")),
         None => Err(refused(format!("{name}: does not say its sampling rate"), FORMATS)),
     }

@@ -65,7 +65,9 @@ impl FeatureExtractor {
             MelFusion::CLASS => Kind::MelFusion(MelFusion::new(&settings)?),
             other => {
                 let known = [Waveform::CLASS, LogMel::CLASS, MelFusion::CLASS].join(", ");
-                return Err(settings.refuse(format!("`feature_extractor_type` is {other}; supported: {known}")));
+                return Err(
+                    settings.refuse(format!("`feature_extractor_type` is {other}; supported: {known}"))
+                );
             }
         }))
     }

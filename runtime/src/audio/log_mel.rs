@@ -125,11 +125,17 @@ impl LogMel {
             row.mapv_inplace(|x| (x.max(loudest - RANGE) + 4.0) / 4.0);
         }
         let mut inputs = Values::from([("input_features".to_owned(), features.into_dyn().into())]);
-        if options.attention_mask.unwrap_or(self.attention_mask) {
+        let mask = match options.attention_mask {
             // A frame counts where its first sample does.
-            let lengths: Vec<usize> = lengths.iter().map(|n| n.div_ceil(self.hop).min(frames)).collect();
-            inputs.insert("attention_mask".to_owned(), mask(&lengths, frames).into());
-        }
+            Some(true) => {
+                let lengths: Vec<usize> = lengths.iter().map(|n| n.div_ceil(self.hop).min(frames)).collect();
+                mask(&lengths, frames)
+            }
+            // The reference gives frames where a call asks for the mask, samples where the checkpoint does.
+            None if self.attention_mask => mask(&lengths, length),
+            _ => return Ok(inputs),
+        };
+        inputs.insert("attention_mask".to_owned(), mask.into());
         Ok(inputs)
     }
 }

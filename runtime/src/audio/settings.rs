@@ -61,6 +61,8 @@ pub(super) fn positive(settings: &Settings, name: &str, value: usize) -> Result<
 pub(super) fn right_padded(settings: &Settings, side: Option<&str>) -> Result<()> {
     match side {
         None | Some("right") => Ok(()),
-        Some(side) => Err(settings.refuse(format!("`padding_side` is \"{side}\"; only \"right\" is supported"))),
+        Some(side) => {
+            Err(settings.refuse(format!("`padding_side` is \"{side}\"; only \"right\" is supported")))
+        }
     }
 }

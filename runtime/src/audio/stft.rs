@@ -67,6 +67,9 @@ impl PowerSpectrogram {
 
 impl std::fmt::Debug for PowerSpectrogram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PowerSpectrogram").field("length", &self.window.len()).field("hop", &self.hop).finish()
+        f.debug_struct("PowerSpectrogram")
+            .field("length", &self.window.len())
+            .field("hop", &self.hop)
+            .finish()
     }
 }
