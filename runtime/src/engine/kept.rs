@@ -15,6 +15,13 @@ pub struct Kept {
     pub(super) values: std::collections::BTreeMap<String, DynValue>,
 }
 
+impl Kept {
+    /// Whether it holds a tensor for this input.
+    pub fn holds(&self, input: &str) -> bool {
+        self.host.contains_key(input) || self.values.contains_key(input)
+    }
+}
+
 /// The input that takes an output in the next run: `present.0.key` becomes `past_key_values.0.key`.
 pub(super) fn of(output: &str) -> Option<String> {
     output.strip_prefix("present.").map(|rest| format!("past_key_values.{rest}"))

@@ -1,7 +1,7 @@
 //! Attention and rotary embeddings.
 
 use super::shape::broadcast;
-use super::{AttentionOp, Dim, Dtype, Graph, Op, RotaryOp, Tensor, show};
+use super::{AttentionOp, Dim, Dtype, Graph, Op, RotaryOp, Tensor, Unary, show};
 use crate::Result;
 use crate::nn::Attention;
 
@@ -65,6 +65,26 @@ impl Graph {
         let shape = vec![b.clone(), s.clone(), (vw / kv_heads * heads).into()];
         let operands: Vec<_> = [q, k, v].into_iter().chain(options.mask).collect();
         Ok(self.node(Op::Attention(op), &operands, q.dtype(), shape))
+    }
+
+    /// Cosines or sines of positions `[…]` i64 times frequencies: `[…, frequencies]`, multiplied by `scaling`.
+    ///
+    /// # Errors
+    /// When the positions are not i64.
+    pub fn angles(
+        &mut self,
+        positions: &Tensor,
+        of: Unary,
+        frequencies: &[f32],
+        scaling: f64,
+    ) -> Result<Tensor> {
+        if positions.dtype() != Dtype::I64 {
+            return Err(self.misfit(of.onnx(), format!("positions are i64, not {}", positions.dtype())));
+        }
+        let mut shape = positions.shape().to_vec();
+        shape.push(frequencies.len().into());
+        let op = Op::Angles { of, frequencies: frequencies.to_vec(), scaling };
+        Ok(self.node(op, &[positions], Dtype::F32, shape))
     }
 
     /// Rotary position embedding: x `[batch, sequence, heads·size]`, cos and sin `[batch, sequence, width/2]`; the

@@ -16,6 +16,8 @@ pub mod dims {
     pub const SEQUENCE: Dim = Dim::symbol("sequence");
     /// Positions in a text that were run before and are cached.
     pub const PAST: Dim = Dim::symbol("past");
+    /// Positions in what an encoder reads, where a decoder has a sequence of its own.
+    pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
     /// Alternatives of a multiple-choice item.
     pub const CHOICES: Dim = Dim::symbol("choices");
 }

@@ -107,6 +107,16 @@ pub enum Op {
         /// The axis that the indices are of.
         axis: usize,
     },
+    /// `scaling · cos(position · frequency)`, or of the sine: positions `[…]` to `[…, frequencies]`, in single precision
+    /// whatever the rest is computed in.
+    Angles {
+        /// [`Unary::Cos`] or [`Unary::Sin`].
+        of: Unary,
+        /// Radians from one position to the next.
+        frequencies: Vec<f32>,
+        /// Multiplies the result.
+        scaling: f64,
+    },
     /// Rotary position embedding: x `[batch, sequence, heads·size]`, cos and sin
     /// `[batch, sequence, width/2]`.
     Rotary(RotaryOp),
@@ -354,6 +364,7 @@ impl Op {
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",
             Self::GatherElements { .. } => "GatherElements",
+            Self::Angles { of, .. } => of.onnx(),
             Self::Rotary(_) => "RotaryEmbedding",
             Self::Reshape => "Reshape",
             Self::Transpose { .. } => "Transpose",

@@ -10,15 +10,22 @@ use crate::{Error, Result, Value, Values};
 /// The symbol of what is cached.
 const PAST: &str = "past";
 
-/// Checks what was given and fills in the rest; `past` positions are cached, by tensors that the engine keeps.
-pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values, past: usize) -> Result<Values> {
+/// Checks what was given and fills in the rest; `past` positions are cached, in inputs that the engine
+/// has `kept`.
+pub(super) fn complete(
+    inputs: &[Input],
+    limits: &[Limit],
+    mut given: Values,
+    past: usize,
+    kept: &dyn Fn(&str) -> bool,
+) -> Result<Values> {
     if let Some(name) = given.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
         let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
         let help = format!("it takes {}", known.join(", "));
         return Err(Error::input(name.as_str(), "this model does not take it", help));
     }
     let mut symbols = BTreeMap::from([(PAST.to_owned(), (past, "the cache".to_owned()))]);
-    for input in inputs {
+    for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
             None if input.fill.is_none() => {
@@ -37,8 +44,7 @@ pub(super) fn complete(inputs: &[Input], limits: &[Limit], mut given: Values, pa
         }
     }
     for input in inputs {
-        let kept = input.fill == Some(Fill::Past) && past > 0;
-        if let (None, false, Some(fill)) = (given.get(&input.name), kept, input.fill) {
+        if let (None, false, Some(fill)) = (given.get(&input.name), kept(&input.name), input.fill) {
             given.insert(input.name.clone(), filled(input, fill, &symbols)?);
         }
     }

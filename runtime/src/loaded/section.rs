@@ -57,12 +57,13 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, 0)?;
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, 0, &|_| false)?;
         self.program.run(&inputs)
     }
 
     pub(super) fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, cache.past)?;
+        let kept = |name: &str| cache.kept.holds(name);
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, cache.past, &kept)?;
         let outputs = self.program.run_kept(&inputs, cache.past, &mut cache.kept)?;
         if part.is_cached() {
             let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));

@@ -114,6 +114,9 @@ impl<'a> Emitter<'a> {
             Op::GatherElements { axis } => {
                 self.last("GatherElements", &refs, vec![Attribute::int("axis", *axis as i64)])
             }
+            Op::Angles { of, frequencies, scaling } => {
+                self.angles(node, *of, frequencies, *scaling as f32, refs[0])?
+            }
             Op::Rotary(op) => self.rotary(node, *op, [refs[0], refs[1], refs[2]])?,
             Op::LogSoftmax { axis } => {
                 self.last("LogSoftmax", &refs, vec![Attribute::int("axis", *axis as i64)])
@@ -361,7 +364,7 @@ impl<'a> Emitter<'a> {
         self.graph.values[id].tensor.shape().iter().filter_map(Dim::fixed).collect()
     }
 
-    fn literal(&mut self, dtype: Dtype, dims: &[usize], bytes: Vec<u8>) -> String {
+    pub(super) fn literal(&mut self, dtype: Dtype, dims: &[usize], bytes: Vec<u8>) -> String {
         let key = (dtype, dims.to_vec(), bytes);
         if let Some(name) = self.literals.get(&key) {
             return name.clone();

@@ -4,10 +4,52 @@ use super::emitter::Emitter;
 use super::{AttentionForm, shapes};
 use crate::Result;
 use crate::dims;
-use crate::graph::{Dim, Node, RotaryOp};
-use crate::onnx::Attribute;
+use crate::graph::{Dim, Dtype, Node, RotaryOp, Unary};
+use crate::onnx::{self, Attribute};
 
 impl Emitter<'_> {
+    /// Cosines or sines of positions, in single precision up to the last step.
+    pub(super) fn angles(
+        &mut self,
+        node: &Node,
+        of: Unary,
+        frequencies: &[f32],
+        scaling: f32,
+        positions: &str,
+    ) -> Result<String> {
+        let single = i64::from(onnx::data_type(Dtype::F32));
+        let key = format!("/angles/{}/{frequencies:?}", node.inputs[0]);
+        let angles = match self.symbols.get(&key) {
+            Some(angles) => angles.clone(),
+            None => {
+                let from = self.shape(node.inputs[0]);
+                let mut column = from.clone();
+                column.push(Dim::Fixed(1));
+                let positions = self.part("Cast", &[positions], vec![Attribute::int("to", single)]);
+                let positions = self.reshape_part(&positions, &from, &column)?;
+                let bytes = frequencies.iter().flat_map(|x| x.to_le_bytes()).collect();
+                let frequencies = self.literal(Dtype::F32, &[frequencies.len()], bytes);
+                let angles = self.part("Mul", &[&positions, &frequencies], vec![]);
+                self.symbols.insert(key, angles.clone());
+                angles
+            }
+        };
+        let narrow = self.rules.float != Dtype::F32;
+        if !narrow && scaling == 1.0 {
+            return Ok(self.last(of.onnx(), &[&angles], vec![]));
+        }
+        let mut result = self.part(of.onnx(), &[&angles], vec![]);
+        if scaling != 1.0 {
+            let scaling = self.literal(Dtype::F32, &[], scaling.to_le_bytes().to_vec());
+            if !narrow {
+                return Ok(self.last("Mul", &[&result, &scaling], vec![]));
+            }
+            result = self.part("Mul", &[&result, &scaling], vec![]);
+        }
+        let to = i64::from(onnx::data_type(self.rules.float));
+        Ok(self.last("Cast", &[&result], vec![Attribute::int("to", to)]))
+    }
+
     /// x `[batch, sequence, heads·size]`, rotated.
     pub(super) fn rotary(&mut self, node: &Node, op: RotaryOp, [x, cos, sin]: [&str; 3]) -> Result<String> {
         let shape = self.shape(node.output);
@@ -25,8 +67,8 @@ impl Emitter<'_> {
         let x = self.reshape_part(x, &shape, &split)?;
         let half = op.width / 2;
         let angles = dims![&shape[0], &shape[1], 1, half];
-        let cos = self.angles(node, 1, cos, &angles)?;
-        let sin = self.angles(node, 2, sin, &angles)?;
+        let cos = self.by_head(node, 1, cos, &angles)?;
+        let sin = self.by_head(node, 2, sin, &angles)?;
         let rotated = match op.interleaved {
             true => {
                 let head = self.range(&x, 3, 0, op.width);
@@ -60,8 +102,8 @@ impl Emitter<'_> {
     }
 
     /// Cosines or sines with an axis for heads, written once however many layers use them.
-    fn angles(&mut self, node: &Node, operand: usize, name: &str, to: &[Dim]) -> Result<String> {
-        let key = (node.inputs[operand], "angles");
+    fn by_head(&mut self, node: &Node, operand: usize, name: &str, to: &[Dim]) -> Result<String> {
+        let key = (node.inputs[operand], "by head");
         if let Some(name) = self.derived.get(&key) {
             return Ok(name.clone());
         }

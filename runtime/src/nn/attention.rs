@@ -1,7 +1,7 @@
 //! Attention: its options and its masks.
 
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, Tensor};
+use crate::graph::{Binary, Dim, Dtype, Graph, Tensor};
 
 /// The options of [`Graph::attention`].
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +47,38 @@ pub fn padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// When the mask has not two axes.
 pub fn causal_padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
+    causal_mask(g, attention_mask, &Dim::Fixed(0), None)
+}
+
+/// Which keys each new position sees: tokens, not padding, up to its own position and, with a window, only that many
+/// of them. `attention_mask` `[batch, past + sequence]` to `[batch, 1, sequence, past + sequence]`; the reference is
+/// `transformers.masking_utils`.
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn causal_mask(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    past: &Dim,
+    window: Option<usize>,
+) -> Result<Tensor> {
     let seen = padding_mask(g, attention_mask)?;
-    let sequence = seen.shape()[3].clone();
-    let positions = g.positions(&sequence);
-    let queries = g.reshape(&positions, crate::dims![&sequence, 1])?;
-    let keys = g.reshape(&positions, crate::dims![1, &sequence])?;
-    let earlier = g.binary(Binary::LessOrEqual, &keys, &queries)?;
-    g.binary(Binary::And, &seen, &earlier)
+    let keys = seen.shape()[3].clone();
+    let queries = keys.clone() - past.clone();
+    let positions = g.positions(&keys);
+    let own = match past {
+        Dim::Fixed(0) => positions.clone(),
+        past => g.slice_dims(&positions, 0, past.clone(), keys.clone())?,
+    };
+    let own = g.reshape(&own, crate::dims![&queries, 1])?;
+    let others = g.reshape(&positions, crate::dims![1, &keys])?;
+    let earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
+    let mask = g.binary(Binary::And, &seen, &earlier)?;
+    let Some(window) = window else {
+        return Ok(mask);
+    };
+    let reach = g.integer(window as i64);
+    let first = g.sub(&own, &reach)?;
+    let near = g.binary(Binary::Greater, &others, &first)?;
+    g.binary(Binary::And, &mask, &near)
 }

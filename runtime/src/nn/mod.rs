@@ -2,6 +2,10 @@
 
 mod activation;
 mod attention;
+mod cache;
+mod rotary;
 
 pub use activation::Activation;
-pub use attention::{Attention, causal_padding_mask, padding_mask};
+pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
+pub use cache::Cache;
+pub use rotary::Rotary;

@@ -1,0 +1,128 @@
+//! Keys and values of the tokens before, as inputs and outputs of a decoder's graph.
+
+use crate::graph::dims::{BATCH, PAST, SEQUENCE};
+use crate::graph::{Dim, Fill, Graph, Input, Tensor};
+use crate::model::Part;
+use crate::{Result, dims};
+
+/// The cache of a decoder: nothing in [`Part::Whole`], inputs `past_key_values.{layer}.key` and `.value` and outputs
+/// `present.{layer}.key` and `.value`, `[batch, kv_heads, past, size]`, in the parts that go on from it.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    part: Part,
+    within: &'static str,
+    rows: Option<Tensor>,
+}
+
+impl Cache {
+    /// The cache of a part; [`Part::Reorder`] takes `beam_idx` `[batch]`, the row that each row goes on from.
+    pub fn new(g: &mut Graph, part: Part) -> Self {
+        let rows = (part == Part::Reorder).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
+        Self { part, within: "", rows }
+    }
+
+    /// The same with names one level down, `past_key_values.{layer}.decoder.key`, as encoder-decoders have them.
+    #[must_use]
+    pub fn within(mut self, level: &'static str) -> Self {
+        self.within = level;
+        self
+    }
+
+    /// How many positions are cached.
+    pub fn past(&self) -> Dim {
+        if self.part.is_cached() { PAST } else { Dim::Fixed(0) }
+    }
+
+    /// How many positions are seen: those cached and those that are new.
+    pub fn keys(&self) -> Dim {
+        self.past() + SEQUENCE
+    }
+
+    /// All keys and values of a layer: those cached, then the new ones, `[batch, sequence, kv_heads·size]`, which
+    /// join the cache.
+    ///
+    /// # Errors
+    /// When the widths are not multiples of the heads.
+    pub fn extend(
+        &self,
+        g: &mut Graph,
+        layer: usize,
+        k: Tensor,
+        v: Tensor,
+        kv_heads: usize,
+    ) -> Result<(Tensor, Tensor)> {
+        if !self.part.is_cached() {
+            return Ok((k, v));
+        }
+        let k = self.joined(g, layer, "key", &k, kv_heads)?;
+        Ok((k, self.joined(g, layer, "value", &v, kv_heads)?))
+    }
+
+    fn joined(&self, g: &mut Graph, layer: usize, what: &str, new: &Tensor, heads: usize) -> Result<Tensor> {
+        let new = heads_first(g, new, heads)?;
+        let size = new.shape()[3].clone();
+        let name = self.name(layer, what);
+        let shape = dims![BATCH, heads, PAST, size];
+        let past = g.input(Input::f32(&format!("past_key_values.{name}"), shape).or(Fill::Past));
+        let past = match &self.rows {
+            Some(rows) => g.gather(&past, rows, 0)?,
+            None => past,
+        };
+        let all = g.concat(&[&past, &new], 2)?;
+        g.output(&format!("present.{name}"), &all)?;
+        Ok(all)
+    }
+
+    /// Keys and values that [`Part::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`.
+    pub fn crossed(
+        &self,
+        g: &mut Graph,
+        layer: usize,
+        heads: usize,
+        size: usize,
+        keys: &Dim,
+    ) -> (Tensor, Tensor) {
+        let [k, v] = ["key", "value"].map(|what| {
+            let name = format!("past_key_values.{layer}.encoder.{what}");
+            g.input(Input::f32(&name, dims![BATCH, heads, keys, size]))
+        });
+        (k, v)
+    }
+
+    /// Leaves keys and values `[batch, keys, heads·size]` for the cross-attention of a layer.
+    ///
+    /// # Errors
+    /// When the widths are not multiples of the heads.
+    pub fn keep_crossed(
+        &self,
+        g: &mut Graph,
+        layer: usize,
+        k: &Tensor,
+        v: &Tensor,
+        heads: usize,
+    ) -> Result<()> {
+        for (what, x) in [("key", k), ("value", v)] {
+            let x = heads_first(g, x, heads)?;
+            g.output(&format!("present.{layer}.encoder.{what}"), &x)?;
+        }
+        Ok(())
+    }
+
+    fn name(&self, layer: usize, what: &str) -> String {
+        match self.within {
+            "" => format!("{layer}.{what}"),
+            level => format!("{layer}.{level}.{what}"),
+        }
+    }
+}
+
+/// `[batch, length, heads·size]` as `[batch, heads, length, size]`.
+fn heads_first(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
+    let [batch, length, width] = x.shape() else {
+        return Err(g.misfit("Cache", "keys and values are [batch, length, heads·size]"));
+    };
+    let size = width.fixed().unwrap_or_default() / heads.max(1);
+    let apart = dims![batch, length, heads, size];
+    let x = g.reshape(x, apart)?;
+    g.transpose(&x, &[0, 2, 1, 3])
+}
