@@ -83,4 +83,7 @@ pub struct Names {
     pub base_model_prefix: &'static str,
     /// Names of older releases: (old ending, today's ending).
     pub legacy: &'static [(&'static str, &'static str)],
+    /// Pieces of names in published checkpoints: each list, replaced in order, turns today's name into one that a file
+    /// may have. The pairs are (piece in the file, today's piece).
+    pub published: &'static [&'static [(&'static str, &'static str)]],
 }

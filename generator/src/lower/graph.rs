@@ -100,10 +100,7 @@ pub fn lower(
         graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
     }
     for (input, from) in inputs {
-        if !graph.inputs.iter().any(|known| known.name == input.name) {
-            check_input(input, from, home, config, problems);
-            graph.inputs.push(input.clone());
-        }
+        add_input(input, from, home, config, &mut graph, problems);
     }
     let heads = heads(node, class_prefix, home, config, templates, &mut graph, problems);
     (graph, heads)
@@ -150,6 +147,10 @@ fn heads(
             }
         }
         graph.uses.extend(part.front.uses.iter().cloned());
+        let shown = own.as_object().into_iter().flat_map(|own| visible(part, own)).collect::<Vec<_>>();
+        for (input, from) in shown {
+            add_input(input, from, home, config, graph, problems);
+        }
         heads.push(Head {
             variant: entry.key.clone(),
             class,
@@ -224,6 +225,21 @@ fn visible<'a>(
     let seen = |input: &&InputSpec| input.when.as_ref().is_none_or(|name| !unset(options.get(name)));
     let inputs: Vec<_> = template.front.inputs.iter().filter(seen).collect();
     inputs.into_iter().map(move |input| (input, template))
+}
+
+/// Adds what a template reads, once.
+fn add_input(
+    input: &InputSpec,
+    from: &Template,
+    home: &Place,
+    config: &Config,
+    graph: &mut Graph,
+    problems: &mut Vec<Problem>,
+) {
+    if !graph.inputs.iter().any(|known| known.name == input.name) {
+        check_input(input, from, home, config, problems);
+        graph.inputs.push(input.clone());
+    }
 }
 
 fn check_input(

@@ -58,6 +58,8 @@ pub struct Model {
     pub prefix: String,
     /// Endings of old tensor names, and today's.
     pub legacy: Vec<(String, String)>,
+    /// Pieces of tensor names in published checkpoints, and today's.
+    pub published: Vec<Vec<(String, String)>>,
     /// `config.json`.
     pub config: config::Config,
     /// The graph.
@@ -142,6 +144,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         reference: spec.reference.clone(),
         prefix: spec.weights.prefix.clone(),
         legacy: spec.weights.legacy.clone().into_iter().collect(),
+        published: spec.weights.published.iter().map(|pieces| pieces.clone().into_iter().collect()).collect(),
         config,
         graph,
         heads,

@@ -70,6 +70,10 @@ pub struct Weights {
     /// Endings of names in old releases, and what they are today.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub legacy: IndexMap<String, String>,
+    /// Pieces of names in published checkpoints, and what they are today. Each map, applied in order, gives one more
+    /// name that a file may have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<IndexMap<String, String>>,
 }
 
 /// A field of `config.json`.

@@ -17,7 +17,7 @@ pub struct Front {
     /// Graph templates: the slots that parts are put into.
     #[serde(default)]
     pub slots: IndexMap<String, SlotSpec>,
-    /// Graph templates and parts: inputs of the model that it reads.
+    /// Graph templates and parts, heads among them: inputs of the model that it reads.
     #[serde(default)]
     pub inputs: Vec<InputSpec>,
     /// Heads: what it gives.
@@ -137,6 +137,8 @@ pub enum InputType {
     I64,
     /// 32-bit floating-point numbers.
     F32,
+    /// Truth values.
+    Bool,
 }
 
 /// What an input is when it is not given.

@@ -41,6 +41,11 @@ impl Input {
         Self { name: name.to_owned(), dtype: Dtype::F32, shape, fill: None, below: None }
     }
 
+    /// An input of truth values.
+    pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
+        Self { name: name.to_owned(), dtype: Dtype::Bool, shape, fill: None, below: None }
+    }
+
     /// Makes it optional.
     #[must_use]
     pub fn or(mut self, fill: Fill) -> Self {

@@ -20,6 +20,14 @@ impl Graph {
         self.linear_with(&w.name("weight"), None, x, out)
     }
 
+    /// A linear layer whose `bias` the configuration may leave out: `[…, in]` to `[…, out]`.
+    ///
+    /// # Errors
+    /// As [`Graph::linear`].
+    pub fn linear_biased(&mut self, w: &Scope, x: &Tensor, out: usize, bias: bool) -> Result<Tensor> {
+        if bias { self.linear(w, x, out) } else { self.linear_no_bias(w, x, out) }
+    }
+
     /// A linear layer whose weights have names of their own, as tied ones do.
     ///
     /// # Errors

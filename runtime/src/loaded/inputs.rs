@@ -121,6 +121,7 @@ fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>
     Ok(match (input.dtype, fill) {
         (Dtype::F32, Fill::Ones) => Value::F32(ArrayD::ones(shape)),
         (Dtype::F32, _) => Value::F32(ArrayD::zeros(shape)),
+        (Dtype::Bool, fill) => Value::Bool(ArrayD::from_elem(shape, fill == Fill::Ones)),
         (_, Fill::Zeros | Fill::Past) => Value::I64(integers(&|_| 0)),
         (_, Fill::Ones) => Value::I64(integers(&|_| 1)),
         (_, Fill::Positions) => {

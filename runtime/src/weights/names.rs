@@ -20,8 +20,16 @@ pub(super) fn candidates(name: &str, names: &Names) -> Vec<String> {
             names.legacy.iter().filter_map(of).collect::<Vec<_>>()
         })
         .collect();
+    let published: Vec<_> =
+        names.published.iter().flat_map(|pieces| all.iter().map(|name| rename(name, pieces))).collect();
+    all.extend(published);
     all.extend(legacy);
     all
+}
+
+/// The name in a file whose names differ in these pieces.
+fn rename(name: &str, pieces: &[(&str, &str)]) -> String {
+    pieces.iter().fold(name.to_owned(), |name, (published, today)| name.replace(today, published))
 }
 
 #[cfg(test)]
@@ -30,7 +38,8 @@ mod tests {
 
     #[test]
     fn prefix_and_legacy_names_are_tried() {
-        let names = Names { base_model_prefix: "bert", legacy: &[("LayerNorm.gamma", "LayerNorm.weight")] };
+        let legacy = &[("LayerNorm.gamma", "LayerNorm.weight")];
+        let names = Names { base_model_prefix: "bert", legacy, ..Names::default() };
         let found = candidates("bert.embeddings.LayerNorm.weight", &names);
         let expected = [
             "bert.embeddings.LayerNorm.weight",
@@ -40,5 +49,20 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(candidates("pooler.dense.bias", &names)[1], "bert.pooler.dense.bias");
+    }
+
+    #[test]
+    fn published_names_differ_in_pieces() {
+        const PIECES: &[(&str, &str)] =
+            &[("encoder.layer.", "layers."), ("intermediate.dense", "mlp.fc1"), ("output.dense", "mlp.fc2")];
+        let names = Names { base_model_prefix: "vit", published: &[PIECES], ..Names::default() };
+        let found = candidates("vit.layers.0.mlp.fc1.weight", &names);
+        let expected = [
+            "vit.layers.0.mlp.fc1.weight",
+            "layers.0.mlp.fc1.weight",
+            "vit.encoder.layer.0.intermediate.dense.weight",
+            "encoder.layer.0.intermediate.dense.weight",
+        ];
+        assert_eq!(found, expected);
     }
 }

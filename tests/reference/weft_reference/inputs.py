@@ -44,3 +44,9 @@ def text_batch(
 def choices(batches: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """One batch a choice, stacked to `[batch, choices, sequence]`."""
     return {name: np.stack([batch[name] for batch in batches], axis=1) for name in batches[0]}
+
+
+def floats(key: str, shape: tuple[int, ...], low: float = -1.0, high: float = 1.0) -> np.ndarray:
+    """float32 numbers from low up to high, different for each key: pixels, samples."""
+    drawn = (weights.bits(f"input.{key}", math.prod(shape)) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+    return (drawn * np.float32(high - low) + np.float32(low)).reshape(shape)

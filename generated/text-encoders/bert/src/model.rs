@@ -111,6 +111,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names {
         base_model_prefix: "bert",
         legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

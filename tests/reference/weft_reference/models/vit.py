@@ -1,0 +1,77 @@
+"""ViT: every head, and what its config, inputs and checkpoints vary in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from transformers import ViTConfig
+
+from weft_reference import stores
+from weft_reference.cases import Case, Inputs, Store
+from weft_reference.inputs import floats, integers
+
+
+def config(**changes: Any) -> ViTConfig:
+    tiny = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "image_size": 12,
+        "patch_size": 4,
+        "encoder_stride": 4,
+    }
+    return ViTConfig(**(tiny | changes))
+
+
+def pixels(config: ViTConfig, batch: int = 2) -> dict[str, np.ndarray]:
+    size = config.image_size
+    return {"pixel_values": floats("pixels", (batch, config.num_channels, size, size), -2.0, 2.0)}
+
+
+def case(
+    name: str, model_class: str, notes: str, inputs: Inputs | None = None, store: Store | None = None, **changes: Any
+) -> Case:
+    chosen = config(**changes)
+    return Case(f"vit/{name}", model_class, chosen, pixels(chosen) | dict(inputs or {}), notes, store)
+
+
+def goldens() -> Iterator[Case]:
+    yield case("base", "ViTModel", "Two images; hidden states and the pooled class token.")
+    yield case(
+        "other-sizes",
+        "ViTModel",
+        "One channel, no bias on queries, keys and values, a pooler of another width and function, an epsilon that "
+        "matters; the image's edge is no multiple of the patch's.",
+        num_channels=1,
+        image_size=13,
+        patch_size=3,
+        hidden_size=20,
+        num_attention_heads=5,
+        num_hidden_layers=3,
+        qkv_bias=False,
+        pooler_output_size=6,
+        pooler_act="relu",
+        hidden_act="gelu_pytorch_tanh",
+        layer_norm_eps=0.1,
+    )
+    yield case("image-classification", "ViTForImageClassification", "Three classes.", num_labels=3)
+    yield case("one-label", "ViTForImageClassification", "Regression: one label.", num_labels=1)
+    masked = integers("masked", (2, 9), 0, 2).astype(bool)
+    yield case(
+        "masked-image-modeling",
+        "ViTForMaskedImageModeling",
+        "Some patches hidden behind the mask token.",
+        {"bool_masked_pos": masked},
+    )
+    yield case("masked-image-modeling-unmasked", "ViTForMaskedImageModeling", "No mask is given: every patch is seen.")
+    yield case(
+        "file",
+        "ViTForImageClassification",
+        "model.safetensors as save_pretrained writes it, under the names of published checkpoints.",
+        store=stores.whole,
+        num_labels=3,
+        num_hidden_layers=1,
+    )
