@@ -67,7 +67,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = g.reshape(&x, dims![BATCH, c.hidden_size, side, side])?;
     let out = stride * stride * c.num_channels;
-    let x = g.conv(&g.scope("decoder").scope("0"), &x, Conv { out, kernel: &[1, 1], ..Conv::default() })?;
+    let x = g.conv(&g.scope("decoder").scope("0"), &x, &Conv::new(out, &[1, 1]))?;
     // Every patch's channels become a square of pixels.
     let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, side, side])?;
     let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
@@ -101,8 +101,8 @@ fn embeddings(
     let w = w.scope("embeddings");
     let patch = [c.patch_size, c.patch_size];
     let patches = (c.image_size / c.patch_size).pow(2);
-    let conv = Conv { out: c.hidden_size, kernel: &patch, stride: &patch, ..Conv::default() };
-    let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, conv)?;
+    let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
+    let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
     let x = g.reshape(&x, dims![BATCH, c.hidden_size, patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = match masked {

@@ -98,7 +98,7 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: weft::Part) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
