@@ -13,6 +13,7 @@ pub mod case;
 pub mod conformance;
 pub mod engine;
 mod error;
+pub mod generation;
 pub mod graph;
 mod hardware;
 pub mod hub;

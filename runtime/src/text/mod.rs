@@ -5,6 +5,7 @@ mod encode;
 mod encoding;
 mod load;
 mod pad;
+mod pieces;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub use encode::{EncodeOptions, Text, Truncation};
 pub use encoding::Encoding;
 pub use pad::{Batch, Padding};
+pub use pieces::TokenBytes;
 pub use settings::{Settings, Side};
 
 use crate::hub::Checkpoint;

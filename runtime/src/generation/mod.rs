@@ -1,0 +1,187 @@
+//! Texts a token at a time: the likeliest tokens, drawn ones, or beams, as the reference's `generate` makes them.
+//!
+//! [`Generation`] runs over any model that implements [`Steps`]; what it is to do is a [`GenerationConfig`], read from
+//! a checkpoint's `generation_config.json` and completed by the caller. Greedy and beam search give the reference's
+//! tokens one by one; draws are reproduced by a seed, but are not those of `torch`.
+
+mod beams;
+mod config;
+mod distribution;
+mod processors;
+mod prompt;
+mod random;
+mod rows;
+mod steps;
+mod stopping;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+
+pub use config::{EarlyStopping, GenerationConfig};
+pub use processors::{Processor, Row};
+pub use prompt::Prompt;
+pub use steps::Steps;
+pub use stopping::Stop;
+pub use stream::TextStream;
+
+use crate::Result;
+use crate::text::Tokenizer;
+use config::Lengths;
+use random::Draws;
+use stopping::Stopping;
+
+/// Told of every step: the new token of each row, none for rows that ended. Beam search tells of none, as its rows
+/// may still change. `Break` ends generating.
+pub type Watch<'a> = dyn FnMut(&[Option<i64>]) -> ControlFlow<()> + 'a;
+
+/// What is to be generated.
+///
+/// ```
+/// use ndarray::Array2;
+/// use weft::generation::{Generation, GenerationConfig, Prompt, Steps};
+///
+/// /// A model that counts.
+/// struct Counting;
+///
+/// impl Steps for Counting {
+///     fn start(&mut self, prompt: &Prompt) -> weft::Result<Array2<f32>> {
+///         self.step(&prompt.input_ids.column(prompt.length() - 1).to_vec(), None)
+///     }
+///
+///     fn step(&mut self, ids: &[i64], _: Option<&[usize]>) -> weft::Result<Array2<f32>> {
+///         Ok(Array2::from_shape_fn((ids.len(), 10), |(row, token)| f32::from(token as i64 == ids[row] + 1)))
+///     }
+/// }
+///
+/// # fn main() -> weft::Result<()> {
+/// let prompt = Prompt::new(&[vec![3], vec![6]], Some(0))?;
+/// let config = GenerationConfig { max_new_tokens: Some(4), eos_token_id: Some(vec![8]), ..Default::default() };
+/// let generated = Generation::new(&prompt, &config).run(&mut Counting)?;
+/// assert_eq!(generated.new_tokens(0), [4, 5, 6, 7]);
+/// assert_eq!(generated.new_tokens(1), [7, 8]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Generation<'a> {
+    prompt: &'a Prompt,
+    config: &'a GenerationConfig,
+    tokenizer: Option<&'a Tokenizer>,
+    positions: Option<usize>,
+    seed: Option<u64>,
+    processors: Vec<Box<dyn Processor>>,
+    watch: Option<&'a mut Watch<'a>>,
+}
+
+impl<'a> Generation<'a> {
+    /// Continues prompts as a configuration says.
+    pub fn new(prompt: &'a Prompt, config: &'a GenerationConfig) -> Self {
+        Self { prompt, config, tokenizer: None, positions: None, seed: None, processors: vec![], watch: None }
+    }
+
+    /// The tokenizer, which `stop_strings` need.
+    #[must_use]
+    pub fn tokenizer(mut self, tokenizer: &'a Tokenizer) -> Self {
+        self.tokenizer = Some(tokenizer);
+        self
+    }
+
+    /// The model's positions, which bound the length where the configuration names none.
+    #[must_use]
+    pub fn positions(mut self, positions: Option<usize>) -> Self {
+        self.positions = positions;
+        self
+    }
+
+    /// Makes draws repeat; otherwise every call draws anew.
+    #[must_use]
+    pub fn seed(mut self, seed: Option<u64>) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Adds a processor after the configuration's own and before what only drawing uses.
+    #[must_use]
+    pub fn processor(mut self, processor: impl Processor + 'static) -> Self {
+        self.processors.push(Box::new(processor));
+        self
+    }
+
+    /// Is told of every token, and may end generating.
+    #[must_use]
+    pub fn watch(mut self, watch: &'a mut Watch<'a>) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    /// Generates.
+    ///
+    /// # Errors
+    /// When the configuration contradicts itself or asks for what is not supported, the prompt is too long for it,
+    /// or the model cannot run.
+    pub fn run(self, steps: &mut dyn Steps) -> Result<Generated> {
+        let Self { prompt, config, tokenizer, positions, seed, processors, watch } = self;
+        config.check()?;
+        let lengths = config.lengths(prompt.length(), positions)?;
+        let mut nobody = |_: &[Option<i64>]| ControlFlow::Continue(());
+        let decoding = Decoding {
+            prompt,
+            config,
+            lengths,
+            processors: processors::processors(config, prompt, lengths, processors)?,
+            stopping: Stopping::new(config, lengths.most, tokenizer)?,
+            draws: Draws::new(seed),
+        };
+        let watch: &mut Watch<'_> = match watch {
+            Some(watch) => watch,
+            None => &mut nobody,
+        };
+        if config.beams() > 1 {
+            beams::search(decoding, steps, watch)
+        } else {
+            rows::decode(decoding, steps, watch)
+        }
+    }
+}
+
+/// What both ways of decoding work with.
+struct Decoding<'a> {
+    prompt: &'a Prompt,
+    config: &'a GenerationConfig,
+    lengths: Lengths,
+    processors: Vec<Box<dyn Processor>>,
+    stopping: Stopping,
+    draws: Draws,
+}
+
+impl Decoding<'_> {
+    fn process(&self, prompt: usize, ids: &[i64], scores: &mut [f32]) {
+        for processor in &self.processors {
+            processor.process(Row { prompt, ids }, scores);
+        }
+    }
+}
+
+/// What was generated: for each prompt its answers, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// Prompts and answers, filled on both sides to one length, as the reference gives them.
+    pub sequences: Vec<Vec<i64>>,
+    /// The tokens of the prompt in each, with what fills them.
+    pub prompt_length: usize,
+    /// Where each answer ends within its sequence.
+    pub ends: Vec<usize>,
+    /// Why.
+    pub stops: Vec<Stop>,
+    /// Of beam search: the logarithm of each answer's probability over the power of its length.
+    pub scores: Option<Vec<f32>>,
+}
+
+impl Generated {
+    /// The tokens of an answer, with the one that ended it and without what fills it.
+    pub fn new_tokens(&self, index: usize) -> &[i64] {
+        &self.sequences[index][self.prompt_length..self.ends[index]]
+    }
+}

@@ -1,0 +1,17 @@
+"""Generation: logits processors, searches over a table of scores, stop strings, streams of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft_reference.models.generation import processors, searches, stops
+from weft_reference.models.generation.record import Record
+
+
+def goldens() -> Iterator[Record]:
+    yield Record("generation/processors.json", processors.cases)
+    yield Record("generation/searches.json", searches.cases)
+    yield Record("generation/byte-level/tokenizer.json", stops.byte_level_json)
+    yield Record("generation/byte-fallback/tokenizer.json", stops.byte_fallback_json)
+    yield Record("generation/word-piece/tokenizer.json", stops.word_piece_json)
+    yield Record("generation/stops.json", stops.cases)
