@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod cached;
 mod lowered;
 mod machine;
 mod record;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::{BackendSuite, Record, lowered, machine};
-use crate::case::{Case, compare};
+use super::{BackendSuite, Record, cached, lowered, machine};
+use crate::case::{Case, OutputReport, compare};
 use crate::loaded::{Loader, Lowering, millis};
 use crate::model::Architecture;
 use crate::{Error, Hardware, Precision, Result, engine};
@@ -89,6 +89,16 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     record.ms = steps.map(|(step, ms)| (step.to_owned(), ms)).into();
     record.memory_bytes = machine::private_bytes();
     record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance(target.tolerance));
+    if let Some(outputs) = cached::steps(loaded, &case)? {
+        let wanted = case.outputs.iter().filter(|(name, _)| outputs.contains_key(*name));
+        let wanted = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let reports = compare(&outputs, &wanted, case.meta.tolerance(target.tolerance));
+        record.outputs.extend(
+            reports
+                .into_iter()
+                .map(|report| OutputReport { name: format!("{} (cached)", report.name), ..report }),
+        );
+    }
     let close = record.outputs.iter().all(|output| output.passed);
     record.reason = ignored_weights::<A>(loaded, &case);
     record.passed = close && record.reason.is_none();

@@ -267,6 +267,11 @@ impl<A: Architecture> Loaded<A> {
         A::parts(self.head)
     }
 
+    /// Whether the backend makes the graph ready anew for each combination of lengths.
+    pub fn needs_fixed_shapes(&self) -> bool {
+        self.sections.needs_fixed_shapes()
+    }
+
     /// What a part takes.
     ///
     /// # Errors

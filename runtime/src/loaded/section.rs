@@ -86,6 +86,10 @@ impl<A: Architecture> Sections<A> {
         Self { head, weights, setting, ready: Mutex::default() }
     }
 
+    pub(super) fn needs_fixed_shapes(&self) -> bool {
+        self.setting.rules.fixed_shapes
+    }
+
     pub(super) fn get(&self, config: &A::Config, part: Part) -> Result<Arc<Section>> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(section) = ready.get(&part) {

@@ -79,4 +79,6 @@ fn common_folder(weights: &[Located]) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
+mod cached_tests;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,130 @@
+//! A golden once more, token by token: what a cache holds must give what the whole text gave.
+
+use ndarray::{Axis, Slice};
+
+use crate::case::Case;
+use crate::graph::{Dim, Input};
+use crate::model::{Architecture, Part};
+use crate::{Cache, Loaded, Result, Value, Values};
+
+const SEQUENCE: &str = "sequence";
+
+/// The outputs of a prefill and single steps, joined, by the names of the golden's; none where the head has no steps.
+pub(super) fn steps<A: Architecture>(loaded: &Loaded<A>, case: &Case) -> Result<Option<Values>> {
+    let parts = loaded.parts();
+    if !parts.contains(&Part::Step) || loaded.needs_fixed_shapes() {
+        return Ok(None);
+    }
+    let mut cache = Cache::new();
+    if parts.contains(&Part::Encoder) {
+        let inputs = chosen(&loaded.inputs_of(Part::Encoder)?, case, None);
+        loaded.run_cached(Part::Encoder, inputs, &mut cache)?;
+    }
+    let inputs = loaded.inputs_of(Part::Step)?;
+    let Some(length) = inputs.iter().find_map(|input| length(input, case)) else {
+        return Ok(None);
+    };
+    let prefill = if length > 3 { length - 2 } else { 1 };
+    let mut joined = Values::new();
+    let mut start = 0;
+    for end in prefill..=length {
+        let part = match start == 0 && parts.contains(&Part::Start) {
+            true => Part::Start,
+            false => Part::Step,
+        };
+        let given = match part {
+            Part::Start => chosen(&loaded.inputs_of(part)?, case, Some((start, end))),
+            _ => chosen(&inputs, case, Some((start, end))),
+        };
+        for (name, value) in loaded.run_cached(part, given, &mut cache)? {
+            if !case.outputs.contains_key(&name) {
+                continue;
+            }
+            let whole = match joined.remove(&name) {
+                Some(before) => append(before, value),
+                None => value,
+            };
+            joined.insert(name, whole);
+        }
+        start = end;
+    }
+    let seen = ["decoder_attention_mask", "attention_mask"].iter().find_map(|name| {
+        inputs.iter().find(|input| input.name == **name && grows(input).is_some())?;
+        case.inputs.get(*name)
+    });
+    if let Some(Value::I64(seen)) = seen {
+        for (name, got) in &mut joined {
+            leave_out_padding(got, &case.outputs[name], seen);
+        }
+    }
+    Ok((!joined.is_empty()).then_some(joined))
+}
+
+/// Padding that sees nothing but padding gets the mean of all values, and a step has fewer of them: nobody reads it.
+fn leave_out_padding(got: &mut Value, want: &Value, seen: &ndarray::ArrayD<i64>) {
+    let (Value::F32(got), Value::F32(want)) = (got, want) else { return };
+    if got.shape() != want.shape() || seen.ndim() != 2 || got.shape().get(..2) != Some(seen.shape()) {
+        return;
+    }
+    for (index, _) in seen.indexed_iter().filter(|(_, seen)| **seen == 0) {
+        let want = want.index_axis(Axis(0), index[0]);
+        let mut got = got.index_axis_mut(Axis(0), index[0]);
+        got.index_axis_mut(Axis(0), index[1]).assign(&want.index_axis(Axis(0), index[1]));
+    }
+}
+
+/// The axis that grows with the cache.
+fn grows(input: &Input) -> Option<usize> {
+    input.shape.iter().position(|dim| matches!(dim, Dim::Sum(_)) && dim.mentions("past"))
+}
+
+/// How many tokens the case has, by an input that has them as an axis.
+fn length(input: &Input, case: &Case) -> Option<usize> {
+    let axis = axis(input)?;
+    case.inputs.get(&input.name)?.shape().get(axis).copied()
+}
+
+fn axis(input: &Input) -> Option<usize> {
+    input.shape.iter().position(|dim| matches!(dim, Dim::Symbol(name) if name == SEQUENCE))
+}
+
+/// The case's inputs that a part takes: those of new tokens from `start` to `end`, masks up to `end`, others whole.
+fn chosen(inputs: &[Input], case: &Case, range: Option<(usize, usize)>) -> Values {
+    let mut chosen = Values::new();
+    for input in inputs {
+        let found = case.inputs.get(&input.name).or_else(|| match input.name.as_str() {
+            "encoder_attention_mask" => case.inputs.get("attention_mask"),
+            _ => None,
+        });
+        let Some(value) = found else { continue };
+        let value = match (range, axis(input), grows(input)) {
+            (Some((start, end)), Some(axis), _) => cut(value, axis, start, end),
+            (Some((_, end)), None, Some(axis)) => cut(value, axis, 0, end),
+            _ => value.clone(),
+        };
+        chosen.insert(input.name.clone(), value);
+    }
+    chosen
+}
+
+fn cut(value: &Value, axis: usize, start: usize, end: usize) -> Value {
+    let range = Slice::from(start..end);
+    match value {
+        Value::F32(a) => Value::F32(a.slice_axis(Axis(axis), range).to_owned()),
+        Value::I64(a) => Value::I64(a.slice_axis(Axis(axis), range).to_owned()),
+        Value::Bool(a) => Value::Bool(a.slice_axis(Axis(axis), range).to_owned()),
+    }
+}
+
+/// Outputs of later positions after those of earlier ones; what has no positions is that of the last step.
+fn append(before: Value, after: Value) -> Value {
+    match (before, after) {
+        (Value::F32(a), Value::F32(b)) if a.ndim() > 1 => {
+            match ndarray::concatenate(Axis(1), &[a.view(), b.view()]) {
+                Ok(joined) => Value::F32(joined.as_standard_layout().into_owned()),
+                Err(_) => Value::F32(b),
+            }
+        }
+        (_, after) => after,
+    }
+}
