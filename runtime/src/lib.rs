@@ -17,6 +17,7 @@ pub mod generation;
 pub mod graph;
 mod hardware;
 pub mod hub;
+pub mod image;
 mod loaded;
 pub mod lower;
 mod model;
@@ -25,6 +26,7 @@ pub mod onnx;
 pub mod tasks;
 pub mod text;
 mod value;
+pub mod video;
 pub mod weights;
 
 pub use error::{Error, Result};

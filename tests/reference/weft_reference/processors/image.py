@@ -33,6 +33,10 @@ CLASSES = (
     "LlavaImageProcessor",
     "LlavaNextImageProcessor",
     "VideoMAEImageProcessor",
+    "BlipImageProcessor",
+    "SiglipImageProcessor",
+    "DeiTImageProcessor",
+    "BitImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -129,45 +133,72 @@ class ProcessorCase:
         return read(entry, files[entry])
 
 
+SQUARE = {"height": 14, "width": 14}
+CROP = {"size": {"shortest_edge": 16}, "crop_size": {"height": 15, "width": 15}}
+TWO = ("rgb.png", "tall.png")
+FRAMES = [f"animated.gif#{index}" for index in range(4)]
+OLD = "feature_extractor_type"
+
+
 def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield Pictures()
-    square = {"height": 14, "width": 14}
-    two = ("rgb.png", "tall.png")
-    frames = [f"animated.gif#{index}" for index in range(4)]
-    yield ProcessorCase("vit", "ViTImageProcessor", {"size": square}, two)
-    yield ProcessorCase("vit-fast-nested", "ViTImageProcessorFast", {"size": {"height": 12, "width": 16}}, two, True)
-    yield ProcessorCase("vit-size-number", "ViTFeatureExtractor", {"size": 13, "resample": 3}, two, key="feature_extractor_type")
-    yield ProcessorCase("vit-size-list", "ViTImageProcessor", {"size": [9, 15], "resample": 1}, ("wide.png",))
-    yield ProcessorCase("vit-jpeg", "ViTImageProcessor", {"size": square}, ("colour.jpg", "subsampled.jpg", "oriented-6.jpg"))
-    yield ProcessorCase("vit-raw", "ViTImageProcessor", {"do_resize": False, "do_rescale": False, "do_normalize": False}, ("tiny.png",))
-    yield ProcessorCase("vit-no-normalise", "ViTImageProcessor", {"size": square, "do_normalize": False}, ("palette.png",))
-    yield ProcessorCase(
-        "vit-normalise-levels",
-        "ViTImageProcessor",
-        {"size": square, "do_rescale": False, "image_mean": [120.0, 110.0, 100.0], "image_std": [60.0, 50.0, 40.0]},
-        ("rgb.png",),
-    )
-    yield ProcessorCase("vit-scale", "ViTImageProcessor", {"size": square, "rescale_factor": 0.00784313725490196, "image_mean": [0.1, 0.2, 0.3]}, ("rgb.png",))
-    yield ProcessorCase("vit-shortest-longest", "ViTImageProcessor", {"size": {"shortest_edge": 12, "longest_edge": 15}}, ("tall.png",))
-    yield ProcessorCase("vit-most", "ViTImageProcessor", {"size": {"max_height": 15, "max_width": 18}}, ("wide.png",))
-    yield ProcessorCase("vit-padded", "ViTImageProcessor", {"do_resize": False, "do_pad": True, "pad_size": {"height": 36, "width": 47}}, ("rgb.png",))
-    crop = {"size": {"shortest_edge": 16}, "crop_size": {"height": 15, "width": 15}}
-    yield ProcessorCase("clip", "CLIPImageProcessor", crop, ("rgb.png", "tall.png", "grey.png"))
-    yield ProcessorCase("clip-numbers", "CLIPFeatureExtractor", {"size": 15, "crop_size": 15}, two, key="feature_extractor_type")
-    yield ProcessorCase("clip-crop-wider", "CLIPImageProcessor", {"size": {"shortest_edge": 12}, "crop_size": {"height": 16, "width": 19}}, two)
-    yield ProcessorCase("clip-crop-only", "CLIPImageProcessor", {"do_resize": False, "crop_size": {"height": 9, "width": 6}}, ("rgb.png", "tiny.png"))
-    yield ProcessorCase("clip-nested", "CLIPImageProcessor", crop, ("rgba.png",), True)
-    detr = {"size": {"shortest_edge": 20, "longest_edge": 30}}
-    yield ProcessorCase("detr", "DetrImageProcessor", detr, ("rgb.png", "tall.png"))
-    yield ProcessorCase("detr-numbers", "DetrFeatureExtractor", {"size": 18, "max_size": 29}, ("wide.png", "tall.png"), key="feature_extractor_type")
-    yield ProcessorCase("detr-padded", "DetrImageProcessor", {**detr, "pad_size": {"height": 32, "width": 31}}, ("rgb.png", "tall.png"))
-    yield ProcessorCase("detr-alone", "DetrImageProcessor", {**detr, "do_pad": False}, ("rgb.png",))
-    yield ProcessorCase("detr-square", "DetrImageProcessor", {"size": {"height": 17, "width": 21}}, ("rgb.png", "tall.png"))
-    yield ProcessorCase("llava", "LlavaImageProcessor", crop, two)
-    yield ProcessorCase("llava-padded", "LlavaImageProcessor", {**crop, "do_pad": True}, two)
+    yield from plain()
+    yield from cropped()
+    yield from padded()
+    yield from tiled()
+    yield ProcessorCase("videomae", "VideoMAEImageProcessor", CROP, (FRAMES,))
+    old = {"size": 14, "crop_size": 14}
+    yield ProcessorCase("videomae-old", "VideoMAEFeatureExtractor", old, (FRAMES[:2], FRAMES[2:]), key=OLD)
+
+
+def plain() -> Iterator[ProcessorCase]:
+    kind = "ViTImageProcessor"
+    yield ProcessorCase("vit", kind, {"size": SQUARE}, TWO)
+    yield ProcessorCase("vit-fast-nested", f"{kind}Fast", {"size": {"height": 12, "width": 16}}, TWO, True)
+    yield ProcessorCase("vit-size-number", "ViTFeatureExtractor", {"size": 13, "resample": 3}, TWO, key=OLD)
+    yield ProcessorCase("vit-size-list", kind, {"size": [9, 15], "resample": 1}, ("wide.png",))
+    yield ProcessorCase("vit-jpeg", kind, {"size": SQUARE}, ("colour.jpg", "subsampled.jpg", "oriented-6.jpg"))
+    raw = {"do_resize": False, "do_rescale": False, "do_normalize": False}
+    yield ProcessorCase("vit-raw", kind, raw, ("tiny.png",))
+    yield ProcessorCase("vit-no-normalise", kind, {"size": SQUARE, "do_normalize": False}, ("palette.png",))
+    levels = {"do_rescale": False, "image_mean": [120.0, 110.0, 100.0], "image_std": [60.0, 50.0, 40.0]}
+    yield ProcessorCase("vit-normalise-levels", kind, {"size": SQUARE, **levels}, ("rgb.png",))
+    scale = {"rescale_factor": 0.00784313725490196, "image_mean": [0.1, 0.2, 0.3]}
+    yield ProcessorCase("vit-scale", kind, {"size": SQUARE, **scale}, ("rgb.png",))
+    between = {"size": {"shortest_edge": 12, "longest_edge": 15}}
+    yield ProcessorCase("vit-shortest-longest", kind, between, ("tall.png",))
+    yield ProcessorCase("vit-most", kind, {"size": {"max_height": 15, "max_width": 18}}, ("wide.png",))
+    pad = {"do_resize": False, "do_pad": True, "pad_size": {"height": 36, "width": 47}}
+    yield ProcessorCase("vit-padded", kind, pad, ("rgb.png",))
+
+
+def cropped() -> Iterator[ProcessorCase]:
+    kind = "CLIPImageProcessor"
+    yield ProcessorCase("clip", kind, CROP, ("rgb.png", "tall.png", "grey.png"))
+    yield ProcessorCase("clip-numbers", "CLIPFeatureExtractor", {"size": 15, "crop_size": 15}, TWO, key=OLD)
+    wider = {"size": {"shortest_edge": 12}, "crop_size": {"height": 16, "width": 19}}
+    yield ProcessorCase("clip-crop-wider", kind, wider, TWO)
+    only = {"do_resize": False, "crop_size": {"height": 9, "width": 6}}
+    yield ProcessorCase("clip-crop-only", kind, only, ("rgb.png", "tiny.png"))
+    yield ProcessorCase("clip-nested", kind, CROP, ("rgba.png",), True)
+
+
+def padded() -> Iterator[ProcessorCase]:
+    kind = "DetrImageProcessor"
+    size = {"size": {"shortest_edge": 20, "longest_edge": 30}}
+    yield ProcessorCase("detr", kind, size, TWO)
+    numbers = {"size": 18, "max_size": 29}
+    yield ProcessorCase("detr-numbers", "DetrFeatureExtractor", numbers, ("wide.png", "tall.png"), key=OLD)
+    yield ProcessorCase("detr-padded", kind, {**size, "pad_size": {"height": 32, "width": 31}}, TWO)
+    yield ProcessorCase("detr-alone", kind, {**size, "do_pad": False}, ("rgb.png",))
+    yield ProcessorCase("detr-square", kind, {"size": {"height": 17, "width": 21}}, TWO)
+    yield ProcessorCase("llava", "LlavaImageProcessor", CROP, TWO)
+    yield ProcessorCase("llava-padded", "LlavaImageProcessor", {**CROP, "do_pad": True}, TWO)
+
+
+def tiled() -> Iterator[ProcessorCase]:
+    kind = "LlavaNextImageProcessor"
     grid = [[12, 24], [24, 12], [24, 24], [36, 12], [12, 36]]
-    tiles = {"size": {"shortest_edge": 12}, "crop_size": {"height": 12, "width": 12}, "image_grid_pinpoints": grid}
-    yield ProcessorCase("llava-next", "LlavaNextImageProcessor", tiles, ("rgb.png", "tall.png", "wide.png"))
-    yield ProcessorCase("llava-next-one", "LlavaNextImageProcessor", tiles, ("tiny.png",), True)
-    yield ProcessorCase("videomae", "VideoMAEImageProcessor", crop, (frames,))
-    yield ProcessorCase("videomae-old", "VideoMAEFeatureExtractor", {"size": 14, "crop_size": 14}, (frames[:2], frames[2:]), key="feature_extractor_type")
+    sizes = {"size": {"shortest_edge": 12}, "crop_size": {"height": 12, "width": 12}}
+    yield ProcessorCase("llava-next", kind, {**sizes, "image_grid_pinpoints": grid}, (*TWO, "wide.png"))
+    yield ProcessorCase("llava-next-one", kind, {**sizes, "image_grid_pinpoints": grid}, ("tiny.png",), True)

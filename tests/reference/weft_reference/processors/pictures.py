@@ -73,7 +73,7 @@ def files() -> dict[str, bytes]:
     alpha = Image.fromarray(np.linspace(0, 255, 34 * 46).reshape(34, 46).astype(np.uint8))
     with_alpha = Image.merge("RGBA", [*image.split(), alpha])
     small = Image.fromarray(scene(12, 18, "small"))
-    wide = np.stack([rgb.astype(np.uint16) * 257 - index for index in range(1)])[0]
+    wide = rgb.astype(np.uint16) * 257
     palette = image.quantize(24)
     moving = [Image.fromarray(frame).quantize(48) for frame in frames(6, 28, 40)]
     transparent = [with_alpha.resize((20, 16)), with_alpha.transpose(Image.Transpose.ROTATE_180).resize((20, 16))]
@@ -110,4 +110,4 @@ def files() -> dict[str, bytes]:
         "transparent.gif": encoded(transparent[0], "GIF", save_all=True, append_images=transparent[1:], disposal=2),
     }
     made |= {f"oriented-{n}.jpg": oriented(small, n) for n in range(1, 9)}
-    return {f"{name}": data for name, data in made.items()}
+    return made

@@ -1,0 +1,125 @@
+//! Picture files to upright RGB, as the reference's `load_image` reads them through Pillow.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use image::{
+    DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage,
+};
+
+use crate::{Error, Result};
+
+/// The most pixels a picture may have: what Pillow takes before it calls a file a decompression bomb.
+pub const MAX_PIXELS: u64 = 178_956_970;
+
+/// The most bytes a pixel takes while it is read: four channels of 16 bits.
+const MAX_PIXEL_BYTES: u64 = 8;
+
+const DAMAGED: &str = "the file is damaged or cut short: fetch it again";
+
+pub(super) fn file(path: &Path) -> Result<Vec<u8>> {
+    let shown = path.to_string_lossy();
+    if shown.starts_with("http://") || shown.starts_with("https://") {
+        return Err(Error::input(
+            shown,
+            "is an address, not a file",
+            "download the picture and give its path",
+        ));
+    }
+    std::fs::read(path).map_err(|e| Error::io(path, e))
+}
+
+pub(super) fn decode(bytes: &[u8], name: &str) -> Result<RgbImage> {
+    if bytes.is_empty() {
+        return Err(Error::input(name, "is empty", "give a PNG, JPEG, WebP or GIF file"));
+    }
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|e| Error::io(Path::new(name), e))?;
+    reader.limits(limits());
+    if reader.format() == Some(ImageFormat::Jpeg) && !ends(bytes) {
+        return Err(Error::input(name, "cannot be read: the JPEG data stop before their end", DAMAGED));
+    }
+    let mut decoder = reader.into_decoder().map_err(|e| broken(name, &e))?;
+    checked_size(name, decoder.dimensions())?;
+    let orientation = decoder.orientation().map_err(|e| broken(name, &e))?;
+    let grey_16 = decoder.original_color_type() == ExtendedColorType::L16;
+    let mut image = DynamicImage::ImageRgb8(rgb(
+        DynamicImage::from_decoder(decoder).map_err(|e| broken(name, &e))?,
+        grey_16,
+    ));
+    image.apply_orientation(orientation);
+    Ok(image.into_rgb8())
+}
+
+/// Whether JPEG data reach their end marker; the decoder fills what is missing with grey, where Pillow refuses.
+fn ends(bytes: &[u8]) -> bool {
+    const END: u8 = 0xd9;
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    loop {
+        // Between segments there are compressed data, in which 0xff is followed by 0 or a restart marker.
+        let marker = rest.windows(2).position(|m| m[0] == 0xff && !matches!(m[1], 0 | 0xff | 0xd0..=0xd7));
+        let Some(at) = marker else { return false };
+        let (kind, after) = (rest[at + 1], &rest[at + 2..]);
+        if kind == END {
+            return true;
+        }
+        let Some([high, low]) = after.first_chunk() else { return false };
+        let Some(next) = after.get(usize::from(u16::from_be_bytes([*high, *low]))..) else { return false };
+        rest = next;
+    }
+}
+
+/// What a decoder may allocate.
+pub(crate) fn limits() -> Limits {
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_PIXELS * MAX_PIXEL_BYTES);
+    limits
+}
+
+pub(crate) fn checked_size(name: &str, (width, height): (u32, u32)) -> Result<()> {
+    if u64::from(width) * u64::from(height) <= MAX_PIXELS {
+        return Ok(());
+    }
+    Err(too_large(name, &format!("has {width} x {height} pixels")))
+}
+
+fn too_large(name: &str, size: &str) -> Error {
+    let problem = format!("{size}; at most {MAX_PIXELS} are read, lest a small file fill the memory");
+    Error::input(name, problem, "scale it down first")
+}
+
+/// What a decoder refuses, and what to do about it.
+pub(crate) fn broken(name: &str, error: &ImageError) -> Error {
+    match error {
+        ImageError::Unsupported(e) => Error::input(
+            name,
+            format!("is no picture that can be read: {e}"),
+            "give a PNG, JPEG, WebP or GIF file",
+        ),
+        ImageError::Limits(_) => too_large(name, "is too large"),
+        e => Error::input(name, format!("cannot be read: {e}"), DAMAGED),
+    }
+}
+
+/// Eight bits of red, green and blue.
+///
+/// Of 16 bits Pillow keeps the upper eight, but cuts grey ones off at 255.
+fn rgb(image: DynamicImage, grey_16: bool) -> RgbImage {
+    let (width, height) = (image.width(), image.height());
+    let upper = |level: u16| (level >> 8) as u8;
+    let cut = |level: u16| u8::try_from(level).unwrap_or(u8::MAX);
+    let grey = |level: u8| [level; 3];
+    let levels: Vec<u8> = match &image {
+        DynamicImage::ImageLuma8(i) => i.pixels().flat_map(|p| grey(p[0])).collect(),
+        DynamicImage::ImageLumaA8(i) => i.pixels().flat_map(|p| grey(p[0])).collect(),
+        DynamicImage::ImageRgba8(i) => i.pixels().flat_map(|p| [p[0], p[1], p[2]]).collect(),
+        DynamicImage::ImageLuma16(i) => i.pixels().flat_map(|p| grey(cut(p[0]))).collect(),
+        DynamicImage::ImageLumaA16(i) if grey_16 => i.pixels().flat_map(|p| grey(cut(p[0]))).collect(),
+        DynamicImage::ImageLumaA16(i) => i.pixels().flat_map(|p| grey(upper(p[0]))).collect(),
+        DynamicImage::ImageRgb16(i) => i.pixels().flat_map(|p| p.0.map(upper)).collect(),
+        DynamicImage::ImageRgba16(i) => i.pixels().flat_map(|p| [p[0], p[1], p[2]].map(upper)).collect(),
+        _ => return image.into_rgb8(),
+    };
+    RgbImage::from_raw(width, height, levels).unwrap_or_else(|| image.into_rgb8())
+}

@@ -1,0 +1,135 @@
+//! The sizes that pictures become, as processor files write them.
+
+use serde_json::Value as Json;
+
+/// Height and width in pixels.
+pub type Pixels = (usize, usize);
+
+/// The longest edge that is taken for one.
+const MOST: usize = 1 << 16;
+
+/// What `size` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// `height` and `width`: the proportions change.
+    Exact(Pixels),
+    /// `shortest_edge`: the shorter edge; the other follows.
+    Shortest(usize),
+    /// `shortest_edge` and `longest_edge`: the shorter edge, unless the longer one grew beyond its limit.
+    Between {
+        /// The shorter edge.
+        shortest: usize,
+        /// The most that the longer edge may have.
+        longest: usize,
+    },
+    /// `max_height` and `max_width`: as large as fits.
+    Within(Pixels),
+}
+
+impl Size {
+    /// Reads a number, a list `[height, width]` or an object. A number is both edges where `square`, else the
+    /// shorter one, with `longest` as the limit of the other.
+    pub(super) fn read(value: &Json, square: bool, longest: Option<usize>) -> Result<Self, String> {
+        let number = |value: &Json| {
+            let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+            number.filter(|n| (1..=MOST).contains(n)).ok_or_else(|| format!("{value} is no number of pixels"))
+        };
+        match value {
+            Json::Number(_) if square => number(value).map(|edge| Self::Exact((edge, edge))),
+            Json::Number(_) => number(value).map(|shortest| match longest {
+                Some(longest) => Self::Between { shortest, longest },
+                None => Self::Shortest(shortest),
+            }),
+            Json::Array(list) if list.len() == 2 => Ok(Self::Exact((number(&list[0])?, number(&list[1])?))),
+            Json::Object(object) => {
+                let mut keys: Vec<&str> = object.keys().map(String::as_str).collect();
+                keys.sort_unstable();
+                match keys.as_slice() {
+                    ["height", "width"] => {
+                        Ok(Self::Exact((number(&value["height"])?, number(&value["width"])?)))
+                    }
+                    ["shortest_edge"] => number(&value["shortest_edge"]).map(Self::Shortest),
+                    ["longest_edge", "shortest_edge"] => Ok(Self::Between {
+                        shortest: number(&value["shortest_edge"])?,
+                        longest: number(&value["longest_edge"])?,
+                    }),
+                    ["max_height", "max_width"] => {
+                        Ok(Self::Within((number(&value["max_height"])?, number(&value["max_width"])?)))
+                    }
+                    _ => Err(format!("has the keys {}", keys.join(", "))),
+                }
+            }
+            other => Err(format!("{other} is no size")),
+        }
+    }
+
+    /// The size that a picture becomes. Never less than a pixel.
+    pub fn of(self, (height, width): Pixels) -> Pixels {
+        let (short, long) = (height.min(width), height.max(width));
+        let upright = |short: usize, long: usize| {
+            let (short, long) = (short.max(1), long.max(1));
+            if width <= height { (long, short) } else { (short, long) }
+        };
+        match self {
+            Self::Exact(size) => size,
+            Self::Shortest(edge) => upright(edge, quotient(edge * long, short)),
+            Self::Between { shortest, longest } => {
+                let (min, max) = (short as f64, long as f64);
+                // Where the longer edge is the limit, it follows from the shorter one before that is rounded.
+                let (edge, exact) = if max / min * shortest as f64 > longest as f64 {
+                    let exact = longest as f64 * min / max;
+                    (exact.round_ties_even() as usize, exact)
+                } else {
+                    (shortest, shortest as f64)
+                };
+                if short == edge { (height, width) } else { upright(edge, (exact * max / min) as usize) }
+            }
+            Self::Within((most_height, most_width)) => {
+                let scale = (most_height as f64 / height as f64).min(most_width as f64 / width as f64);
+                let scaled = |edge: usize| ((edge as f64 * scale) as usize).max(1);
+                (scaled(height), scaled(width))
+            }
+        }
+    }
+}
+
+fn quotient(dividend: usize, divisor: usize) -> usize {
+    (dividend as f64 / divisor as f64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_spellings_are_read() {
+        let read = |value: Json, square| Size::read(&value, square, None);
+        assert_eq!(read(json!(224), true), Ok(Size::Exact((224, 224))));
+        assert_eq!(read(json!(224), false), Ok(Size::Shortest(224)));
+        assert_eq!(read(json!([3, 4]), false), Ok(Size::Exact((3, 4))));
+        assert_eq!(read(json!({"width": 4, "height": 3}), false), Ok(Size::Exact((3, 4))));
+        assert_eq!(read(json!({"max_width": 4, "max_height": 3}), false), Ok(Size::Within((3, 4))));
+        assert_eq!(
+            Size::read(&json!(800), false, Some(1333)),
+            Ok(Size::Between { shortest: 800, longest: 1333 })
+        );
+        assert!(read(json!({"longest_edge": 3}), false).unwrap_err().contains("longest_edge"));
+        assert!(read(json!(0), true).is_err() && read(json!(-3), true).is_err());
+        assert!(read(json!("224"), true).is_err());
+    }
+
+    #[test]
+    fn edges_follow_each_other() {
+        assert_eq!(Size::Shortest(224).of((480, 640)), (224, 298));
+        assert_eq!(Size::Shortest(224).of((640, 480)), (298, 224));
+        let detr = Size::Between { shortest: 800, longest: 1333 };
+        assert_eq!(detr.of((480, 640)), (800, 1066));
+        assert_eq!(detr.of((400, 1200)), (444, 1333));
+        assert_eq!(detr.of((800, 1000)), (800, 1000));
+        assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
+        assert_eq!(Size::Shortest(2).of((1, 9000)), (2, 18000));
+        assert_eq!(Size::Within((4, 4)).of((1, 9000)), (1, 4));
+    }
+}

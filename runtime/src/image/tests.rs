@@ -1,0 +1,253 @@
+//! Against what the reference reads, resizes and makes of the same files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ndarray::{Array3, ArrayD, IxDyn};
+use safetensors::SafeTensors;
+
+use serde_json::{Value as Json, json};
+
+use super::*;
+use crate::hub::Checkpoint;
+use crate::{Value, Values};
+
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/goldens/processors/image"))
+}
+
+/// The `u8` tensors of a file.
+pub(crate) fn levels(file: &str) -> BTreeMap<String, ArrayD<u8>> {
+    let bytes = std::fs::read(folder().join(file)).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let array = |view: &safetensors::tensor::TensorView<'_>| {
+        ArrayD::from_shape_vec(IxDyn(view.shape()), view.data().to_vec()).unwrap()
+    };
+    tensors.iter().map(|(name, view)| (name.to_owned(), array(&view))).collect()
+}
+
+/// The largest difference of two pictures, in levels.
+pub(crate) fn most(got: &Image, want: &ArrayD<u8>) -> u8 {
+    let got: Array3<u8> = got.pixels().to_owned();
+    assert_eq!(got.shape(), want.shape());
+    got.iter().zip(want).map(|(g, w)| g.abs_diff(*w)).max().unwrap()
+}
+
+#[test]
+fn files_are_read_as_the_reference_reads_them() {
+    for (name, want) in levels("decoded.safetensors") {
+        let got = Image::open(folder().join("files").join(&name)).unwrap();
+        // JPEG leaves the rounding of its transform open, and how colour of half the size is spread.
+        let allowed = match name.as_str() {
+            "subsampled.jpg" => 5,
+            "progressive.jpg" => 7,
+            name if name.ends_with(".jpg") => 2,
+            _ => 0,
+        };
+        let most = most(&got, &want);
+        assert!(most <= allowed, "{name} is off by {most} levels");
+    }
+}
+
+#[test]
+fn sizes_are_changed_as_the_reference_changes_them() {
+    let image = Image::open(folder().join("files/rgb.png")).unwrap();
+    for (name, want) in levels("resized.safetensors") {
+        let (filter, _) = name.split_once('.').unwrap();
+        let filter = *Filter::ALL.iter().find(|f| format!("{f:?}").to_lowercase() == filter).unwrap();
+        let got = image.resize(want.shape()[0], want.shape()[1], filter).unwrap();
+        assert_eq!(most(&got, &want), 0, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_picture_says_what_it_is() {
+    let message = |bytes: &[u8]| Image::decode(bytes).unwrap_err().to_string();
+    let text = message(b"");
+    assert!(text.contains("is empty") && text.contains("give a PNG"), "{text}");
+    let text = message(b"%PDF-1.7 and so on");
+    assert!(text.contains("is no picture that can be read"), "{text}");
+    for name in ["rgb.png", "colour.jpg", "lossy.webp", "still.gif"] {
+        let whole = std::fs::read(folder().join("files").join(name)).unwrap();
+        let text = message(&whole[..whole.len() / 3]);
+        assert!(text.contains("cannot be read") && text.contains("damaged or cut short"), "{name}: {text}");
+    }
+    let text = Image::open("no/such.png").unwrap_err().to_string();
+    assert!(text.contains("no/such.png"), "{text}");
+    let text = Image::open("https://example.org/a.png").unwrap_err().to_string();
+    assert!(text.contains("download the picture"), "{text}");
+}
+
+#[test]
+fn a_small_file_cannot_fill_the_memory() {
+    // A header that claims 60000 x 60000 pixels.
+    let mut bytes = std::fs::read(folder().join("files/rgb.png")).unwrap();
+    for at in [16, 20] {
+        bytes[at..at + 4].copy_from_slice(&60_000_u32.to_be_bytes());
+    }
+    let crc = crc(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&crc.to_be_bytes());
+    let text = Image::decode(&bytes).unwrap_err().to_string();
+    assert!(text.contains("60000 x 60000") && text.contains("scale it down"), "{text}");
+}
+
+/// The checksum of a PNG chunk.
+fn crc(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, byte: &u8| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    };
+    !bytes.iter().fold(u32::MAX, step)
+}
+
+/// Picture files by name; `animated.gif#2` is a frame.
+fn pictures(names: &Json) -> Vec<Image> {
+    let open = |name: &Json| match name.as_str().unwrap().split_once('#') {
+        None => Image::open(folder().join("files").join(name.as_str().unwrap())).unwrap(),
+        Some((file, frame)) => {
+            let frames = &levels("frames.safetensors")[file];
+            let frame = frames.index_axis(ndarray::Axis(0), frame.parse().unwrap()).to_owned();
+            Image::from_pixels(&frame.into_dimensionality().unwrap()).unwrap()
+        }
+    };
+    names.as_array().unwrap().iter().map(open).collect()
+}
+
+/// The tensors that a case wants.
+fn wanted(case: &str) -> Values {
+    let bytes = std::fs::read(folder().join(case).join("out.safetensors")).unwrap();
+    let value = |view: safetensors::tensor::TensorView<'_>| -> Value {
+        let shape = IxDyn(view.shape());
+        if view.dtype() == safetensors::Dtype::I64 {
+            let values = view.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect();
+            return ArrayD::from_shape_vec(shape, values).unwrap().into();
+        }
+        let values = view.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        ArrayD::from_shape_vec(shape, values).unwrap().into()
+    };
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    tensors.iter().map(|(name, view)| (name.to_owned(), value(view))).collect()
+}
+
+fn checkpoint(case: &str) -> Checkpoint {
+    Checkpoint::open(folder().join(case).to_str().unwrap()).unwrap()
+}
+
+#[test]
+fn processors_give_what_the_references_give() {
+    let cases = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut count = 0;
+    for case in cases.filter(|path| path.join("case.json").is_file()) {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let described: Json =
+            serde_json::from_slice(&std::fs::read(case.join("case.json")).unwrap()).unwrap();
+        let processor = ImageProcessor::from_checkpoint(&checkpoint(name)).unwrap();
+        let given = &described["images"];
+        let got = if given[0].is_array() {
+            let videos: Vec<_> = given.as_array().unwrap().iter().map(pictures).collect();
+            let videos: Vec<&[Image]> = videos.iter().map(Vec::as_slice).collect();
+            processor.process_videos(&videos).unwrap()
+        } else {
+            processor.process(&pictures(given)).unwrap()
+        };
+        let want = wanted(name);
+        assert_eq!(got.keys().collect::<Vec<_>>(), want.keys().collect::<Vec<_>>(), "{name}");
+        for (tensor, want) in &want {
+            // Two levels of what a JPEG may be read as, over a standard deviation of a half.
+            let allowed = if name.contains("jpeg") { 4.0 * 2.0 / 255.0 + 1e-5 } else { 1e-5 };
+            assert!(
+                differ(&got[tensor], want) <= allowed,
+                "{name}: {tensor}: {}",
+                differ(&got[tensor], want)
+            );
+        }
+        count += 1;
+    }
+    assert!(count > 20, "only {count} cases were found");
+}
+
+/// The largest difference; infinite where shapes or types differ.
+fn differ(got: &Value, want: &Value) -> f32 {
+    match (got, want) {
+        (Value::F32(g), Value::F32(w)) if g.shape() == w.shape() => {
+            g.iter().zip(w).map(|(g, w)| (g - w).abs()).fold(0.0, f32::max)
+        }
+        (got, want) if got == want => 0.0,
+        _ => f32::INFINITY,
+    }
+}
+
+#[test]
+fn defaults_are_the_references() {
+    let defaults: Json =
+        serde_json::from_slice(&std::fs::read(folder().join("defaults.json")).unwrap()).unwrap();
+    for (name, written) in defaults.as_object().unwrap() {
+        let class = classes::Class::named(name).unwrap();
+        let told = Settings::read(class, written).unwrap();
+        let mut untold = Settings::read(class, &Json::Null).unwrap();
+        // A size of a middle that is not cut out is not written.
+        untold.crop_size = untold.crop_size.filter(|_| written["crop_size"].is_object());
+        assert_eq!(told, untold, "{name}");
+        for key in written.as_object().unwrap().keys() {
+            let known = class.defaults().get(key).is_some();
+            let passed_over = ["image_processor_type", "do_convert_rgb", "do_convert_annotations", "format"]
+                .contains(&key.as_str());
+            assert!(known || passed_over, "{name}: {key} has no default");
+        }
+    }
+    assert_eq!(defaults.as_object().unwrap().len(), classes::CLASSES.len());
+}
+
+/// What is said of a checkpoint with these files.
+fn refusal(files: &[(&str, Json)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content.to_string()).unwrap();
+    }
+    let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+    ImageProcessor::from_checkpoint(&checkpoint)
+        .map_or_else(|e| e.to_string(), |p| format!("{:?}", p.settings().layout))
+}
+
+#[test]
+fn wrong_files_are_told_apart() {
+    const FILE: &str = "preprocessor_config.json";
+    let text = refusal(&[("config.json", json!({}))]);
+    assert!(text.contains("no preprocessor_config.json") && text.contains("save_pretrained"), "{text}");
+    let text = refusal(&[(FILE, json!({"image_processor_type": "FooImageProcessor"}))]);
+    assert!(
+        text.contains("`FooImageProcessor` is not known") && text.contains("ViTImageProcessor"),
+        "{text}"
+    );
+    let of = |settings: Json| {
+        let json = classes::with(json!({"image_processor_type": "CLIPImageProcessor"}), settings);
+        refusal(&[(FILE, json)])
+    };
+    assert!(of(json!({"size": {"longest_edge": 3}})).contains("`size`: has the keys longest_edge"));
+    assert!(of(json!({"resample": 9})).contains("`resample`: 9 is no filter"));
+    assert!(of(json!({"image_std": [1, 0, 1]})).contains("`image_std`"));
+    assert!(of(json!({"image_mean": [1, 2]})).contains("`image_mean`"));
+    assert!(of(json!({"crop_size": {"shortest_edge": 3}})).contains("`crop_size`: has no height and width"));
+    assert!(of(json!({"do_resize": "yes"})).contains("`do_resize`"));
+}
+
+#[test]
+fn a_file_without_a_class_is_of_the_models() {
+    const FILE: &str = "preprocessor_config.json";
+    let of = |model: &str| {
+        refusal(&[(FILE, json!({"size": 30})), ("config.json", json!({"architectures": [model]}))])
+    };
+    assert_eq!(of("ViTForImageClassification"), "Single");
+    assert_eq!(of("LlavaNextForConditionalGeneration"), "Tiles");
+    assert!(of("BertModel").contains("none is named as BertModel"));
+}
+
+#[test]
+fn pictures_that_do_not_fit_together_are_refused() {
+    let clip = ImageProcessor::from_checkpoint(&checkpoint("clip")).unwrap();
+    assert!(clip.process(&[]).unwrap_err().to_string().contains("at least one"));
+    let uncut = clip.with(&json!({"do_center_crop": false})).unwrap();
+    let images = pictures(&json!(["rgb.png", "tall.png"]));
+    let text = uncut.process(&images).unwrap_err().to_string();
+    assert!(text.contains("different sizes") && text.contains("[16, 21]"), "{text}");
+    assert_eq!(uncut.process(&images[..1]).unwrap()["pixel_values"].shape(), [1, 3, 16, 21]);
+}

@@ -1,0 +1,75 @@
+//! Large pictures in tiles: the size that fits best, and the parts of it.
+//!
+//! Reference: `LlavaNextImageProcessor`, `select_best_resolution`.
+
+use image::RgbImage;
+use image::imageops::crop_imm;
+
+use super::planes::centred_on;
+use super::resize::resize;
+use super::{Pixels, Settings, Size};
+use crate::Result;
+
+/// The size in which most of a picture's detail is kept and, of equals, the least is wasted.
+pub(super) fn best((height, width): Pixels, sizes: &[Pixels]) -> Option<Pixels> {
+    let kept = |&(to_height, to_width): &Pixels| {
+        let scale = (to_width as f64 / width as f64).min(to_height as f64 / height as f64);
+        let scaled = (width as f64 * scale) as usize * (height as f64 * scale) as usize;
+        let kept = scaled.min(width * height);
+        (kept, std::cmp::Reverse(to_height * to_width - kept))
+    };
+    // The first of equals, where `max_by_key` takes the last.
+    sizes.iter().rev().max_by_key(|size| kept(size)).copied()
+}
+
+/// A picture's size when it has grown or shrunk to fit into another.
+fn fitted((height, width): Pixels, (to_height, to_width): Pixels) -> Pixels {
+    let (across, down) = (to_width as f64 / width as f64, to_height as f64 / height as f64);
+    if across < down {
+        (((height as f64 * across).ceil() as usize).min(to_height), to_width)
+    } else {
+        (to_height, ((width as f64 * down).ceil() as usize).min(to_width))
+    }
+}
+
+/// The whole picture, made small, and then its tiles from left to right, row by row.
+pub(super) fn tiles(image: &RgbImage, settings: &Settings) -> Result<Vec<RgbImage>> {
+    let (whole, edge) = match settings.size {
+        Size::Exact(size) => (size, size.0),
+        Size::Shortest(edge) | Size::Between { shortest: edge, .. } => ((edge, edge), edge),
+        Size::Within(size) => (size, size.0),
+    };
+    let edge = settings.crop_size.map_or(edge, |(height, _)| height);
+    let from = (image.height() as usize, image.width() as usize);
+    let target = best(from, &settings.grid).unwrap_or(whole);
+    let (height, width) = fitted(from, target);
+    let large = centred_on(&resize(image, height, width, settings.resample)?, target, [0; 3]);
+    let mut tiles = vec![resize(image, whole.0, whole.1, settings.resample)?];
+    for top in (0..target.0).step_by(edge) {
+        for left in (0..target.1).step_by(edge) {
+            let tile = crop_imm(&large, left as u32, top as u32, edge as u32, edge as u32);
+            tiles.push(tile.to_image());
+        }
+    }
+    Ok(tiles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_size_keeps_most_and_wastes_least() {
+        let sizes = [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)];
+        assert_eq!(best((480, 640), &sizes), Some((672, 672)));
+        assert_eq!(best((200, 900), &sizes), Some((336, 1008)));
+        assert_eq!(best((100, 100), &sizes), Some((336, 672)));
+        assert_eq!(best((100, 100), &[]), None);
+    }
+
+    #[test]
+    fn what_is_fitted_touches_an_edge() {
+        assert_eq!(fitted((480, 640), (672, 672)), (504, 672));
+        assert_eq!(fitted((100, 333), (50, 100)), (31, 100));
+    }
+}
