@@ -1,0 +1,69 @@
+"""wav2vec 2.0: waveforms of different lengths in a batch, both norms of the convolutions, both orders of the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transformers import Wav2Vec2Config
+
+from weft_reference import stores, waves
+from weft_reference.cases import Case
+
+SMALL = {
+    "vocab_size": 20,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "conv_dim": [8, 12, 12],
+    "conv_kernel": [10, 3, 2],
+    "conv_stride": [5, 2, 2],
+    "num_conv_pos_embeddings": 6,
+    "num_conv_pos_embedding_groups": 4,
+    "classifier_proj_size": 10,
+    "num_labels": 5,
+    "tdnn_dim": [12, 12, 14],
+    "tdnn_kernel": [5, 3, 1],
+    "tdnn_dilation": [1, 2, 1],
+    "xvector_output_dim": 9,
+}
+# As large checkpoints are: every convolution normalised and with a bias, layers that normalise first.
+LARGE = {"feat_extract_norm": "layer", "conv_bias": True, "do_stable_layer_norm": True}
+MIXED = {"use_weighted_layer_sum": True}
+
+
+def case(name: str, model_class: str, notes: str, lengths: tuple[int, ...] = (700, 523), **changes: Any) -> Case:
+    masked, store = changes.pop("masked", True), changes.pop("store", None)
+    config = Wav2Vec2Config(**(SMALL | changes))
+    return Case(f"wav2vec2/{name}", f"Wav2Vec2{model_class}", config, waves.batch(name, lengths, masked), notes, store)
+
+
+def goldens() -> Iterator[Case]:
+    ctc, classes = "ForCTC", "ForSequenceClassification"
+    yield case("base", "Model", "The base model, one waveform padded.")
+    yield case("base-layer-norm", "Model", "As large checkpoints are.", **LARGE)
+    yield case("base-no-mask", "Model", "No attention_mask.", masked=False)
+    yield case("ctc", ctc, "Scores of characters.")
+    yield case("ctc-layer-norm", ctc, "Scores of characters, as large checkpoints are.", **LARGE)
+    yield case("ctc-stable-group", ctc, "Normalised by channel, layers that normalise first.", do_stable_layer_norm=True)
+    yield case("ctc-one", ctc, "One waveform.", lengths=(401,), masked=False)
+    yield case("ctc-odd-positions", ctc, "A position kernel of odd length.", num_conv_pos_embeddings=5)
+    other = {"feat_extract_activation": "relu", "hidden_act": "silu", "layer_norm_eps": 1e-3}
+    yield case("ctc-relu", ctc, "Other activations and epsilon.", **other)
+    yield case("ctc-adapter", ctc, "Adapters within layers.", **LARGE, adapter_attn_dim=6)
+    fewer = {"add_adapter": True, "num_adapter_layers": 2}
+    yield case("ctc-fewer-frames", ctc, "Convolutions after the last layer.", **fewer)
+    yield case("base-narrower", "Model", "As before, and narrower.", **fewer, output_hidden_size=10)
+    yield case("classes", classes, "Classes of the sound.")
+    yield case("classes-no-mask", classes, "Classes of the sound, no attention_mask.", masked=False)
+    yield case("classes-mixed", classes, "From all layers.", **MIXED)
+    yield case("classes-mixed-stable", classes, "From all layers, as large checkpoints are.", **MIXED, **LARGE)
+    yield case("frame-classes", "ForAudioFrameClassification", "Classes of frames.")
+    yield case("frame-classes-mixed", "ForAudioFrameClassification", "From all layers.", **MIXED)
+    yield case("xvector", "ForXVector", "The speaker's vector.")
+    yield case("xvector-no-mask", "ForXVector", "The speaker's vector, no attention_mask.", masked=False, **MIXED)
+    parts = "parametrizations.weight.original"
+    old = stores.renamed({f"{parts}0": "weight_g", f"{parts}1": "weight_v"})
+    yield case("file-legacy-names", ctc, "weight_g and weight_v.", store=old)
+    yield case("file", classes, "model.safetensors as save_pretrained writes it.", store=stores.whole)
