@@ -98,6 +98,7 @@ impl weft::Architecture for Model {
             ("conv.weight_g", "conv.parametrizations.weight.original0"),
             ("conv.weight_v", "conv.parametrizations.weight.original1"),
         ],
+        published: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
