@@ -99,28 +99,29 @@ fn embeddings(
     masked: Option<&Tensor>,
 ) -> Result<Tensor> {
     let w = w.scope("embeddings");
+    let batch = &pixel_values.shape()[0];
     let patch = [c.patch_size, c.patch_size];
     let patches = (c.image_size / c.patch_size).pow(2);
     let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
     let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
-    let x = g.reshape(&x, dims![BATCH, c.hidden_size, patches])?;
+    let x = g.reshape(&x, dims![batch, c.hidden_size, patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = match masked {
         Some(masked) => {
             let token = g.weight(&w.name("mask_token"), &[1, 1, c.hidden_size])?;
-            let masked = g.reshape(masked, dims![BATCH, patches, 1])?;
+            let masked = g.reshape(masked, dims![batch, patches, 1])?;
             g.select(&masked, &token, &x)?
         }
         None => x,
     };
     let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
-    let class = g.expand(&class, dims![BATCH, 1, c.hidden_size])?;
+    let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
     let x = g.concat(&[&class, &x], 1)?;
     let positions = g.weight(&w.name("position_embeddings"), &[1, patches + 1, c.hidden_size])?;
     g.add(&x, &positions)
 }
 
-/// Attention and MLP on normalised patches, each added to what it was given.
+/// Attention and MLP on normalised hidden states, each added to what it was given.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -130,13 +131,14 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every patch's mixture of what the others hold.
+/// Self-attention: every position's mixture of what the others hold.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.qkv_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.hidden_size, c.qkv_bias)?;
     let heads = c.num_attention_heads;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
+    let options = Attention { heads, kv_heads: heads, ..Attention::default() };
+    let h = g.attention(&q, &k, &v, &options)?;
     g.linear(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
