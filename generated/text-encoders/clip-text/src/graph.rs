@@ -6,7 +6,7 @@
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Binary, Dtype, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -53,14 +53,10 @@ struct Inputs {
     position_ids: Tensor,
 }
 
-/// The texts of the batch.
+/// Declares it.
 fn inputs(g: &mut Graph, c: &Config) -> Inputs {
-    texts(g, c, dims![BATCH, SEQUENCE])
-}
-
-/// Texts of this shape.
-fn texts(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Inputs {
     g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
+    let shape = dims![BATCH, SEQUENCE];
     Inputs {
         input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
         attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
