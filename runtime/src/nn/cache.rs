@@ -73,7 +73,11 @@ impl Cache {
         Ok(all)
     }
 
-    /// Keys and values that [`Part::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`.
+    /// Keys and values that [`Part::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`;
+    /// [`Part::Reorder`] takes and leaves them by row, as it does the others.
+    ///
+    /// # Errors
+    /// When a layer is asked for twice.
     pub fn crossed(
         &self,
         g: &mut Graph,
@@ -81,12 +85,17 @@ impl Cache {
         heads: usize,
         size: usize,
         keys: &Dim,
-    ) -> (Tensor, Tensor) {
-        let [k, v] = ["key", "value"].map(|what| {
-            let name = format!("past_key_values.{layer}.encoder.{what}");
-            g.input(Input::f32(&name, dims![BATCH, heads, keys, size]))
-        });
-        (k, v)
+    ) -> Result<(Tensor, Tensor)> {
+        let mut kept = |what| {
+            let name = format!("{layer}.encoder.{what}");
+            let shape = dims![BATCH, heads, keys, size];
+            let x = g.input(Input::f32(&format!("past_key_values.{name}"), shape));
+            let Some(rows) = &self.rows else { return Ok(x) };
+            let x = g.gather(&x, rows, 0)?;
+            g.output(&format!("present.{name}"), &x)?;
+            Ok(x)
+        };
+        Ok((kept("key")?, kept("value")?))
     }
 
     /// Leaves keys and values `[batch, keys, heads·size]` for the cross-attention of a layer.
