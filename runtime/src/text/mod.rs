@@ -1,5 +1,6 @@
 //! Text to token ids and back, as a checkpoint's own tokenizer files say.
 
+pub mod chat;
 mod decode;
 mod encode;
 mod encoding;
