@@ -9,6 +9,11 @@ use crate::spec::load::Resolved;
 use crate::spec::model::{ConfigEntry, ConfigField, ConfigType, Scalar};
 use crate::spec::yaml::Place;
 
+/// The runtime's variant of an activation function, by the name that configurations use for it.
+pub fn activation(name: &str) -> Option<&'static str> {
+    ACTIVATIONS.iter().find(|(known, _)| *known == name).map(|(_, variant)| *variant)
+}
+
 /// The names that configurations use for activation functions, and the runtime's variants for them.
 const ACTIVATIONS: [(&str, &str); 17] = [
     ("gelu", "Gelu"),
@@ -44,7 +49,7 @@ pub struct Config {
     /// Whether a field is an activation function.
     pub activations: bool,
     /// The sizes that must not be zero.
-    pub sizes: Vec<String>,
+    pub sizes: Vec<Size>,
     /// What else is checked.
     pub checks: Vec<Check>,
     /// Fields that something is wrong with.
@@ -55,8 +60,10 @@ pub struct Config {
 /// A field of the struct.
 #[derive(Clone, Debug, Serialize)]
 pub struct Field {
-    /// Its name in `config.json`.
+    /// Its name in the spec.
     pub name: String,
+    /// Its name in `config.json`, where that is another.
+    pub key: Option<String>,
     /// Its name in Rust.
     pub ident: String,
     /// Its Rust type.
@@ -65,6 +72,15 @@ pub struct Field {
     pub default: Option<String>,
     /// What it means.
     pub doc: String,
+}
+
+/// A size that must not be zero.
+#[derive(Clone, Debug, Serialize)]
+pub struct Size {
+    /// Its name in Rust.
+    pub ident: String,
+    /// Its name in `config.json`.
+    pub key: String,
 }
 
 /// A condition that must not hold, and what it means if it does.
@@ -119,7 +135,8 @@ pub fn lower(
 fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
     ConfigField {
         kind: given.kind.or(known.kind),
-        optional: given.optional || known.optional,
+        key: given.key,
+        optional: given.optional.or(known.optional),
         default: given.default,
         doc: given.doc.or(known.doc),
         min: given.min.or(known.min),
@@ -152,7 +169,9 @@ fn add(
         value.transpose().map_err(|(message, nearest)| Problem { nearest, ..at.problem(&key, message) })?;
     let ident =
         if syn::parse_str::<syn::Ident>(name).is_ok() { name.to_owned() } else { format!("r#{name}") };
-    let (rust, default) = match (kind, field.optional) {
+    let optional = field.optional.unwrap_or(false);
+    let shown = field.key.as_deref().unwrap_or(name);
+    let (rust, default) = match (kind, optional) {
         (ConfigType::Labels, _) => {
             config.labels = Some(ident.clone());
             ("Option<BTreeMap<String, String>>".to_owned(), Some("None".to_owned()))
@@ -170,13 +189,15 @@ fn add(
         if !matches!(kind, ConfigType::Usize | ConfigType::I64 | ConfigType::F64) {
             return Err(at.problem(join(&key, "min"), "only numbers have a least value"));
         }
-        match (kind, min, field.optional) {
-            (ConfigType::Usize, 1, false) => config.sizes.push(name.to_owned()),
-            _ => config.checks.push(least(name, &ident, kind, min, field.optional)),
+        match (kind, min, optional) {
+            (ConfigType::Usize, 1, false) => {
+                config.sizes.push(Size { ident: ident.clone(), key: shown.to_owned() });
+            }
+            _ => config.checks.push(least(shown, &ident, kind, min, optional)),
         }
     }
     if let Some(divisor) = &field.multiple_of {
-        let counts = kind == ConfigType::Usize && !field.optional;
+        let counts = kind == ConfigType::Usize && !optional;
         if !counts {
             return Err(
                 at.problem(join(&key, "multiple_of"), "only sizes that are always given can be multiples")
@@ -192,13 +213,16 @@ fn add(
         config.checks.push(Check {
             reads: vec![name.to_owned(), divisor.clone()],
             fails: format!("!{name}.is_multiple_of(*{divisor})"),
-            message: format!("format!(\"{name}: {{{name}}} is not a multiple of {divisor}, {{{divisor}}}\")"),
+            message: format!(
+                "format!(\"{shown}: {{{name}}} is not a multiple of {}, {{{divisor}}}\")",
+                key_of(model, divisor)
+            ),
         });
     }
     if let Some(only) = &field.only {
         let value = literal(kind, only).map_err(|(message, _)| at.problem(join(&key, "only"), message))?;
         let because = field.because.as_deref().unwrap_or("no other value is supported");
-        let text = format!("{name}: must be {}: {because}", only.show());
+        let text = format!("{shown}: must be {}: {because}", only.show());
         let fails = match kind {
             ConfigType::Bool if value == "false" => format!("self.{ident}"),
             ConfigType::Bool => format!("!self.{ident}"),
@@ -206,8 +230,8 @@ fn add(
         };
         config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
     }
-    let doc = field.doc.unwrap_or_else(|| format!("`{name}` of `config.json`."));
-    config.fields.push(Field { name: name.to_owned(), ident, rust, default, doc });
+    let doc = field.doc.unwrap_or_else(|| format!("`{shown}` of `config.json`."));
+    config.fields.push(Field { name: name.to_owned(), key: field.key.clone(), ident, rust, default, doc });
     Ok(())
 }
 
@@ -215,6 +239,14 @@ fn add(
 fn shown_kind(model: &Resolved, name: &str, field: &ConfigField) -> Option<ConfigType> {
     let inherited = || model.types.get(name).copied();
     field.kind.or_else(inherited).or_else(|| field.default.as_ref().and_then(Scalar::kind))
+}
+
+/// What `config.json` calls a field.
+fn key_of<'a>(model: &'a Resolved, name: &'a str) -> &'a str {
+    match model.spec.config.get(name) {
+        Some(ConfigEntry::Explicit(ConfigField { key: Some(key), .. })) => key,
+        _ => name,
+    }
 }
 
 fn least(name: &str, ident: &str, kind: ConfigType, min: i64, optional: bool) -> Check {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::config::Config;
+use super::config::{Config, activation};
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::yaml::{Data, Entry, Node, Place};
@@ -110,6 +110,13 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
             field(name, problems);
             format!("c.{name}").into()
         }
+        (OptionType::Activation, Data::Text(name)) => match activation(name).filter(|_| !config.has(name)) {
+            Some(variant) => format!("Activation::{variant}").into(),
+            None => {
+                field(name, problems);
+                format!("c.{name}").into()
+            }
+        },
         (OptionType::Number, Data::Int(number)) => number.to_string().into(),
         (OptionType::Number, Data::Float(number)) => format!("{number:?}").into(),
         (OptionType::Word, Data::Text(word)) if spec.of.contains(word) => word.as_str().into(),
@@ -139,6 +146,7 @@ fn expected(spec: &OptionSpec) -> String {
         OptionType::Field => "the name of a field of config".to_owned(),
         OptionType::Flag => "true, false or the name of a field of config".to_owned(),
         OptionType::Number => "a number or the name of a field of config".to_owned(),
+        OptionType::Activation => "an activation function or the name of a field of config".to_owned(),
         OptionType::Word => format!("one of {}", spec.of.join(", ")),
     }
 }

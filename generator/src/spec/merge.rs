@@ -17,16 +17,32 @@ const OWN: [&str; 9] = [
 
 /// `child` with everything from `parent` that it does not say itself.
 ///
-/// Maps are merged key by key, everything else is replaced. `null` takes a key away, except in `config`, where it
-/// is a default.
+/// Maps are merged key by key, everything else is replaced. `null` takes a key away, except in `config` and
+/// among a part's options, where it is a value. Known failures name cases, which are a model's own.
 pub fn extend(parent: &Node, child: &Node) -> Node {
     let inherited = parent.entries().iter().filter(|entry| !OWN.contains(&entry.key.as_str()));
-    let entries = merge(inherited, child, Nulls::Remove, |key, old, new| match key {
+    let inherited: Vec<Entry> = inherited.map(without_known_failures).collect();
+    let entries = merge(inherited.iter(), child, Nulls::Remove, |key, old, new| match key {
         "config" => fields(old, new),
         "graph" => map(old, new, slot),
         _ => deep(old, new),
     });
     Node { at: child.at.clone(), data: Data::Map(entries) }
+}
+
+/// The entry, where it is `hardware`, without the failures that its backends are known for.
+fn without_known_failures(entry: &Entry) -> Entry {
+    let Data::Map(backends) = &entry.value.data else { return entry.clone() };
+    if entry.key != "hardware" {
+        return entry.clone();
+    }
+    let mut backends = backends.clone();
+    for backend in &mut backends {
+        if let Data::Map(entries) = &mut backend.value.data {
+            entries.retain(|entry| entry.key != "known_failures");
+        }
+    }
+    Entry { value: Node { at: entry.value.at.clone(), data: Data::Map(backends) }, ..entry.clone() }
 }
 
 /// What `null` in a child does to an inherited key.
@@ -99,6 +115,12 @@ fn config(_name: &str, old: &Node, new: &Node) -> Node {
     Node { at: new.at, data: Data::Map(entries) }
 }
 
+/// The options of a part: `null` is a value.
+fn options(old: &Node, new: &Node) -> Node {
+    let entries = merge(old.entries().iter(), new, Nulls::Keep, |_, old, new| deep(old, new));
+    Node { at: new.at.clone(), data: Data::Map(entries) }
+}
+
 /// A slot of `graph`: another part replaces the inherited one with all its options.
 fn slot(name: &str, old: &Node, new: &Node) -> Node {
     let part = |node: &Node| match &node.data {
@@ -107,7 +129,7 @@ fn slot(name: &str, old: &Node, new: &Node) -> Node {
     };
     match (&old.data, &new.data) {
         (Data::Map(_), Data::Map(_)) if part(new).is_none_or(|new| part(old) == Some(new)) => {
-            if name == "heads" { map(old, new, slot) } else { deep(old, new) }
+            if name == "heads" { map(old, new, slot) } else { options(old, new) }
         }
         (Data::Text(_), Data::Map(entries)) if name != "template" && part(new).is_none() => {
             let mut entries = entries.clone();

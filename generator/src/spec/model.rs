@@ -128,9 +128,12 @@ pub struct ConfigField {
     /// Its type; the default's if left out.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<ConfigType>,
+    /// Its name in `config.json`, where that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Whether it may be `null` or absent without a default.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub optional: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
     /// What it is when `config.json` does not say; it must say where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Scalar>,

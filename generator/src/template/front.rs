@@ -81,6 +81,8 @@ pub enum OptionType {
     Number,
     /// One of the words under `of`.
     Word,
+    /// An activation function, or the name of a field of `config`; the template gets a Rust expression.
+    Activation,
 }
 
 /// A place in a graph template that a part is put into.
@@ -151,6 +153,9 @@ pub enum FillWith {
     Ones,
     /// 0, 1, 2 … along the last axis.
     Positions,
+    /// 1, 2, 3 … for the tokens of `input_ids` and 0 for padding, plus `pad_token_id`.
+    #[serde(rename = "token_positions")]
+    TokenPositions,
 }
 
 /// An output of a head.

@@ -28,6 +28,13 @@ pub enum Fill {
     Positions,
     /// What a cache holds; nothing at first.
     Past,
+    /// Along the last axis, the padding's id for padding and that plus 1, 2, 3 … for the tokens of another input.
+    TokenPositions {
+        /// The input that holds the tokens' ids; of the same shape.
+        ids: &'static str,
+        /// The padding's id.
+        padding: usize,
+    },
 }
 
 impl Input {

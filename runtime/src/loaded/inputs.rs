@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::{ArrayD, Dimension, IxDyn};
+use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 
 use crate::graph::{Dim, Dtype, Fill, Input, Limit, show};
 use crate::{Error, Result, Value, Values};
@@ -45,7 +45,7 @@ pub(super) fn complete(
     }
     for input in inputs {
         if let (None, false, Some(fill)) = (given.get(&input.name), kept(&input.name), input.fill) {
-            given.insert(input.name.clone(), filled(input, fill, &symbols)?);
+            given.insert(input.name.clone(), filled(input, fill, &symbols, &given)?);
         }
     }
     Ok(given)
@@ -99,7 +99,12 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
 }
 
 /// The reference's default for an input that was left out.
-fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>) -> Result<Value> {
+fn filled(
+    input: &Input,
+    fill: Fill,
+    symbols: &BTreeMap<String, (usize, String)>,
+    given: &Values,
+) -> Result<Value> {
     let length = |dim: &Dim| {
         dim.evaluate(&|symbol| symbols.get(symbol).map(|(length, _)| *length)).ok_or_else(|| {
             Error::input(
@@ -128,5 +133,39 @@ fn filled(input: &Input, fill: Fill, symbols: &BTreeMap<String, (usize, String)>
             let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
             Value::I64(integers(&|index| (past + index % last) as i64))
         }
+        (_, Fill::TokenPositions { ids, padding }) => match given.get(ids) {
+            Some(Value::I64(ids)) => {
+                let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
+                Value::I64(token_positions(ids, padding as i64, past as i64))
+            }
+            _ => return Err(Error::input(&input.name, format!("is counted by {ids}"), format!("give {ids}"))),
+        },
     })
+}
+
+/// Counts tokens along the last axis, from the number after the padding's id and the cached ones; padding keeps its id.
+fn token_positions(ids: &ArrayD<i64>, padding: i64, past: i64) -> ArrayD<i64> {
+    let mut positions = ids.clone();
+    for mut row in positions.lanes_mut(Axis(ids.ndim() - 1)) {
+        let mut position = padding + past;
+        for id in row.iter_mut().filter(|id| **id != padding) {
+            position += 1;
+            *id = position;
+        }
+    }
+    positions
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn padding_is_not_counted() {
+        let ids = array![[5, 6, 7, 1], [1, 1, 8, 9]].into_dyn();
+        assert_eq!(token_positions(&ids, 1, 0), array![[2, 3, 4, 1], [1, 1, 2, 3]].into_dyn());
+        assert_eq!(token_positions(&ids, 1, 3), array![[5, 6, 7, 1], [1, 1, 5, 6]].into_dyn());
+    }
 }

@@ -31,8 +31,22 @@ def families() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(models.__path__))
 
 
-def goldens(family: str) -> Iterator[Golden]:
-    yield from importlib.import_module(f"weft_reference.models.{family}").goldens()
+def goldens(family: str, model: str | None = None) -> Iterator[Golden]:
+    """What a family lists; with `model`, only that model's."""
+    for golden in importlib.import_module(f"weft_reference.models.{family}").goldens():
+        if model is None or golden.path.split("/")[0] == model:
+            yield golden
+
+
+def find(name: str, known: list[str]) -> tuple[str, str | None] | None:
+    """The family of that name, or the one that lists a model of that name in `MODELS`."""
+    if name.replace("-", "_") in known:
+        return name.replace("-", "_"), None
+    for family in known:
+        module = importlib.import_module(f"weft_reference.models.{family}")
+        if name in getattr(module, "MODELS", ()):
+            return family, name
+    return None
 
 
 def roots(family: str, files: Files) -> list[str]:
@@ -64,18 +78,20 @@ def main() -> int:
     if options.list:
         print("\n".join(known))
         return 0
-    chosen = [name.replace("-", "_") for name in options.model] or known
-    for name in chosen:
-        if name not in known:
-            print(f"error: no goldens are described for model {name!r}; there are {', '.join(known)}", file=sys.stderr)
-            return 2
-
     wrong = environment.mismatches()
     if wrong:
         print("error: goldens are made with pinned packages only, and here\n  " + "\n  ".join(wrong), file=sys.stderr)
         print(f"Install them: {sys.executable} -m pip install -r {environment.REQUIREMENTS}", file=sys.stderr)
         return 3
     environment.settle()
+
+    chosen: list[tuple[str, str | None]] = []
+    for name in options.model or known:
+        found = find(name, known)
+        if found is None:
+            print(f"error: no goldens are described for model {name!r}; there are {', '.join(known)}", file=sys.stderr)
+            return 2
+        chosen.append(found)
 
     from weft_reference import vectors
     from weft_reference.cases import Case, deterministic
@@ -84,10 +100,10 @@ def main() -> int:
     deterministic()
     report = Report()
     sync({"weight_rule.json": to_json(vectors.vectors())}, options.out, options.check, report)
-    for family in chosen:
+    for family, model in chosen:
         files: Files = {}
         made = 0
-        for golden in goldens(family):
+        for golden in goldens(family, model):
             if options.case and not any(text in golden.path for text in options.case):
                 continue
             try:
@@ -101,7 +117,7 @@ def main() -> int:
             made += 1
         sync(files, options.out, options.check, report, whole=() if options.case else roots(family, files))
         size = sum(map(len, files.values()))
-        print(f"{family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
+        print(f"{model or family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
     for line in report.changed:
         print(("differs  " if options.check else "written  ") + line)
     print(

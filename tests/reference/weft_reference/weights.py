@@ -38,7 +38,7 @@ specification and must agree bit for bit; `tests/goldens/weight_rule.json` holds
      "rest": the product of all dimensions but the first;  "first": the first;  "last": the last.
 
 4. What is filled. Every floating-point tensor of the checkpoint (`state_dict`): parameters first, in the
-   order of `named_parameters()`, tied ones once under the name given there, then floating-point buffers.
+   order of `named_parameters()`, tied ones once under the name that checkpoints keep, then floating-point buffers.
    Integer buffers are not weights. Values are float32, rounded to the tensor's dtype where it is another.
 
 The scales keep activations of trained-network size through a few layers for any architecture: unit gain
@@ -215,7 +215,8 @@ def fill(model: torch.nn.Module, salt: int = 0) -> dict[str, list[int]]:
     import torch
 
     filled: dict[str, list[int]] = {}
-    tensors: dict[str, torch.Tensor] = dict(model.named_parameters())
+    kept = {target: source for target, source in getattr(model, "all_tied_weights_keys", {}).items()}
+    tensors: dict[str, torch.Tensor] = {kept.get(name, name): tensor for name, tensor in model.named_parameters()}
     stored = set(model.state_dict())
     tensors.update((name, buffer) for name, buffer in model.named_buffers() if name in stored)
     with torch.no_grad():

@@ -244,7 +244,7 @@ fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
         specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, inputs, outputs, axes, uses, heads, type; did you mean `about`?
-        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, number, word, found the text "scop"; did you mean `scope`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, number, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
     insta::assert_snapshot!(template(path, "---\nabout: [\n---\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:3: is not YAML: while parsing a node, did not find expected node content");

@@ -124,7 +124,7 @@ fn fields(text: &mut String, config: &Map<String, Value>, parent: Option<&ModelS
         }
     }
     for (key, entry) in parent.into_iter().flat_map(|spec| &spec.config) {
-        let required = !matches!(entry, ConfigEntry::Explicit(field) if field.optional);
+        let required = !matches!(entry, ConfigEntry::Explicit(field) if field.optional == Some(true));
         if required && !config.contains_key(key) && key != "id2label" {
             let shown = default(entry).map_or_else(String::new, |value| format!(" ({})", scalar(value)));
             lines.push(format!(

@@ -1,0 +1,158 @@
+"""The encoders around BERT: a few lines a model, with what it alone has in config and inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.inputs import choices, text_batch
+
+TINY = {
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 40,
+}
+HEADS = {
+    "base": "Model",
+    "masked-lm": "ForMaskedLM",
+    "causal-lm": "ForCausalLM",
+    "sequence-classification": "ForSequenceClassification",
+    "token-classification": "ForTokenClassification",
+    "question-answering": "ForQuestionAnswering",
+    "multiple-choice": "ForMultipleChoice",
+}
+NOTES = {
+    "base": "Two sequences, the second padded on the left.",
+    "causal-lm": "is_decoder: no token sees a later one.",
+}
+CHANGES = {
+    "causal-lm": {"is_decoder": True},
+    "sequence-classification": {"num_labels": 3},
+    "token-classification": {"num_labels": 3},
+}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A case of one model: what `config` and `inputs` change, and why."""
+
+    name: str
+    head: str
+    notes: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    padding: str = "right"
+    lengths: tuple[int, ...] = (11, 7)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """`classes` is what its classes start with; `without` and `more` are heads; `types` 0: no token_type_ids."""
+
+    classes: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    pad: int = 0
+    types: int = 2
+    without: tuple[str, ...] = ()
+    more: Mapping[str, str] = field(default_factory=dict)
+    extras: tuple[Extra, ...] = ()
+    tiny: Mapping[str, Any] = field(default_factory=lambda: TINY)
+
+    def text(self, lengths: tuple[int, ...] = (11, 7), padding: Any = "right", key: str = "text") -> dict[str, Any]:
+        text = text_batch(99, lengths, padding, self.types or 1, self.pad, key)
+        if not self.types:
+            del text["token_type_ids"]
+        return text
+
+    def case(self, model: str, name: str, suffix: str, notes: str, inputs: Any, changes: Mapping[str, Any]) -> Case:
+        made = getattr(transformers, f"{self.classes}Config")(**{**self.tiny, **self.config, **changes})
+        return Case(f"{model}/{name}", f"{self.classes}{suffix}", made, inputs, notes)
+
+    def goldens(self, model: str) -> Iterator[Case]:
+        for name, suffix in {**HEADS, **self.more}.items():
+            if name in self.without:
+                continue
+            inputs = self.text(padding="left" if name == "base" else "right")
+            if name == "multiple-choice":
+                inputs = choices([self.text(n, key=f"choice.{n}") for n in ((11, 7), (9, 11), (11, 5))])
+            notes = NOTES.get(name, "Two sequences, the second padded on the right.")
+            yield self.case(model, name, suffix, notes, inputs, CHANGES.get(name, {}))
+        for extra in self.extras:
+            inputs = {**self.text(extra.lengths, extra.padding, extra.name), **extra.inputs}
+            suffix = {**HEADS, **self.more}[extra.head]
+            yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config)
+
+
+UNTIED = Extra("untied", "masked-lm", "The output projection has a weight of its own.", {"tie_word_embeddings": False})
+NSP = {"next-sentence": "ForNextSentencePrediction"}
+BACKWARDS = np.stack([np.arange(11)[::-1], np.arange(20, 31)]).astype(np.int64)
+POSITIONS = Extra("position-ids", "base", "Positions given, backwards and shifted.", inputs={"position_ids": BACKWARDS})
+INNER = np.array([[7, 8, 1, 9, 10, 1, 11, 12], [1, 1, 13, 14, 15, 16, 17, 18]], np.int64)
+INNER_PADDING = Extra(
+    "inner-padding",
+    "base",
+    "Padding's id between tokens and an attention mask that sees it: positions do not count it.",
+    inputs={"input_ids": INNER, "attention_mask": np.ones((2, 8), np.int64)},
+    lengths=(8, 8),
+)
+LONGEST = Extra("full-length", "base", "As long as positions after the padding's allow.", lengths=(38, 20))
+
+ENCODERS = {
+    "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
+    "camembert": Encoder("Camembert", pad=1),
+    "xlm-roberta": Encoder("XLMRoberta", {"type_vocab_size": 1}, pad=1, types=1),
+    "xlm-roberta-xl": Encoder("XLMRobertaXL", pad=1, types=1),
+    "roberta-prelayernorm": Encoder("RobertaPreLayerNorm", {"hidden_act": "relu"}, pad=1),
+    "data2vec-text": Encoder("Data2VecText", pad=1),
+    "ernie": Encoder(
+        "Ernie",
+        more={"pre-training": "ForPreTraining", **NSP},
+        extras=(
+            Extra("task-zero", "base", "use_task_id, and no task given: it is 0.", {"use_task_id": True}),
+            Extra(
+                "task-ids",
+                "base",
+                "use_task_id with tasks given.",
+                {"use_task_id": True, "task_type_vocab_size": 5},
+                {"task_type_ids": np.arange(22, dtype=np.int64).reshape(2, 11) % 5},
+            ),
+        ),
+    ),
+    "megatron-bert": Encoder("MegatronBert", more={"pre-training": "ForPreTraining", **NSP}, extras=(UNTIED,)),
+    "electra": Encoder(
+        "Electra",
+        {"embedding_size": 20, "hidden_act": "gelu_new"},
+        more={"pre-training": "ForPreTraining"},
+        extras=(UNTIED, Extra("equal-widths", "base", "No layer after the embeddings.", {"embedding_size": 32})),
+    ),
+    "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
+    "distilbert": Encoder(
+        "DistilBert",
+        types=0,
+        without=("causal-lm",),
+        tiny={
+            "vocab_size": 99,
+            "dim": 32,
+            "n_layers": 2,
+            "n_heads": 4,
+            "hidden_dim": 48,
+            "max_position_embeddings": 40,
+            "activation": "relu",
+        },
+        extras=(UNTIED, Extra("gelu", "masked-lm", "The activation that published models have.", {"activation": "gelu"})),
+    ),
+}
+MODELS = tuple(ENCODERS)
+
+
+def goldens() -> Iterator[Case]:
+    for model, encoder in ENCODERS.items():
+        yield from encoder.goldens(model)
