@@ -86,7 +86,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, embedded: Tensor) -> Result<Ten
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), x)?;
     }
-    g.layer_norm(&w.scope("layernorm"), x, c.layer_norm_eps)
+    g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
 /// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
@@ -123,10 +123,10 @@ fn embeddings(
 
 /// Attention and MLP on normalised hidden states, each added to what it was given.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
+    let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
     let x = g.add(&h, &x)?;
-    let h = g.layer_norm(&w.scope("layernorm_after"), x, c.layer_norm_eps)?;
+    let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     g.add(&h, &x)
 }
