@@ -138,7 +138,9 @@ fn filled(
                 let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
                 Value::I64(token_positions(ids, padding as i64, past as i64))
             }
-            _ => return Err(Error::input(&input.name, format!("is counted by {ids}"), format!("give {ids}"))),
+            _ => {
+                return Err(Error::input(&input.name, format!("is counted by {ids}"), format!("give {ids}")));
+            }
         },
     })
 }

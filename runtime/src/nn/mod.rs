@@ -3,9 +3,11 @@
 mod activation;
 mod attention;
 mod cache;
+mod relative;
 mod rotary;
 
 pub use activation::Activation;
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
+pub use relative::{RelativeBuckets, masked_bias, relative_bias};
 pub use rotary::Rotary;

@@ -1,6 +1,6 @@
 //! A compiled graph: settings in, runs and placement out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use memmap2::Mmap;
@@ -17,6 +17,8 @@ use crate::{Error, Hardware, Precision, Result, Value, Values};
 /// A request that is ready to run.
 pub(super) struct Running {
     request: Mutex<InferRequest>,
+    /// What the graph reads; an input that it does not read has no port.
+    read: BTreeSet<String>,
     outputs: Vec<String>,
     placement: Placement,
     /// The request may point into these, so they are dropped after it.
@@ -43,7 +45,9 @@ impl Running {
         let placement = placement(&property(&compiled, "EXECUTION_DEVICES")?, nodes);
         let outputs = lowered.model.graph.iter().flat_map(|graph| &graph.output);
         let outputs = outputs.map(|output| output.name.clone()).collect();
-        Ok(Self { request: Mutex::new(request), outputs, placement, _weights: weights })
+        let nodes = lowered.model.graph.iter().flat_map(|graph| &graph.node);
+        let read = nodes.flat_map(|node| node.input.clone()).collect();
+        Ok(Self { request: Mutex::new(request), read, outputs, placement, _weights: weights })
     }
 }
 
@@ -101,7 +105,7 @@ impl Compiled for Running {
         let broken = |e| failed("failed to run", &e);
         // A panic in another thread cannot leave a request half-changed: it is changed by the engine alone.
         let mut request = self.request.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, value) in inputs {
+        for (name, value) in inputs.iter().filter(|(name, _)| self.read.contains(*name)) {
             request.set_tensor(name, &written(value).map_err(broken)?).map_err(broken)?;
         }
         request.infer().map_err(broken)?;

@@ -149,6 +149,28 @@ ENCODERS = {
         },
         extras=(UNTIED, Extra("gelu", "masked-lm", "The activation that published models have.", {"activation": "gelu"})),
     ),
+    "albert": Encoder(
+        "Albert",
+        {"embedding_size": 20, "num_hidden_layers": 4, "num_hidden_groups": 2},
+        without=("causal-lm",),
+        more={"pre-training": "ForPreTraining"},
+        extras=(
+            UNTIED,
+            Extra("inner-layers", "base", "Two layers in each of three groups.", {"num_hidden_groups": 3, "inner_group_num": 2}),
+            Extra("equal-widths", "base", "The layer after the embeddings is there all the same.", {"embedding_size": 32}),
+        ),
+    ),
+    "mpnet": Encoder(
+        "MPNet",
+        {"max_position_embeddings": 200},
+        pad=1,
+        types=0,
+        without=("causal-lm",),
+        extras=(
+            UNTIED,
+            Extra("distances", "base", "Longer than the distances that are told apart.", lengths=(150, 140)),
+        ),
+    ),
 }
 MODELS = tuple(ENCODERS)
 

@@ -1,0 +1,94 @@
+//! Biases of attention scores by how far two positions are apart.
+
+use crate::Result;
+use crate::graph::{Binary, Dtype, Graph, Tensor};
+
+/// Distances in buckets: single ones near by, wider and wider ones up to a longest distance (Raffel et al., 2019,
+/// arXiv:1910.10683, `transformers.models.t5`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelativeBuckets {
+    /// How many there are.
+    pub count: usize,
+    /// From here on all distances are in the last one.
+    pub max_distance: usize,
+    /// Whether there are buckets for positions before alone; half of them are for positions after otherwise.
+    pub causal: bool,
+}
+
+impl RelativeBuckets {
+    /// The bucket of a key that is `distance` positions after the query.
+    fn of(self, distance: i64) -> i64 {
+        let (count, after, distance) = if self.causal {
+            (self.count as i64, 0, (-distance).max(0))
+        } else {
+            let half = self.count as i64 / 2;
+            (half, if distance > 0 { half } else { 0 }, distance.abs())
+        };
+        let exact = count / 2;
+        if distance < exact {
+            return after + distance;
+        }
+        // In the precision and the order of the reference: the last bit decides where a bucket ends.
+        let longest = (self.max_distance as f64 / exact.max(1) as f64).ln() as f32;
+        let wide = (distance as f32 / exact.max(1) as f32).ln() / longest * (count - exact) as f32;
+        after + (exact + wide as i64).min(count - 1)
+    }
+}
+
+/// What is added to the scores `[1, heads, queries, keys]`: rows of a table `[buckets, heads]`, by the distance between
+/// positions `[queries]` and `[keys]`.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn relative_bias(
+    g: &mut Graph,
+    table: &Tensor,
+    queries: &Tensor,
+    keys: &Tensor,
+    buckets: RelativeBuckets,
+) -> Result<Tensor> {
+    let reach = buckets.max_distance as i64;
+    let ([query_count], [key_count]) = (queries.shape(), keys.shape()) else {
+        return Err(g.misfit("relative_bias", "positions must have one axis"));
+    };
+    let rows = g.reshape(queries, crate::dims![query_count, 1])?;
+    let columns = g.reshape(keys, crate::dims![1, key_count])?;
+    let distance = g.sub(&columns, &rows)?;
+    let (longest, shortest) = (g.integer(reach), g.integer(-reach));
+    let distance = g.binary(Binary::Min, &distance, &longest)?;
+    let distance = g.binary(Binary::Max, &distance, &shortest)?;
+    let index = g.add(&distance, &longest)?;
+    let all: Vec<i64> = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
+    let all = g.integers(&[all.len()], all)?;
+    let index = g.gather(&all, &index, 0)?;
+    let bias = g.gather(table, &index, 0)?;
+    let bias = g.transpose(&bias, &[2, 0, 1])?;
+    g.unsqueeze(&bias, 0)
+}
+
+/// A mask of what is seen (bool) and a bias (f32) as one bias, by which nothing else is seen.
+///
+/// # Errors
+/// When they do not broadcast.
+pub fn masked_bias(g: &mut Graph, seen: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    if seen.dtype() != Dtype::Bool {
+        return Err(g.misfit("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
+    }
+    let hidden = g.scalar(f32::MIN);
+    g.select(seen, bias, &hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_the_references() {
+        let both = RelativeBuckets { count: 32, max_distance: 128, causal: false };
+        let of = |distances: &[i64]| distances.iter().map(|&d| both.of(d)).collect::<Vec<_>>();
+        assert_eq!(of(&[-200, -128, -64, -16, -8, -7, 0]), [15, 15, 14, 10, 8, 7, 0]);
+        assert_eq!(of(&[1, 7, 8, 16, 64, 200]), [17, 23, 24, 26, 30, 31]);
+        let before = RelativeBuckets { causal: true, ..both };
+        assert_eq!([5, 0, -3, -15, -16, -127, -128].map(|d| before.of(d)), [0, 0, 3, 15, 16, 31, 31]);
+    }
+}
