@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run.
 
+mod building;
+mod opening;
 mod peer;
 mod table;
 
@@ -12,6 +14,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use weft_generator::spec::hardware::Hardware;
 
+use self::building::Building;
+use self::opening::Opening;
 use self::peer::Served;
 use crate::binaries::{self, Profile};
 use crate::terminal::{Progress, interrupted, note, say};
@@ -74,19 +78,9 @@ struct Measured {
     runs_ms: BTreeMap<String, BTreeMap<String, Vec<f64>>>,
     opening: Opening,
     generator: Generator,
+    building: Building,
     /// What each contender said of itself.
     contenders: Vec<serde_json::Value>,
-}
-
-/// From files to a first result.
-#[derive(Debug, Default, Serialize)]
-struct Opening {
-    graph_ms: f64,
-    emit_ms: f64,
-    load_ms: f64,
-    first_ms: f64,
-    private_bytes: f64,
-    weights_bytes: f64,
 }
 
 /// What `cargo xtask generate` takes.
@@ -113,6 +107,9 @@ pub fn run(args: &Args) -> Result<bool> {
     note(format!("building {} in release", member.package));
     let binary = binaries::build_one(member, Profile::Release)?;
     let generator = generator(member)?;
+    note("building the crate's tests some times over");
+    let building = building::measure(member)?;
+    let opening = opening::measure(&binary, &checkpoint, SHAPES[0], args.threads)?;
 
     let mut own = Vec::new();
     for shape in SHAPES {
@@ -140,18 +137,9 @@ pub fn run(args: &Args) -> Result<bool> {
         }
     }
     progress.finish();
-    let number = |key: &str| own[0].report[key].as_f64().unwrap_or(f64::NAN);
-    let opening = Opening {
-        graph_ms: number("graph_ms"),
-        emit_ms: number("emit_ms"),
-        load_ms: number("load_ms"),
-        first_ms: number("first_ms"),
-        private_bytes: number("private_bytes"),
-        weights_bytes: number("weights_bytes"),
-    };
     let contenders = own.iter().map(|served| served.report.clone()).chain(peers.ready.clone()).collect();
     let (model, threads, rounds) = (args.model.clone(), args.threads, args.rounds);
-    let measured = Measured { model, threads, rounds, runs_ms, opening, generator, contenders };
+    let measured = Measured { model, threads, rounds, runs_ms, opening, generator, building, contenders };
     let verdicts = table::verdicts(&measured, &SHAPES);
     say(if args.json {
         table::json(&measured, &verdicts)?

@@ -29,8 +29,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// The crate's test binary with a checkpoint, warmed up.
-    pub fn own(binary: &Path, checkpoint: &Path, shape: Shape, threads: usize) -> Result<Self> {
+    /// The crate's test binary with a checkpoint, run once.
+    pub fn opened(binary: &Path, checkpoint: &Path, shape: Shape, threads: usize) -> Result<Self> {
         let mut command = Command::new(binary);
         command.arg("--bench").arg(checkpoint).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
         for (name, value) in [("batch", shape.batch), ("sequence", shape.sequence), ("threads", threads)] {
@@ -38,6 +38,12 @@ impl Served {
         }
         let mut served = Self::start(command)?;
         served.report = served.answer()?;
+        Ok(served)
+    }
+
+    /// The crate's test binary with a checkpoint, warmed up.
+    pub fn own(binary: &Path, checkpoint: &Path, shape: Shape, threads: usize) -> Result<Self> {
+        let mut served = Self::opened(binary, checkpoint, shape, threads)?;
         served.run_own(WARM_UP)?;
         Ok(served)
     }

@@ -51,6 +51,8 @@ pub fn verdicts(measured: &Measured, shapes: &[Shape]) -> Vec<Verdict> {
         100.0,
         " ms",
     ));
+    let building = measured.building.crate_ms;
+    verdicts.push(Verdict::at_most("building a further crate and its tests", building, 1500.0, " ms"));
     verdicts
 }
 
@@ -91,6 +93,13 @@ pub fn text(measured: &Measured, shapes: &[Shape], verdicts: &[Verdict]) -> Stri
         opening.private_bytes / 1e6,
         opening.weights_bytes / 1e6
     );
+    let each = |times: &[f64]| times.iter().map(|ms| format!("{ms:.0}")).collect::<Vec<_>>().join(", ");
+    let _ = writeln!(
+        text,
+        "first result of each process, ms: {}; each build of the crate, ms: {}",
+        each(&opening.each_first_ms),
+        each(&measured.building.each_ms)
+    );
     let mut limits = Table::new(["limit", "measured", "at most", "verdict"]);
     for verdict in verdicts {
         let Verdict { what, value, limit, unit, kept } = verdict;
@@ -117,7 +126,7 @@ fn median_of(measured: &Measured, shape: &str, contender: &str) -> f64 {
 }
 
 /// The middle value; of an even number, the mean of the two in the middle.
-fn median(times: &[f64]) -> f64 {
+pub fn median(times: &[f64]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
@@ -129,7 +138,7 @@ fn median(times: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Generator, Opening, SHAPES};
+    use super::super::{Building, Generator, Opening, SHAPES};
     use super::*;
 
     #[test]
@@ -152,7 +161,9 @@ mod tests {
                 first_ms: 420.0,
                 private_bytes: 5e8,
                 weights_bytes: f64::NAN,
+                each_first_ms: vec![420.0, 410.0, 600.0],
             },
+            building: Building { crate_ms: 900.0, each_ms: vec![900.0] },
             generator: Generator { models: 1, model_ms: 4.0, nothing_ms: 12.0 },
             contenders: Vec::new(),
         };
