@@ -12,6 +12,7 @@ pub mod audio;
 pub mod case;
 pub mod conformance;
 pub mod engine;
+mod erased;
 mod error;
 pub mod generation;
 pub mod graph;
@@ -29,6 +30,7 @@ mod value;
 pub mod video;
 pub mod weights;
 
+pub use erased::{AnyModel, Erased};
 pub use error::{Error, Result};
 pub use graph::{Dim, Dtype, Graph, Scope, Tensor};
 pub use hardware::{

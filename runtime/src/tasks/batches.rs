@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayD, Axis, Slice};
 
-use crate::model::Architecture;
+use crate::erased::AnyModel;
 use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
 use crate::{Error, Result, Values};
 
@@ -39,15 +39,15 @@ pub(super) struct TextModel<A> {
     pub(super) tokenizer: Tokenizer,
 }
 
-impl<A: Architecture> TextModel<A> {
+impl<A: AnyModel> TextModel<A> {
     pub(super) fn new(model: A) -> Result<Self> {
-        let tokenizer = Tokenizer::from_checkpoint(model.loaded().checkpoint())?;
+        let tokenizer = Tokenizer::from_checkpoint(model.checkpoint())?;
         Ok(Self { model, tokenizer })
     }
 
     /// The number of tokens that the model has embeddings for.
     pub(super) fn vocab_size(&self) -> Option<usize> {
-        let inputs = self.model.loaded().inputs();
+        let inputs = self.model.inputs();
         inputs
             .iter()
             .find(|input| input.name == "input_ids")
@@ -58,13 +58,13 @@ impl<A: Architecture> TextModel<A> {
     /// The longest row: the tokenizer's limit or the model's positions, whichever is less.
     pub(super) fn longest(&self) -> Option<usize> {
         let settings = self.tokenizer.settings().model_max_length;
-        settings.into_iter().chain(self.model.loaded().limit("sequence")).min()
+        settings.into_iter().chain(self.model.limit("sequence")).min()
     }
 
     /// Encodes texts as `options` say and checks them.
     pub(super) fn rows(&self, texts: &[Text<'_>], options: &TextOptions) -> Result<Vec<Encoding>> {
         let encode = if options.truncation {
-            let limit = self.model.loaded().limit("sequence");
+            let limit = self.model.limit("sequence");
             let asked = options.max_length.or(self.longest());
             EncodeOptions::truncated(asked.into_iter().chain(limit).min())
         } else {
@@ -81,8 +81,7 @@ impl<A: Architecture> TextModel<A> {
         allow_empty: bool,
     ) -> Result<Vec<Encoding>> {
         let rows = self.tokenizer.encode(texts, encode)?;
-        let bounds =
-            Bounds { positions: self.model.loaded().limit("sequence"), vocab_size: self.vocab_size() };
+        let bounds = Bounds { positions: self.model.limit("sequence"), vocab_size: self.vocab_size() };
         for row in &rows {
             let name = numbered("text", row.sample, texts.len());
             if row.is_blank() && !allow_empty {
@@ -109,7 +108,7 @@ impl<A: Architecture> TextModel<A> {
         for chunk in order.chunks(batch_size.max(1)) {
             let picked: Vec<Encoding> = chunk.iter().map(|i| rows[*i].clone()).collect();
             let batch = self.tokenizer.pad(&picked, &Padding::default())?;
-            let values = self.model.loaded().run(self.inputs(&batch))?;
+            let values = self.model.run(self.inputs(&batch))?;
             for ((name, per), entries) in outputs.iter().zip(&mut entries) {
                 let all = output(&values, name)?;
                 for (r, row) in chunk.iter().enumerate() {
@@ -130,7 +129,7 @@ impl<A: Architecture> TextModel<A> {
         let mut values = batch.values();
         let named = self.tokenizer.settings().model_input_names.as_ref();
         values.retain(|name, _| {
-            self.model.loaded().inputs().iter().any(|input| input.name == *name)
+            self.model.inputs().iter().any(|input| input.name == *name)
                 && (name == "input_ids" || named.is_none_or(|names| names.contains(name)))
         });
         values

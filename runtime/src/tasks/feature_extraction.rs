@@ -6,6 +6,7 @@ use ndarray::{Array2, Ix2};
 
 use super::batches::{Per, TextModel, output};
 use super::{Opening, Pipeline, Task, TextOptions};
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::{Padding, Text};
 use crate::{Error, Result};
@@ -34,7 +35,7 @@ pub struct FeatureOptions {
     pub text: TextOptions,
 }
 
-impl<A: Architecture> Pipeline<A> for FeatureExtraction<A> {
+impl<A: AnyModel> Pipeline<A> for FeatureExtraction<A> {
     const TASK: Task = Task::FeatureExtraction;
 
     fn from_model(model: A) -> Result<Self> {
@@ -42,12 +43,15 @@ impl<A: Architecture> Pipeline<A> for FeatureExtraction<A> {
     }
 }
 
-impl<A: Architecture> FeatureExtraction<A> {
+impl<A: AnyModel> FeatureExtraction<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 
@@ -94,7 +98,7 @@ impl<A: Architecture> FeatureExtraction<A> {
         let mut features = Vec::with_capacity(rows.len());
         for row in &rows {
             let batch = self.text.tokenizer.pad(std::slice::from_ref(row), &padding)?;
-            let values = self.text.model.loaded().run(self.text.inputs(&batch))?;
+            let values = self.text.model.run(self.text.inputs(&batch))?;
             features.push(two_axes(output(&values, NAME)?.index_axis(ndarray::Axis(0), 0).to_owned())?);
         }
         Ok(features)

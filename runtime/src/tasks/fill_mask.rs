@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::batches::{Per, TextModel, numbered};
 use super::scores::{softmax, top};
 use super::{Opening, Pipeline, Task, TextOptions};
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -76,7 +77,7 @@ impl Serialize for Filled {
     }
 }
 
-impl<A: Architecture> Pipeline<A> for FillMask<A> {
+impl<A: AnyModel> Pipeline<A> for FillMask<A> {
     const TASK: Task = Task::FillMask;
 
     fn from_model(model: A) -> Result<Self> {
@@ -102,12 +103,15 @@ impl<A: Architecture> Pipeline<A> for FillMask<A> {
     }
 }
 
-impl<A: Architecture> FillMask<A> {
+impl<A: AnyModel> FillMask<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 

@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 
 use super::Task;
+use crate::erased::AnyModel;
 use crate::hub::Checkpoint;
 use crate::model::Architecture;
 use crate::{Hardware, Loader, Precision, Result};
 
 /// A pipeline: a model with what stands before and after it.
-pub trait Pipeline<A: Architecture>: Sized {
+pub trait Pipeline<M: AnyModel>: Sized {
     /// What it does.
     const TASK: Task;
 
@@ -16,7 +17,7 @@ pub trait Pipeline<A: Architecture>: Sized {
     ///
     /// # Errors
     /// When the checkpoint lacks such a file, or it does not fit.
-    fn from_model(model: A) -> Result<Self>;
+    fn from_model(model: M) -> Result<Self>;
 }
 
 /// A checkpoint that was found for a task, before it is loaded.

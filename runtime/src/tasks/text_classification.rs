@@ -9,6 +9,7 @@ use super::labels::Labels;
 use super::scores::top;
 use super::{Opening, Pipeline, ScoreFunction, Task, TextOptions};
 use crate::Result;
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::Text;
 
@@ -55,21 +56,24 @@ pub struct Label {
     pub score: f32,
 }
 
-impl<A: Architecture> Pipeline<A> for TextClassification<A> {
+impl<A: AnyModel> Pipeline<A> for TextClassification<A> {
     const TASK: Task = Task::TextClassification;
 
     fn from_model(model: A) -> Result<Self> {
-        let labels = Labels::read(model.loaded().raw_config());
+        let labels = Labels::read(model.raw_config());
         Ok(Self { text: TextModel::new(model)?, labels })
     }
 }
 
-impl<A: Architecture> TextClassification<A> {
+impl<A: AnyModel> TextClassification<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 
@@ -110,7 +114,7 @@ impl<A: Architecture> TextClassification<A> {
     pub fn run_with(&self, texts: &[Text<'_>], options: &ClassificationOptions) -> Result<Vec<Vec<Label>>> {
         let rows = self.text.rows(texts, &options.text)?;
         let outputs = self.text.run(&rows, options.text.batch_size, &[("logits", Per::Row)])?;
-        let problem_type = self.text.model.loaded().raw_config()["problem_type"].as_str();
+        let problem_type = self.text.model.raw_config()["problem_type"].as_str();
         let of = |logits: Vec<f32>| {
             let function =
                 options.function_to_apply.unwrap_or_else(|| default_function(problem_type, logits.len()));

@@ -14,6 +14,7 @@ pub use self::pooling::{Pooling, PoolingMode};
 pub use self::similarity::Similarity;
 use super::batches::{Per, TextModel};
 use super::{Opening, Pipeline, Task, TextOptions};
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
@@ -56,11 +57,11 @@ pub struct EmbeddingOptions {
     pub text: TextOptions,
 }
 
-impl<A: Architecture> Pipeline<A> for SentenceEmbedding<A> {
+impl<A: AnyModel> Pipeline<A> for SentenceEmbedding<A> {
     const TASK: Task = Task::SentenceEmbedding;
 
     fn from_model(model: A) -> Result<Self> {
-        let modules = Modules::read(model.loaded().checkpoint())?;
+        let modules = Modules::read(model.checkpoint())?;
         let mut text = TextModel::new(model)?;
         if modules.do_lower_case {
             text.tokenizer = text.tokenizer.lowercased()?;
@@ -69,12 +70,15 @@ impl<A: Architecture> Pipeline<A> for SentenceEmbedding<A> {
     }
 }
 
-impl<A: Architecture> SentenceEmbedding<A> {
+impl<A: AnyModel> SentenceEmbedding<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 
@@ -96,7 +100,7 @@ impl<A: Architecture> SentenceEmbedding<A> {
     /// The most tokens of a text that are looked at: the checkpoint's `max_seq_length`, the tokenizer's
     /// limit or the model's positions.
     pub fn max_seq_length(&self) -> Option<usize> {
-        let positions = self.text.model.loaded().limit("sequence");
+        let positions = self.text.model.limit("sequence");
         let tokenizer = self.text.tokenizer.settings().model_max_length;
         self.modules.max_seq_length.or(tokenizer).into_iter().chain(positions).min()
     }

@@ -10,9 +10,10 @@ mod pipelines;
 use serde_json::Value as Json;
 
 use super::{
-    FeatureExtraction, FillMask, Opening, Pipeline, QuestionAnswering, SentenceEmbedding, Task,
-    TextClassification, TokenClassification,
+    FeatureExtraction, FillMask, Pipeline, QuestionAnswering, SentenceEmbedding, Task, TextClassification,
+    TokenClassification,
 };
+use crate::erased::Erased;
 use crate::model::Architecture;
 use crate::{Loader, Result};
 
@@ -41,13 +42,20 @@ pub trait JsonPipeline: Send + Sync {
 /// # Errors
 /// When there is no such task, or the checkpoint does not fit it.
 pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
-    Ok(match task.parse()? {
-        Task::FeatureExtraction => Box::new(load::<A, FeatureExtraction<A>>(loader)?),
-        Task::SentenceEmbedding => Box::new(load::<A, SentenceEmbedding<A>>(loader)?),
-        Task::FillMask => Box::new(load::<A, FillMask<A>>(loader)?),
-        Task::TextClassification => Box::new(load::<A, TextClassification<A>>(loader)?),
-        Task::TokenClassification => Box::new(load::<A, TokenClassification<A>>(loader)?),
-        Task::QuestionAnswering => Box::new(load::<A, QuestionAnswering<A>>(loader)?),
+    let task: Task = task.parse()?;
+    let head = task.head::<A>(loader.checkpoint(), loader.asked_head())?;
+    pipeline(task, Box::new(loader.head(head).load()?))
+}
+
+/// The pipeline of a task around a model.
+fn pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
+    Ok(match task {
+        Task::FeatureExtraction => Box::new(FeatureExtraction::from_model(model)?),
+        Task::SentenceEmbedding => Box::new(SentenceEmbedding::from_model(model)?),
+        Task::FillMask => Box::new(FillMask::from_model(model)?),
+        Task::TextClassification => Box::new(TextClassification::from_model(model)?),
+        Task::TokenClassification => Box::new(TokenClassification::from_model(model)?),
+        Task::QuestionAnswering => Box::new(QuestionAnswering::from_model(model)?),
     })
 }
 
@@ -62,8 +70,4 @@ pub fn run_json<A: Architecture>(
     parameters: &Json,
 ) -> Result<Json> {
     load_json(task, loader)?.run_json(inputs, parameters)
-}
-
-fn load<A: Architecture, P: Pipeline<A>>(loader: Loader<A>) -> Result<P> {
-    Opening::from(loader).load()
 }

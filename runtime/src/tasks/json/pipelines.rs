@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
 use super::parameters::Parameters;
-use crate::model::Architecture;
+use crate::erased::Erased;
 use crate::tasks::{
     Aggregation, ClassificationOptions, EmbeddingOptions, FeatureExtraction, FeatureOptions, FillMask,
     FillMaskOptions, Question, QuestionAnswering, QuestionOptions, SentenceEmbedding, TextClassification,
@@ -14,7 +14,7 @@ use crate::tasks::{
 use crate::text::Text;
 use crate::{Error, Result};
 
-impl<A: Architecture> JsonPipeline for FillMask<A> {
+impl JsonPipeline for FillMask<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let inner = parameters.inner("tokenizer_kwargs")?;
@@ -37,7 +37,7 @@ impl<A: Architecture> JsonPipeline for FillMask<A> {
     }
 }
 
-impl<A: Architecture> JsonPipeline for TextClassification<A> {
+impl JsonPipeline for TextClassification<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         // Without `top_k` each text has one label, outside of a list; `null` asks for all of them.
@@ -65,7 +65,7 @@ impl<A: Architecture> JsonPipeline for TextClassification<A> {
     }
 }
 
-impl<A: Architecture> JsonPipeline for TokenClassification<A> {
+impl JsonPipeline for TokenClassification<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = TokenOptions::default();
@@ -92,7 +92,7 @@ impl<A: Architecture> JsonPipeline for TokenClassification<A> {
     }
 }
 
-impl<A: Architecture> JsonPipeline for FeatureExtraction<A> {
+impl JsonPipeline for FeatureExtraction<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let inner = parameters.inner("tokenize_kwargs")?;
@@ -121,7 +121,7 @@ impl<A: Architecture> JsonPipeline for FeatureExtraction<A> {
     }
 }
 
-impl<A: Architecture> JsonPipeline for SentenceEmbedding<A> {
+impl JsonPipeline for SentenceEmbedding<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let options = EmbeddingOptions {
@@ -137,7 +137,7 @@ impl<A: Architecture> JsonPipeline for SentenceEmbedding<A> {
     }
 }
 
-impl<A: Architecture> JsonPipeline for QuestionAnswering<A> {
+impl JsonPipeline for QuestionAnswering<Erased> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = QuestionOptions::default();

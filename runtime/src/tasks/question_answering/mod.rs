@@ -11,6 +11,7 @@ use self::spans::Span;
 use super::batches::{Per, TextModel, numbered};
 use super::characters::Characters;
 use super::{Opening, Pipeline, Task};
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Side, Text, Truncation};
 use crate::{Error, Result};
@@ -90,7 +91,7 @@ pub struct Answer {
     pub answer: String,
 }
 
-impl<A: Architecture> Pipeline<A> for QuestionAnswering<A> {
+impl<A: AnyModel> Pipeline<A> for QuestionAnswering<A> {
     const TASK: Task = Task::QuestionAnswering;
 
     fn from_model(model: A) -> Result<Self> {
@@ -98,12 +99,15 @@ impl<A: Architecture> Pipeline<A> for QuestionAnswering<A> {
     }
 }
 
-impl<A: Architecture> QuestionAnswering<A> {
+impl<A: AnyModel> QuestionAnswering<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 

@@ -14,6 +14,7 @@ use super::characters::Characters;
 use super::labels::Labels;
 use super::scores::softmax;
 use super::{Opening, Pipeline, Task, TextOptions};
+use crate::erased::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -116,21 +117,24 @@ impl Serialize for Entity {
     }
 }
 
-impl<A: Architecture> Pipeline<A> for TokenClassification<A> {
+impl<A: AnyModel> Pipeline<A> for TokenClassification<A> {
     const TASK: Task = Task::TokenClassification;
 
     fn from_model(model: A) -> Result<Self> {
-        let labels = Labels::read(model.loaded().raw_config());
+        let labels = Labels::read(model.raw_config());
         Ok(Self { text: TextModel::new(model)?, labels })
     }
 }
 
-impl<A: Architecture> TokenClassification<A> {
+impl<A: AnyModel> TokenClassification<A> {
     /// Finds a checkpoint: a folder or a hub id.
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>> {
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
         Opening::open(checkpoint)
     }
 

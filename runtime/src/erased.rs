@@ -1,0 +1,102 @@
+//! A loaded model, whatever its architecture.
+
+use serde_json::Value as Json;
+
+use crate::graph::Input;
+use crate::hub::Checkpoint;
+use crate::model::{Architecture, Part};
+use crate::{Cache, Result, Values};
+
+/// What pipelines need of a model, as [`Loaded`](crate::Loaded) has it.
+///
+/// Pipelines are written over this and not over [`Architecture`]: with [`Erased`] their code is compiled once, in this
+/// crate, and not again for each generated one.
+pub trait AnyModel: Send + Sync + 'static {
+    /// [`Loaded::run`](crate::Loaded::run).
+    ///
+    /// # Errors
+    /// As that.
+    fn run(&self, inputs: Values) -> Result<Values>;
+    /// [`Loaded::run_part`](crate::Loaded::run_part).
+    ///
+    /// # Errors
+    /// As that.
+    fn run_part(&self, part: Part, inputs: Values) -> Result<Values>;
+    /// [`Loaded::run_cached`](crate::Loaded::run_cached).
+    ///
+    /// # Errors
+    /// As that.
+    fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values>;
+    /// The parts that the loaded head can be run by.
+    fn parts(&self) -> &'static [Part];
+    /// What the model takes.
+    fn inputs(&self) -> &[Input];
+    /// What a part takes.
+    ///
+    /// # Errors
+    /// When the head has no such part.
+    fn inputs_of(&self, part: Part) -> Result<Vec<Input>>;
+    /// The longest an axis may be.
+    fn limit(&self, symbol: &str) -> Option<usize>;
+    /// `config.json` as it is.
+    fn raw_config(&self) -> &Json;
+    /// The checkpoint it was loaded from.
+    fn checkpoint(&self) -> &Checkpoint;
+    /// The name of the loaded class.
+    fn class(&self) -> &'static str;
+}
+
+/// A model behind a pointer.
+pub type Erased = Box<dyn AnyModel>;
+
+macro_rules! through {
+    ($self:ident => $inner:expr) => {
+        fn run(&$self, inputs: Values) -> Result<Values> {
+            $inner.run(inputs)
+        }
+
+        fn run_part(&$self, part: Part, inputs: Values) -> Result<Values> {
+            $inner.run_part(part, inputs)
+        }
+
+        fn run_cached(&$self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
+            $inner.run_cached(part, inputs, cache)
+        }
+
+        fn parts(&$self) -> &'static [Part] {
+            $inner.parts()
+        }
+
+        fn inputs(&$self) -> &[Input] {
+            $inner.inputs()
+        }
+
+        fn inputs_of(&$self, part: Part) -> Result<Vec<Input>> {
+            $inner.inputs_of(part)
+        }
+
+        fn limit(&$self, symbol: &str) -> Option<usize> {
+            $inner.limit(symbol)
+        }
+
+        fn raw_config(&$self) -> &Json {
+            $inner.raw_config()
+        }
+
+        fn checkpoint(&$self) -> &Checkpoint {
+            $inner.checkpoint()
+        }
+
+        fn class(&$self) -> &'static str {
+            $inner.class()
+        }
+    };
+}
+
+impl<A: Architecture> AnyModel for A {
+    through!(self => self.loaded());
+}
+
+impl AnyModel for Erased {
+    through!(self => self.as_ref());
+}
