@@ -79,7 +79,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     let tolerance = case.meta.tolerance(target.tolerance);
     let start = Instant::now();
     for (index, call) in case.calls.iter().enumerate() {
-        let got = pipeline.run_json(&call.inputs, &call.parameters);
+        let got = pipeline.run_json(&in_folder(dir, &call.inputs), &call.parameters);
         if index == 0 {
             record.ms.insert("first".to_owned(), millis(start));
         }
@@ -92,6 +92,20 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
         lowered::conclude(record, target, lowering);
     }
     Ok(())
+}
+
+/// The inputs of a case with the names of files in its folder made paths.
+fn in_folder(dir: &Path, inputs: &Json) -> Json {
+    match inputs {
+        Json::String(name) if Path::new(name).components().count() == 1 && dir.join(name).is_file() => {
+            Json::String(dir.join(name).to_string_lossy().into_owned())
+        }
+        Json::Array(list) => list.iter().map(|item| in_folder(dir, item)).collect(),
+        Json::Object(object) => {
+            Json::Object(object.iter().map(|(key, value)| (key.clone(), in_folder(dir, value))).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 fn report(index: usize, got: Result<Json>, want: &Json, tolerance: f64) -> OutputReport {
@@ -158,7 +172,8 @@ fn short(json: &Json) -> String {
 }
 
 /// `--task TASK --checkpoint DIR`: a line `{"inputs": …, "parameters": …}` in, a line `{"output": …, "ms": …}`
-/// or `{"error": …}` out; answers also say how long loading took.
+/// or `{"error": …}` out; answers also say how long loading took. `--out FILE` is the parameter `out` of every line:
+/// the picture with what was found drawn onto it.
 pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let ([task], Some(checkpoint)) = (arguments.alone.as_slice(), arguments.get("checkpoint")) else {
@@ -180,9 +195,12 @@ pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Res
     let mut passed = true;
     for line in std::io::stdin().lock().lines().map_while(std::io::Result::ok) {
         let start = Instant::now();
-        let answer = serde_json::from_str::<Call>(&line)
-            .map_err(|e| e.to_string())
-            .and_then(|call| pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string()));
+        let answer = serde_json::from_str::<Call>(&line).map_err(|e| e.to_string()).and_then(|mut call| {
+            if let Some(file) = arguments.get("out") {
+                call.parameters["out"] = file.into();
+            }
+            pipeline.run_json(&call.inputs, &call.parameters).map_err(|e| e.to_string())
+        });
         match answer {
             Ok(output) => {
                 println!("{}", json!({ "output": output, "ms": millis(start), "loaded_ms": loaded_ms }));

@@ -1,4 +1,4 @@
-//! Text in, structured answers out: the pipelines of the reference, typed.
+//! Texts, pictures and videos in, structured answers out: the pipelines of the reference, typed.
 //!
 //! Each is opened like a model and has the reference's defaults and result shapes:
 //!
@@ -20,23 +20,34 @@ mod characters;
 mod embedding;
 mod feature_extraction;
 mod fill_mask;
+mod image_classification;
+mod image_feature_extraction;
+mod images;
 mod json;
 mod labels;
+mod object_detection;
 mod opening;
 mod question_answering;
 mod scores;
 mod task;
 mod text_classification;
 mod token_classification;
+mod zero_shot_vision;
 
 pub use batches::TextOptions;
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
+pub use image_classification::{ImageClassification, ImageClassificationOptions};
+pub use image_feature_extraction::{ImageFeatureExtraction, ImageFeatureOptions};
 pub use json::{JsonPipeline, load_json, run_json};
+pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
 pub use opening::{Opening, Pipeline};
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
 pub use scores::ScoreFunction;
 pub use task::Task;
 pub use text_classification::{ClassificationOptions, Label, TextClassification};
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
+pub use zero_shot_vision::{
+    HypothesisOptions, VideoOptions, ZeroShotImageClassification, ZeroShotVideoClassification,
+};

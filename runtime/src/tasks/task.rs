@@ -24,17 +24,32 @@ pub enum Task {
     TokenClassification,
     /// The part of a context that answers a question.
     QuestionAnswering,
+    /// Labels for a picture.
+    ImageClassification,
+    /// The hidden states of a picture's patches, or one vector for it.
+    ImageFeatureExtraction,
+    /// What is in a picture, and where.
+    ObjectDetection,
+    /// Labels of the caller's own for a picture.
+    ZeroShotImageClassification,
+    /// Labels of the caller's own for a video.
+    ZeroShotVideoClassification,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 11] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
         Self::TextClassification,
         Self::TokenClassification,
         Self::QuestionAnswering,
+        Self::ImageClassification,
+        Self::ImageFeatureExtraction,
+        Self::ObjectDetection,
+        Self::ZeroShotImageClassification,
+        Self::ZeroShotVideoClassification,
     ];
 
     /// The name in specs and on the command line.
@@ -46,17 +61,28 @@ impl Task {
             Self::TextClassification => "text-classification",
             Self::TokenClassification => "token-classification",
             Self::QuestionAnswering => "question-answering",
+            Self::ImageClassification => "image-classification",
+            Self::ImageFeatureExtraction => "image-feature-extraction",
+            Self::ObjectDetection => "object-detection",
+            Self::ZeroShotImageClassification => "zero-shot-image-classification",
+            Self::ZeroShotVideoClassification => "zero-shot-video-classification",
         }
     }
 
     /// How the names of the classes end that fit; none where the base model is what is needed.
     fn class_ending(self) -> Option<&'static str> {
         match self {
-            Self::FeatureExtraction | Self::SentenceEmbedding => None,
+            Self::FeatureExtraction
+            | Self::SentenceEmbedding
+            | Self::ImageFeatureExtraction
+            | Self::ZeroShotImageClassification
+            | Self::ZeroShotVideoClassification => None,
             Self::FillMask => Some("ForMaskedLM"),
             Self::TextClassification => Some("ForSequenceClassification"),
             Self::TokenClassification => Some("ForTokenClassification"),
             Self::QuestionAnswering => Some("ForQuestionAnswering"),
+            Self::ImageClassification => Some("ForImageClassification"),
+            Self::ObjectDetection => Some("ForObjectDetection"),
         }
     }
 

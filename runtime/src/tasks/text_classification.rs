@@ -131,7 +131,7 @@ impl<A: AnyModel> TextClassification<A> {
     }
 }
 
-fn default_function(problem_type: Option<&str>, labels: usize) -> ScoreFunction {
+pub(super) fn default_function(problem_type: Option<&str>, labels: usize) -> ScoreFunction {
     match problem_type {
         Some("regression") => ScoreFunction::None,
         Some("multi_label_classification") => ScoreFunction::Sigmoid,

@@ -5,13 +5,15 @@
 //! answer unless the parameter `allow_empty` is false.
 
 mod parameters;
+mod pictures;
 mod pipelines;
 
 use serde_json::Value as Json;
 
 use super::{
-    FeatureExtraction, FillMask, Pipeline, QuestionAnswering, SentenceEmbedding, Task, TextClassification,
-    TokenClassification,
+    FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction, ObjectDetection, Pipeline,
+    QuestionAnswering, SentenceEmbedding, Task, TextClassification, TokenClassification,
+    ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -56,6 +58,11 @@ fn pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
         Task::TextClassification => Box::new(TextClassification::from_model(model)?),
         Task::TokenClassification => Box::new(TokenClassification::from_model(model)?),
         Task::QuestionAnswering => Box::new(QuestionAnswering::from_model(model)?),
+        Task::ImageClassification => Box::new(ImageClassification::from_model(model)?),
+        Task::ImageFeatureExtraction => Box::new(ImageFeatureExtraction::from_model(model)?),
+        Task::ObjectDetection => Box::new(ObjectDetection::from_model(model)?),
+        Task::ZeroShotImageClassification => Box::new(ZeroShotImageClassification::from_model(model)?),
+        Task::ZeroShotVideoClassification => Box::new(ZeroShotVideoClassification::from_model(model)?),
     })
 }
 

@@ -190,7 +190,7 @@ fn text_or_pair(value: &Json) -> Result<Text<'_>> {
 }
 
 /// One text or a list of texts.
-fn texts(value: &Json) -> Result<Vec<&str>> {
+pub(super) fn texts(value: &Json) -> Result<Vec<&str>> {
     let not_text = |value: &Json| {
         Error::input("inputs", format!("{} is not a text", start_of(value)), "give a text or a list of texts")
     };
@@ -202,18 +202,18 @@ fn texts(value: &Json) -> Result<Vec<&str>> {
 }
 
 /// A list for a list, the only result for a single text.
-fn shaped<T: Serialize>(inputs: &Json, mut results: Vec<T>) -> Result<Json> {
+pub(super) fn shaped<T: Serialize>(inputs: &Json, mut results: Vec<T>) -> Result<Json> {
     if inputs.is_array() || results.len() != 1 { to_json(&results) } else { to_json(&results.remove(0)) }
 }
 
-fn to_json<T: Serialize>(value: &T) -> Result<Json> {
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<Json> {
     serde_json::to_value(value).map_err(|e| {
         Error::input("output", format!("cannot be written as JSON: {e}"), "use the typed pipeline")
     })
 }
 
 /// Enough of a value to recognise it.
-fn start_of(value: &Json) -> String {
+pub(super) fn start_of(value: &Json) -> String {
     let text = value.to_string();
     if text.chars().count() <= 60 { text } else { text.chars().take(60).chain(['…']).collect() }
 }

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from transformers import ViTConfig
+from transformers import ViTConfig, ViTImageProcessorPil
 
 from weft_reference import stores
 from weft_reference.cases import Case, Inputs, Store
 from weft_reference.inputs import floats, integers
+from weft_reference.tasks import Call
+from weft_reference.vision_tasks import VisionTaskCase
 
 
 def config(**changes: Any) -> ViTConfig:
@@ -38,7 +40,7 @@ def case(
     return Case(f"vit/{name}", model_class, chosen, pixels(chosen) | dict(inputs or {}), notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "ViTModel", "Two images; hidden states and the pooled class token.")
     yield case(
         "other-sizes",
@@ -74,4 +76,56 @@ def goldens() -> Iterator[Case]:
         store=stores.whole,
         num_labels=3,
         num_hidden_layers=1,
+    )
+    yield from tasks()
+
+
+def tasks() -> Iterator[VisionTaskCase]:
+    processor = ViTImageProcessorPil(size={"height": 12, "width": 12})
+    labels = ["warp", "weft", "loom", "shuttle", "heddle", "reed", "selvedge"]
+    named = {"id2label": dict(enumerate(labels)), "label2id": {name: index for index, name in enumerate(labels)}}
+    one, many = "rgb.png", ["tall.png", "rgb.png", "grey.png"]
+
+    def of(name: str, task: str, head: str, notes: str, *calls: Call, **changes: Any) -> VisionTaskCase:
+        return VisionTaskCase(f"vit/tasks/{name}", task, head, config(**changes), processor, calls, notes)
+
+    yield of(
+        "image-classification",
+        "image-classification",
+        "ViTForImageClassification",
+        "One picture and several, of several sizes; all ways to score.",
+        Call(one),
+        Call(many),
+        Call([one]),
+        Call(one, {"top_k": 2}),
+        Call(one, {"top_k": 99, "function_to_apply": "sigmoid"}),
+        Call(many, {"function_to_apply": "none"}),
+        **named,
+    )
+    yield of(
+        "image-classification-several-labels",
+        "image-classification",
+        "ViTForImageClassification",
+        "Labels that do not exclude each other.",
+        Call(one),
+        problem_type="multi_label_classification",
+        num_labels=3,
+    )
+    yield of(
+        "image-classification-regression",
+        "image-classification",
+        "ViTForImageClassification",
+        "A number.",
+        Call(one),
+        problem_type="regression",
+        num_labels=1,
+    )
+    yield of(
+        "image-feature-extraction",
+        "image-feature-extraction",
+        "ViTModel",
+        "Hidden states and pooled vectors; a picture that is turned; other settings.",
+        Call(one),
+        Call(["palette.png", "oriented.png"], {"pool": True}),
+        Call(one, {"image_processor_kwargs": {"resample": 3, "do_normalize": False}, "pool": True}),
     )

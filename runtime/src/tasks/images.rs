@@ -1,0 +1,131 @@
+//! What all image pipelines share: pictures to tensors, tensors through the model in batches.
+
+use ndarray::{ArrayD, ArrayViewD, Axis};
+
+use super::batches::output;
+use crate::erased::AnyModel;
+use crate::image::{Image, ImageProcessor};
+use crate::{Error, Result, Value, Values};
+
+/// How many pictures run through a model at once, where no option says it.
+pub(super) const BATCH_SIZE: usize = 8;
+
+/// A model with its image processor.
+#[derive(Debug)]
+pub(super) struct ImageModel<A> {
+    pub(super) model: A,
+    pub(super) processor: ImageProcessor,
+}
+
+impl<A: AnyModel> ImageModel<A> {
+    pub(super) fn new(model: A) -> Result<Self> {
+        let processor = ImageProcessor::from_checkpoint(model.checkpoint())?;
+        Ok(Self { model, processor })
+    }
+
+    /// Runs pictures through the model; gives for each output the pictures' entries in their order.
+    pub(super) fn run(
+        &self,
+        images: &[Image],
+        batch_size: usize,
+        outputs: &[&str],
+    ) -> Result<Vec<Vec<ArrayD<f32>>>> {
+        self.run_through(&self.processor, images, batch_size, outputs)
+    }
+
+    /// The same with another processor than the checkpoint's.
+    ///
+    /// Each picture is processed by itself, as the reference does, so that no other one decides how far it is
+    /// filled up; pictures that become of one size then run together.
+    pub(super) fn run_through(
+        &self,
+        processor: &ImageProcessor,
+        images: &[Image],
+        batch_size: usize,
+        outputs: &[&str],
+    ) -> Result<Vec<Vec<ArrayD<f32>>>> {
+        let mut entries = vec![Vec::with_capacity(images.len()); outputs.len()];
+        let mut waiting: Vec<Values> = Vec::new();
+        for image in images {
+            let values = self.inputs(processor.process(std::slice::from_ref(image))?);
+            let full = waiting.len() == batch_size.max(1);
+            if full || waiting.first().is_some_and(|first| !alike(first, &values)) {
+                self.run_batch(&std::mem::take(&mut waiting), outputs, &mut entries)?;
+            }
+            waiting.push(values);
+        }
+        if !waiting.is_empty() {
+            self.run_batch(&waiting, outputs, &mut entries)?;
+        }
+        Ok(entries)
+    }
+
+    fn run_batch(&self, batch: &[Values], outputs: &[&str], entries: &mut [Vec<ArrayD<f32>>]) -> Result<()> {
+        let values = self.model.run(joined(batch)?)?;
+        for (name, entries) in outputs.iter().zip(entries) {
+            let rows = output(&values, name)?.axis_iter(Axis(0));
+            entries.extend(rows.map(|row| row.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The tensors that the model takes.
+    pub(super) fn inputs(&self, mut values: Values) -> Values {
+        let inputs = self.model.inputs();
+        values.retain(|name, _| inputs.iter().any(|input| input.name == *name));
+        values
+    }
+}
+
+fn alike(first: &Values, second: &Values) -> bool {
+    first.iter().zip(second).all(|((_, a), (_, b))| a.shape() == b.shape())
+}
+
+/// One batch of many.
+fn joined(batch: &[Values]) -> Result<Values> {
+    let Some(first) = batch.first() else { return Ok(Values::new()) };
+    let join = |name: &String| {
+        let all: Vec<&Value> = batch.iter().filter_map(|values| values.get(name)).collect();
+        let value = match all.first() {
+            Some(Value::F32(_)) => {
+                let arrays: Result<Vec<_>> = all.iter().map(|value| value.f32(name)).collect();
+                concatenated(&arrays?)?.into()
+            }
+            Some(Value::I64(_)) => {
+                let arrays: Result<Vec<_>> = all.iter().map(|value| value.i64(name)).collect();
+                concatenated(&arrays?)?.into()
+            }
+            _ => return Err(Error::input(name, "is no number", "give numbers")),
+        };
+        Ok((name.clone(), value))
+    };
+    first.keys().map(join).collect()
+}
+
+fn concatenated<T: Copy>(arrays: &[&ArrayD<T>]) -> Result<ArrayD<T>> {
+    let views: Vec<ArrayViewD<'_, T>> = arrays.iter().map(|array| array.view()).collect();
+    ndarray::concatenate(Axis(0), &views)
+        .map_err(|e| Error::input("images", format!("do not fit together: {e}"), "process them one by one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array3, Array4};
+
+    use super::*;
+
+    #[test]
+    fn pictures_are_joined_in_order() {
+        let values = |level: f32, width: usize| {
+            let pixels: Value = Array4::from_elem((1, 3, 2, width), level).into_dyn().into();
+            let mask: Value = Array3::<i64>::ones((1, 2, width)).into_dyn().into();
+            Values::from([("pixel_values".to_owned(), pixels), ("pixel_mask".to_owned(), mask)])
+        };
+        assert!(alike(&values(0.0, 2), &values(1.0, 2)) && !alike(&values(0.0, 2), &values(0.0, 3)));
+        let joined = joined(&[values(0.0, 2), values(1.0, 2)]).unwrap();
+        let pixels = joined["pixel_values"].f32("pixel_values").unwrap();
+        assert_eq!(pixels.shape(), [2, 3, 2, 2]);
+        assert_eq!((pixels[[0, 0, 0, 0]], pixels[[1, 0, 0, 0]]), (0.0, 1.0));
+        assert_eq!(joined["pixel_mask"].shape(), [2, 2, 2]);
+    }
+}

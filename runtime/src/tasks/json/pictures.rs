@@ -1,0 +1,155 @@
+//! The pipelines of pictures and videos: inputs are paths of files, or lists of them.
+
+use serde_json::{Value as Json, json};
+
+use super::JsonPipeline;
+use super::parameters::Parameters;
+use super::pipelines::{shaped, start_of, texts};
+use crate::erased::Erased;
+use crate::image::Image;
+use crate::tasks::{
+    DetectionOptions, HypothesisOptions, ImageClassification, ImageClassificationOptions,
+    ImageFeatureExtraction, ImageFeatureOptions, ObjectDetection, VideoOptions, ZeroShotImageClassification,
+    ZeroShotVideoClassification, draw,
+};
+use crate::video::Video;
+use crate::{Error, Result};
+
+impl JsonPipeline for ImageClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = ImageClassificationOptions::default();
+        let options = ImageClassificationOptions {
+            top_k: parameters.get("top_k")?.or(defaults.top_k),
+            function_to_apply: parameters.get("function_to_apply")?,
+            batch_size: parameters.get("batch_size")?.unwrap_or(defaults.batch_size),
+        };
+        parameters.finish()?;
+        shaped(inputs, self.run_with(&images(inputs)?, &options)?)
+    }
+}
+
+impl JsonPipeline for ImageFeatureExtraction<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = ImageFeatureOptions::default();
+        let options = ImageFeatureOptions {
+            pool: parameters.get("pool")?.unwrap_or(defaults.pool),
+            processor: parameters.get("image_processor_kwargs")?.unwrap_or_default(),
+            batch_size: parameters.get("batch_size")?.unwrap_or(defaults.batch_size),
+        };
+        parameters.finish()?;
+        let features = self.run_with(&images(inputs)?, &options)?;
+        // Each picture was a batch of one.
+        shaped(inputs, features.iter().map(|features| json!([nested(&features.view())])).collect())
+    }
+}
+
+impl JsonPipeline for ObjectDetection<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = DetectionOptions::default();
+        let options = DetectionOptions {
+            threshold: parameters.get("threshold")?.unwrap_or(defaults.threshold),
+            batch_size: parameters.get("batch_size")?.unwrap_or(defaults.batch_size),
+        };
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let images = images(inputs)?;
+        let found = self.run_with(&images, &options)?;
+        if let Some(out) = out {
+            let [image] = images.as_slice() else {
+                let help = "give one picture, or leave it out";
+                return Err(Error::input("out", format!("is one file for {} pictures", images.len()), help));
+            };
+            draw(image, &found[0]).save(out)?;
+        }
+        shaped(inputs, found)
+    }
+}
+
+impl JsonPipeline for ZeroShotImageClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
+        let options = hypothesis(&parameters, HypothesisOptions::default())?;
+        parameters.finish()?;
+        let labels = texts(&labels)?;
+        let images = images(inputs)?;
+        let results: Result<Vec<_>> =
+            images.iter().map(|image| self.run_with(image, &labels, &options)).collect();
+        shaped(inputs, results?)
+    }
+}
+
+impl JsonPipeline for ZeroShotVideoClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = VideoOptions::default();
+        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
+        let options = VideoOptions {
+            num_frames: parameters.get("num_frames")?,
+            frame_sampling_rate: parameters
+                .get("frame_sampling_rate")?
+                .unwrap_or(defaults.frame_sampling_rate),
+            hypothesis: hypothesis(&parameters, defaults.hypothesis)?,
+        };
+        parameters.finish()?;
+        let labels = texts(&labels)?;
+        let results: Result<Vec<_>> = paths(inputs)?
+            .into_iter()
+            .map(|path| self.run_with(&Video::open(path)?, &labels, &options))
+            .collect();
+        shaped(inputs, results?)
+    }
+}
+
+fn hypothesis(parameters: &Parameters<'_>, defaults: HypothesisOptions) -> Result<HypothesisOptions> {
+    let inner = parameters.inner("tokenizer_kwargs")?;
+    let tokenizing = inner.tokenizer()?;
+    inner.finish()?;
+    Ok(HypothesisOptions {
+        hypothesis_template: parameters.get("hypothesis_template")?.unwrap_or(defaults.hypothesis_template),
+        text: parameters.text(&tokenizing)?,
+    })
+}
+
+/// One path or a list of paths.
+fn paths(value: &Json) -> Result<Vec<&str>> {
+    texts(value).map_err(|_| {
+        let problem = format!("{} is not the path of a file", start_of(value));
+        Error::input("inputs", problem, "give a path, or a list of paths")
+    })
+}
+
+fn images(value: &Json) -> Result<Vec<Image>> {
+    paths(value)?.into_iter().map(Image::open).collect()
+}
+
+/// An array as lists of lists.
+fn nested(array: &ndarray::ArrayViewD<'_, f32>) -> Json {
+    if array.ndim() == 0 {
+        return array.first().map_or(Json::Null, |value| json!(value));
+    }
+    Json::Array(array.outer_iter().map(|row| nested(&row)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_from_other_inputs() {
+        assert_eq!(paths(&json!(["a.png", "b.png"])).unwrap(), ["a.png", "b.png"]);
+        let text = paths(&json!({"image": 1})).unwrap_err().to_string();
+        assert!(text.contains("is not the path of a file"), "{text}");
+        let text = images(&json!("no/such.png")).unwrap_err().to_string();
+        assert!(text.contains("no/such.png"), "{text}");
+    }
+
+    #[test]
+    fn arrays_become_lists() {
+        let array = ndarray::array![[1.0, 2.0], [3.0, 4.0]].into_dyn();
+        assert_eq!(nested(&array.view()), json!([[1.0, 2.0], [3.0, 4.0]]));
+    }
+}

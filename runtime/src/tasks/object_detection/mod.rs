@@ -1,0 +1,110 @@
+//! Object detection: what is in a picture, and where.
+//!
+//! Reference: `ObjectDetectionPipeline`, `DetrImageProcessor.post_process_object_detection`.
+
+mod boxes;
+
+pub use self::boxes::{Bounds, Detection, draw};
+use super::images::{BATCH_SIZE, ImageModel};
+use super::labels::Labels;
+use super::{Opening, Pipeline, Task};
+use crate::Result;
+use crate::erased::AnyModel;
+use crate::image::Image;
+use crate::model::Architecture;
+
+/// Finds objects in a picture, each with a label and a box.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft::tasks::ObjectDetection::<A>::open("facebook/detr-resnet-50")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let found = detector.run(&image)?;
+/// for object in &found {
+///     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+/// }
+/// weft::tasks::draw(&image, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ObjectDetection<A> {
+    images: ImageModel<A>,
+    labels: Labels,
+}
+
+/// Which objects count.
+#[derive(Clone, Debug)]
+pub struct DetectionOptions {
+    /// Objects count whose score is larger.
+    pub threshold: f32,
+    /// The most pictures that run through the model at once.
+    pub batch_size: usize,
+}
+
+impl Default for DetectionOptions {
+    fn default() -> Self {
+        Self { threshold: 0.5, batch_size: BATCH_SIZE }
+    }
+}
+
+impl<A: AnyModel> Pipeline<A> for ObjectDetection<A> {
+    const TASK: Task = Task::ObjectDetection;
+
+    fn from_model(model: A) -> Result<Self> {
+        let labels = Labels::read(model.raw_config());
+        Ok(Self { images: ImageModel::new(model)?, labels })
+    }
+}
+
+impl<A: AnyModel> ObjectDetection<A> {
+    /// Finds a checkpoint: a folder or a hub id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
+        Opening::open(checkpoint)
+    }
+
+    /// The model within.
+    pub fn model(&self) -> &A {
+        &self.images.model
+    }
+
+    /// The objects of a picture whose score is above a half, in the order of the model's queries.
+    ///
+    /// # Errors
+    /// When the picture does not become what the model takes, or the model fails.
+    pub fn run(&self, image: &Image) -> Result<Vec<Detection>> {
+        let found = self.run_batch(std::slice::from_ref(image))?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// The objects of each picture.
+    ///
+    /// # Errors
+    /// As [`ObjectDetection::run`].
+    pub fn run_batch(&self, images: &[Image]) -> Result<Vec<Vec<Detection>>> {
+        self.run_with(images, &DetectionOptions::default())
+    }
+
+    /// The same with other than the default options.
+    ///
+    /// # Errors
+    /// As [`ObjectDetection::run`].
+    pub fn run_with(&self, images: &[Image], options: &DetectionOptions) -> Result<Vec<Vec<Detection>>> {
+        let outputs = self.images.run(images, options.batch_size, &["logits", "pred_boxes"])?;
+        let found = images.iter().zip(outputs[0].iter().zip(&outputs[1]));
+        found
+            .map(|(image, (logits, boxes))| {
+                let size = (image.height(), image.width());
+                boxes::detections(logits.view(), boxes.view(), size, options.threshold, &self.labels)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! Pictures against labels.
+
+use super::{HypothesisOptions, PairedModel};
+use crate::Result;
+use crate::erased::AnyModel;
+use crate::image::Image;
+use crate::model::Architecture;
+use crate::tasks::{Label, Opening, Pipeline, Task};
+
+/// Labels a picture with labels of one's own.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let classifier = weft::tasks::ZeroShotImageClassification::<A>::open("openai/clip-vit-base-patch32")?.load()?;
+/// for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ZeroShotImageClassification<A> {
+    paired: PairedModel<A>,
+}
+
+impl<A: AnyModel> Pipeline<A> for ZeroShotImageClassification<A> {
+    const TASK: Task = Task::ZeroShotImageClassification;
+
+    fn from_model(model: A) -> Result<Self> {
+        Ok(Self { paired: PairedModel::new(model)? })
+    }
+}
+
+impl<A: AnyModel> ZeroShotImageClassification<A> {
+    /// Finds a checkpoint: a folder or a hub id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
+        Opening::open(checkpoint)
+    }
+
+    /// The model within.
+    pub fn model(&self) -> &A {
+        &self.paired.text.model
+    }
+
+    /// All labels, best first; their scores sum to 1.
+    ///
+    /// # Errors
+    /// When there are no labels, one is longer than the model's positions, or the model fails.
+    pub fn run(&self, image: &Image, candidate_labels: &[&str]) -> Result<Vec<Label>> {
+        self.run_with(image, candidate_labels, &HypothesisOptions::default())
+    }
+
+    /// The same with other than the default options.
+    ///
+    /// # Errors
+    /// As [`ZeroShotImageClassification::run`].
+    pub fn run_with(
+        &self,
+        image: &Image,
+        candidate_labels: &[&str],
+        options: &HypothesisOptions,
+    ) -> Result<Vec<Label>> {
+        let values = self.paired.processor.process(std::slice::from_ref(image))?;
+        self.paired.scored(&values, candidate_labels, options, "logits_per_image")
+    }
+}

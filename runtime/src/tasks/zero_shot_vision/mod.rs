@@ -1,0 +1,78 @@
+//! Zero-shot classification of pictures and videos: labels that are given with the call, scored by how well a
+//! sentence about each fits.
+//!
+//! Reference: `ZeroShotImageClassificationPipeline`; for videos there is no pipeline, and the same is done with
+//! `XCLIPProcessor`.
+
+mod image;
+mod video;
+
+pub use self::image::ZeroShotImageClassification;
+pub use self::video::{VideoOptions, ZeroShotVideoClassification};
+use super::batches::{TextModel, output};
+use super::scores::{softmax, top};
+use super::{Label, TextOptions};
+use crate::erased::AnyModel;
+use crate::image::ImageProcessor;
+use crate::text::{Padding, Text};
+use crate::{Error, Result, Values};
+
+/// How labels become sentences.
+#[derive(Clone, Debug)]
+pub struct HypothesisOptions {
+    /// The sentence; `{}` stands for the label.
+    pub hypothesis_template: String,
+    /// Long, many and empty labels.
+    pub text: TextOptions,
+}
+
+impl Default for HypothesisOptions {
+    fn default() -> Self {
+        Self { hypothesis_template: "This is a photo of {}.".to_owned(), text: TextOptions::default() }
+    }
+}
+
+/// A model of texts and pictures with its tokenizer and image processor.
+#[derive(Debug)]
+struct PairedModel<A> {
+    text: TextModel<A>,
+    processor: ImageProcessor,
+}
+
+impl<A: AnyModel> PairedModel<A> {
+    fn new(model: A) -> Result<Self> {
+        let processor = ImageProcessor::from_checkpoint(model.checkpoint())?;
+        Ok(Self { text: TextModel::new(model)?, processor })
+    }
+
+    /// Scores labels against what a processor made of one picture or video; `logits` names the output
+    /// `[1, labels]`.
+    fn scored(
+        &self,
+        processed: &Values,
+        labels: &[&str],
+        options: &HypothesisOptions,
+        logits: &str,
+    ) -> Result<Vec<Label>> {
+        if labels.is_empty() {
+            return Err(Error::input("candidate_labels", "are none", "give at least one label"));
+        }
+        let template = &options.hypothesis_template;
+        if !template.contains("{}") {
+            let problem = format!("`{template}` has no place for the label");
+            return Err(Error::input("hypothesis_template", problem, "write {} where the label goes"));
+        }
+        let sentences: Vec<String> = labels.iter().map(|label| template.replacen("{}", label, 1)).collect();
+        let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
+        let rows = self.text.rows(&texts, &options.text)?;
+        let batch = self.text.tokenizer.pad(&rows, &Padding::default())?;
+        let mut values = self.text.inputs(&batch);
+        let inputs = self.text.model.inputs();
+        let taken = processed.iter().filter(|(name, _)| inputs.iter().any(|input| input.name == **name));
+        values.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
+        let outputs = self.text.model.run(values)?;
+        let scores: Vec<f32> = softmax(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
+        let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });
+        Ok(top(&scores, scores.len()).into_iter().filter_map(label).collect())
+    }
+}

@@ -1,0 +1,90 @@
+"""A task golden of pictures or videos: as `tasks.TaskCase`, with the checkpoint's image processor, and with the files
+that the calls name beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from weft_reference.cases import ruled_model, save_config
+from weft_reference.files import Files, folder_files
+from weft_reference.processors import pictures
+from weft_reference.tasks import Answer, Call, refuse_close_scores, task_json
+
+# A box nearer than this to a whole pixel could be cut to the one before it just as well.
+TOO_CLOSE_TO_A_PIXEL = 1e-3
+
+Answers = Callable[[str, PreTrainedModel, Path], Answer]
+
+
+def pipeline(task: str, model: PreTrainedModel, folder: Path) -> Answer:
+    """`transformers.pipeline` on the CPU in float32, with the processors that are in the folder."""
+    tokenizer = any(folder.glob("tokenizer*")) or (folder / "vocab.json").is_file()
+    made = transformers.pipeline(
+        task,
+        model=model,
+        image_processor=transformers.AutoImageProcessor.from_pretrained(folder),
+        tokenizer=transformers.AutoTokenizer.from_pretrained(folder) if tokenizer else None,
+        device="cpu",
+        dtype=torch.float32,
+    )
+    return lambda inputs, parameters: made(inputs, **parameters)
+
+
+@dataclass(frozen=True)
+class VisionTaskCase:
+    """`processor` is an image processor of the PIL backend; calls name pictures of `pictures.files()`."""
+
+    path: str
+    task: str
+    model_class: str
+    config: PreTrainedConfig
+    processor: Any
+    calls: tuple[Call, ...]
+    notes: str = ""
+    tokenizer: PreTrainedTokenizerBase | None = None
+    answers: Answers = pipeline
+
+    def make(self) -> Files:
+        model, parameters = ruled_model(self.model_class, self.config)
+        named = {name for call in self.calls for name in names(call.inputs)}
+        shown = {name: data for name, data in pictures.files().items() if name in named}
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            save_config(model, folder)
+            self.processor.save_pretrained(folder)
+            if self.tokenizer:
+                self.tokenizer.save_pretrained(folder)
+            files = folder_files(folder) | shown
+            for name, data in shown.items():
+                (folder / name).write_bytes(data)
+            answer = self.answers(self.task, model, folder)
+            calls = [self.record(call, answer, folder) for call in self.calls]
+        files["task.json"] = task_json(self.task, self.model_class, calls, parameters, self.notes)
+        return {f"{self.path}/{name}": data for name, data in files.items()}
+
+    def record(self, call: Call, answer: Answer, folder: Path) -> dict[str, Any]:
+        """A call with its answer."""
+        given = json.loads(json.dumps([call.inputs, dict(call.parameters)]))
+        output = answer(placed(given[0], folder), json.loads(json.dumps(given[1])))
+        refuse_close_scores(output)
+        return {"inputs": given[0], "parameters": given[1], "output": output}
+
+
+def names(inputs: Any) -> list[str]:
+    """The files of a call."""
+    return [inputs] if isinstance(inputs, str) else [name for item in inputs for name in names(item)]
+
+
+def placed(inputs: Any, folder: Path) -> Any:
+    """The inputs with paths for names."""
+    return str(folder / inputs) if isinstance(inputs, str) else [placed(item, folder) for item in inputs]
