@@ -18,6 +18,12 @@ pub mod dims {
     pub const PAST: Dim = Dim::symbol("past");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
+    /// Images, where texts are run with them.
+    pub const IMAGES: Dim = Dim::symbol("images");
+    /// Rows of pixels.
+    pub const HEIGHT: Dim = Dim::symbol("height");
+    /// Columns of pixels.
+    pub const WIDTH: Dim = Dim::symbol("width");
     /// Alternatives of a multiple-choice item.
     pub const CHOICES: Dim = Dim::symbol("choices");
 }

@@ -31,8 +31,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = pixel_values(g, c);
     let base = g.root();
-    let embedded = embeddings(g, c, &base, &pixels)?;
-    let hidden = encoder(g, c, &base, embedded)?;
+    let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("pooler_output", &pooled)
@@ -44,8 +43,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
 fn image_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = pixel_values(g, c);
     let base = g.scope("vision_model");
-    let embedded = embeddings(g, c, &base, &pixels)?;
-    let hidden = encoder(g, c, &base, embedded)?;
+    let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
     let embeds = g.linear_no_bias(&g.scope("visual_projection"), &pooled, c.projection_dim)?;
     g.output("image_embeds", &embeds)?;
@@ -57,9 +55,14 @@ fn pixel_values(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 
-/// The embedded images through `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
-fn encoder(g: &mut Graph, c: &Config, w: &Scope, embedded: Tensor) -> Result<Tensor> {
-    let mut x = embedded;
+/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    let x = embeddings(g, c, w, pixel_values)?;
+    layers(g, c, w, x)
+}
+
+/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     x = g.layer_norm(&w.scope("pre_layrnorm"), &x, c.layer_norm_eps)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;

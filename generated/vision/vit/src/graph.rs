@@ -32,8 +32,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = pixel_values(g, c);
     let base = g.root();
-    let embedded = embeddings(g, c, &base, &pixels, None)?;
-    let hidden = encoder(g, c, &base, embedded)?;
+    let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("pooler_output", &pooled)
@@ -45,8 +44,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = pixel_values(g, c);
     let base = g.scope("vit");
-    let embedded = embeddings(g, c, &base, &pixels, None)?;
-    let hidden = encoder(g, c, &base, embedded)?;
+    let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = g.take(&hidden, 1, 0)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
@@ -62,7 +60,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(Fill::Zeros));
     let base = g.scope("vit");
     let embedded = embeddings(g, c, &base, &pixels, Some(&masked))?;
-    let hidden = encoder(g, c, &base, embedded)?;
+    let hidden = layers(g, c, &base, embedded)?;
     let x = g.slice(&hidden, 1, 1..1 + patches)?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = g.reshape(&x, dims![BATCH, c.hidden_size, side, side])?;
@@ -80,9 +78,14 @@ fn pixel_values(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 
-/// The embedded images through `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
-fn encoder(g: &mut Graph, c: &Config, w: &Scope, embedded: Tensor) -> Result<Tensor> {
-    let mut x = embedded;
+/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    let x = embeddings(g, c, w, pixel_values, None)?;
+    layers(g, c, w, x)
+}
+
+/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), x)?;
     }
