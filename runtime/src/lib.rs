@@ -10,6 +10,7 @@
 
 pub mod audio;
 pub mod case;
+pub mod config;
 pub mod conformance;
 pub mod engine;
 mod erased;

@@ -55,6 +55,11 @@ pub enum Part {
 }
 
 impl Part {
+    /// The error of a head that has no such part.
+    pub fn absent(self, g: &Graph) -> crate::Error {
+        g.misfit("Part", format!("the head has no part {self:?}"))
+    }
+
     /// Whether it reads and extends a cache.
     pub fn is_cached(self) -> bool {
         matches!(self, Self::Start | Self::Step | Self::Reorder)
@@ -65,6 +70,10 @@ impl Part {
 pub trait Configuration: DeserializeOwned + fmt::Debug + Clone + Send + Sync {
     /// Checks what types alone cannot: the problem, starting with the field's name.
     fn check(&self) -> std::result::Result<(), String>;
+    /// Brings what older files say into the form that the type reads.
+    fn prepare(raw: &mut serde_json::Value) {
+        let _ = raw;
+    }
 }
 
 /// One of the reference's classes for an architecture.

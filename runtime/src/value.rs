@@ -55,6 +55,14 @@ impl Value {
             other => Err(wrong_dtype(name, Dtype::I64, other)),
         }
     }
+
+    /// The tensor as truth values, or an error that names it.
+    pub fn bool(&self, name: &str) -> Result<&ArrayD<bool>> {
+        match self {
+            Self::Bool(a) => Ok(a),
+            other => Err(wrong_dtype(name, Dtype::Bool, other)),
+        }
+    }
 }
 
 fn wrong_dtype(name: &str, wanted: Dtype, found: &Value) -> Error {

@@ -1,11 +1,14 @@
-//! `graph` of a spec: which template, which part in each slot, which heads, and the options of each.
+//! `graph` of a spec: which template, which part in each slot, which modules and heads, and the options of each.
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::config::Config;
+use super::heads::{Head, heads};
+use super::inputs::Input;
 use super::options::options;
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
@@ -13,19 +16,25 @@ use crate::spec::load::Resolved;
 use crate::spec::yaml::{Data, Node, Place};
 use crate::template::{InputSpec, OutputSpec, Template, Templates};
 
-/// The graph as templates see it.
+/// The graph of a model, or of one of its modules, as templates see it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Graph {
     /// The template's key.
     pub template: String,
+    /// What the template is for.
+    pub about: String,
     /// The template's options.
     pub options: Map<String, Value>,
     /// The part in each slot, by name.
     pub slots: BTreeMap<String, String>,
-    /// What the model reads.
-    pub inputs: Vec<InputSpec>,
+    /// What the model reads: by its own template and parts, then by its modules.
+    pub inputs: Vec<Input>,
+    /// What its own template and parts read.
+    pub own_inputs: Vec<Input>,
     /// What heads give, each name once.
     pub outputs: Vec<OutputSpec>,
+    /// The modules, by name.
+    pub modules: IndexMap<String, Module>,
     /// The part in each slot: its key and its options.
     #[serde(skip)]
     pub parts: BTreeMap<String, (String, Value)>,
@@ -34,29 +43,19 @@ pub struct Graph {
     pub uses: Vec<String>,
 }
 
-/// One of the reference's classes.
+/// A part of the model with a graph template of its own.
 #[derive(Clone, Debug, Serialize)]
-pub struct Head {
-    /// Its name in the crate's `Head`.
-    pub variant: String,
-    /// Its name in the reference.
-    pub class: String,
-    /// The part that builds it.
-    pub part: String,
-    /// The function that builds it.
-    pub function: String,
-    /// What it does.
-    pub about: String,
-    /// What it gives.
-    pub outputs: Vec<OutputSpec>,
-    /// The symbols after `batch` that its inputs have and others' do not.
-    pub axes: Vec<String>,
-    /// The part's key.
-    #[serde(skip)]
-    pub key: String,
-    /// The part's options.
-    #[serde(skip)]
-    pub options: Value,
+pub struct Module {
+    /// Its name: the Rust module's.
+    pub name: String,
+    /// The field that holds its configuration; nothing if it reads the model's own.
+    pub config: String,
+    /// The type of its configuration.
+    pub config_type: String,
+    /// The model that it is taken from.
+    pub model: Option<String>,
+    /// Its graph.
+    pub graph: Graph,
 }
 
 /// Lowers `graph`.
@@ -67,107 +66,89 @@ pub fn lower(
     templates: &Templates,
     problems: &mut Vec<Problem>,
 ) -> (Graph, Vec<Head>) {
-    let nothing = Node { at: model.node.at.clone(), data: Data::Map(vec![]) };
+    let nothing = nothing_at(&model.node.at);
     let node = model.node.get("graph").unwrap_or(&nothing);
     // What is missing can be added in the spec itself, whatever it inherits.
     let home = if node.at.file == model.node.at.file { &node.at } else { &model.node.at };
-    let Some(template) =
-        find(templates, "graph/", node.get("template"), &node.at, "graph.template", problems)
-    else {
-        return (Graph::default(), vec![]);
-    };
-    let front = &template.front;
-    let other: Vec<_> =
-        ["template", "heads"].into_iter().chain(front.slots.keys().map(String::as_str)).collect();
-    let mut graph = Graph {
-        template: template.key.clone(),
-        options: options(template, node, &other, "graph", home, config, problems),
-        uses: front.uses.clone(),
-        ..Graph::default()
-    };
-    let mut inputs: Vec<_> = visible(template, &graph.options).collect();
-    for (slot, spec) in &front.slots {
-        let path = join("graph", slot);
-        let given = node.get(slot);
-        let standard = text(&template.place("slots"), &spec.default);
-        let (name, own) = split(given, &standard, &path, problems);
-        let folder = format!("graph/parts/{}/", spec.from.as_deref().unwrap_or(slot));
-        let Some(part) = find(templates, &folder, Some(name), &node.at, &path, problems) else { continue };
-        let own = options(part, own.unwrap_or(&nothing), &["part"], &path, home, config, problems);
-        inputs.extend(visible(part, &own));
-        graph.uses.extend(part.front.uses.iter().cloned());
-        graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
-        graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
+    let mut lowering = Lowering { templates, home, problems };
+    let Some(template) = lowering.template(node, None, "graph") else { return (Graph::default(), vec![]) };
+    let mut graph = lowering.unit(template, node, "graph", &["template", "heads", "modules"], config);
+    lowering.modules(template, node, config, &mut graph);
+    let heads = heads(node, class_prefix, config, &mut graph, &mut lowering);
+    for input in graph.inputs.iter_mut().chain(&mut graph.own_inputs) {
+        input.settle(&heads);
     }
-    for (input, from) in inputs {
-        add_input(input, from, home, config, &mut graph, problems);
-    }
-    let heads = heads(node, class_prefix, home, config, templates, &mut graph, problems);
     (graph, heads)
 }
 
-fn heads(
-    node: &Node,
-    class_prefix: &str,
-    home: &Place,
-    config: &Config,
-    templates: &Templates,
-    graph: &mut Graph,
-    problems: &mut Vec<Problem>,
-) -> Vec<Head> {
-    let entries = node.get("heads").map_or(&[][..], Node::entries);
-    if entries.is_empty() {
-        let message = "is missing; expected the reference's classes, without what all their names start with, \
-                       such as `Model: base`";
-        problems.push(node.at.problem("graph.heads", message));
+/// What all graphs of a model are lowered with.
+pub(super) struct Lowering<'a> {
+    pub templates: &'a Templates,
+    /// Where what is missing can be added.
+    pub home: &'a Place,
+    pub problems: &'a mut Vec<Problem>,
+}
+
+impl<'a> Lowering<'a> {
+    /// The graph template that a spec names.
+    pub(super) fn template(
+        &mut self,
+        node: &Node,
+        standard: Option<&Node>,
+        key: &str,
+    ) -> Option<&'a Template> {
+        let name = node.get("template").or(standard);
+        find(self.templates, "graph/", name, &node.at, &join(key, "template"), self.problems)
     }
-    let mut heads: Vec<Head> = vec![];
-    for entry in entries {
-        let path = join("graph.heads", &entry.key);
-        let (name, own) = split(Some(&entry.value), &entry.value, &path, problems);
-        let Some(part) = find(templates, "graph/parts/head/", Some(name), &entry.at, &path, problems) else {
-            continue;
+
+    /// A graph template with its options and the parts in its slots; `other` names keys that are neither.
+    pub(super) fn unit(
+        &mut self,
+        template: &Template,
+        node: &Node,
+        key: &str,
+        other: &[&str],
+        config: &Config,
+    ) -> Graph {
+        let front = &template.front;
+        let nothing = nothing_at(&node.at);
+        let keys: Vec<_> = other.iter().copied().chain(front.slots.keys().map(String::as_str)).collect();
+        let mut graph = Graph {
+            template: template.key.clone(),
+            about: front.about.clone(),
+            options: options(template, node, &keys, key, self.home, config, self.problems),
+            uses: front.uses.clone(),
+            ..Graph::default()
         };
-        if syn::parse_str::<syn::Ident>(&entry.key).is_err()
-            || !entry.key.starts_with(|c: char| c.is_ascii_uppercase())
-        {
-            problems.push(entry.at.problem(&path, "must be a Rust name that starts with a capital"));
+        let mut inputs: Vec<_> = visible(template, &graph.options).collect();
+        for (slot, spec) in &front.slots {
+            let path = join(key, slot);
+            let given = node.get(slot);
+            let standard = text(&template.place("slots"), &spec.default);
+            let (name, own) = split(given, &standard, &path, self.problems);
+            let folder = format!("graph/parts/{}/", spec.from.as_deref().unwrap_or(slot));
+            let part = find(self.templates, &folder, Some(name), &node.at, &path, self.problems);
+            let Some(part) = part else { continue };
+            let own = own.unwrap_or(&nothing);
+            let own = options(part, own, &["part"], &path, self.home, config, self.problems);
+            inputs.extend(visible(part, &own));
+            graph.uses.extend(part.front.uses.iter().cloned());
+            graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
+            graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
         }
-        let class = own.and_then(|own| own.get("class")).and_then(Node::text);
-        let class = class.map_or_else(|| format!("{class_prefix}{}", entry.key), str::to_owned);
-        let nothing = nothing_at(&entry.at);
-        let own = options(part, own.unwrap_or(&nothing), &["part", "class"], &path, home, config, problems);
-        let own = Value::Object(own);
-        let part_name = name.text().unwrap_or_default().to_owned();
-        let taken = heads.iter().any(|head| head.part == part_name && head.options != own);
-        let function = if taken { snake(&entry.key) } else { part_name.clone() };
-        for output in &part.front.outputs {
-            if !graph.outputs.iter().any(|known| known.name == output.name) {
-                graph.outputs.push(output.clone());
+        for (input, from) in inputs {
+            if !graph.inputs.iter().any(|known| known.spec.name == input.name) {
+                check_input(input, from, self.home, config, self.problems);
+                graph.inputs.push(Input::new(input));
             }
         }
-        graph.uses.extend(part.front.uses.iter().cloned());
-        let shown = own.as_object().into_iter().flat_map(|own| visible(part, own)).collect::<Vec<_>>();
-        for (input, from) in shown {
-            add_input(input, from, home, config, graph, problems);
-        }
-        heads.push(Head {
-            variant: entry.key.clone(),
-            class,
-            part: part_name,
-            function,
-            about: part.front.about.clone(),
-            outputs: part.front.outputs.clone(),
-            axes: part.front.axes.clone(),
-            key: part.key.clone(),
-            options: own,
-        });
+        graph.own_inputs.clone_from(&graph.inputs);
+        graph
     }
-    heads
 }
 
 /// The template that a value names, in a folder of templates.
-fn find<'a>(
+pub(super) fn find<'a>(
     templates: &'a Templates,
     folder: &str,
     name: Option<&Node>,
@@ -195,7 +176,7 @@ fn find<'a>(
 }
 
 /// The name of the part that a slot is given, and the map with its options: `self`, or `{part: self, bias: false}`.
-fn split<'a>(
+pub(super) fn split<'a>(
     given: Option<&'a Node>,
     standard: &'a Node,
     key: &str,
@@ -217,7 +198,7 @@ fn split<'a>(
 }
 
 /// The inputs that a template reads with these options.
-fn visible<'a>(
+pub(super) fn visible<'a>(
     template: &'a Template,
     options: &Map<String, Value>,
 ) -> impl Iterator<Item = (&'a InputSpec, &'a Template)> {
@@ -227,22 +208,7 @@ fn visible<'a>(
     inputs.into_iter().map(move |input| (input, template))
 }
 
-/// Adds what a template reads, once.
-fn add_input(
-    input: &InputSpec,
-    from: &Template,
-    home: &Place,
-    config: &Config,
-    graph: &mut Graph,
-    problems: &mut Vec<Problem>,
-) {
-    if !graph.inputs.iter().any(|known| known.name == input.name) {
-        check_input(input, from, home, config, problems);
-        graph.inputs.push(input.clone());
-    }
-}
-
-fn check_input(
+pub(super) fn check_input(
     input: &InputSpec,
     template: &Template,
     home: &Place,
@@ -254,31 +220,13 @@ fn check_input(
         "`{field}` is not a field of config, and the input `{}` of {} must stay below it",
         input.name, template.label
     );
-    let nearest = nearest_name(field, config.names()).map(str::to_owned);
-    problems.push(Problem { nearest, ..home.problem("config", message) });
+    problems.push(Problem { nearest: config.nearest(field), ..home.problem("config", message) });
 }
 
-fn text(at: &Place, text: &str) -> Node {
+pub(super) fn text(at: &Place, text: &str) -> Node {
     Node { at: at.clone(), data: Data::Text(text.to_owned()) }
 }
 
-fn nothing_at(at: &Place) -> Node {
+pub(super) fn nothing_at(at: &Place) -> Node {
     Node { at: at.clone(), data: Data::Map(vec![]) }
-}
-
-/// `ForMaskedLM` as `for_masked_lm`.
-pub fn snake(name: &str) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    let mut text = String::new();
-    for (index, c) in chars.iter().enumerate() {
-        let starts = c.is_ascii_uppercase()
-            && index > 0
-            && (!chars[index - 1].is_ascii_uppercase()
-                || chars.get(index + 1).is_some_and(char::is_ascii_lowercase));
-        if starts {
-            text.push('_');
-        }
-        text.push(c.to_ascii_lowercase());
-    }
-    text
 }

@@ -3,6 +3,9 @@
 pub mod config;
 pub mod graph;
 pub mod hardware;
+pub mod heads;
+pub mod inputs;
+mod modules;
 mod options;
 pub mod tasks;
 
@@ -64,8 +67,14 @@ pub struct Model {
     pub config: config::Config,
     /// The graph.
     pub graph: graph::Graph,
+    /// Whether a head builds more graphs than that of the whole model.
+    pub parts: bool,
     /// The reference's classes.
-    pub heads: Vec<graph::Head>,
+    pub heads: Vec<heads::Head>,
+    /// The inputs of the first head in an example, as a Rust expression.
+    pub example: String,
+    /// What the example imports.
+    pub example_import: &'static str,
     /// The tasks.
     pub tasks: Vec<tasks::Task>,
     /// The backends, in the order of the matrices.
@@ -124,6 +133,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
     let supported = |name: &&str| hardware.iter().any(|backend| backend.name == **name && backend.supported);
     let route: Vec<_> = kind.preferred.iter().map(|hardware| hardware.name()).filter(supported).collect();
     let types = route.iter().filter_map(|name| hardware.iter().find(|backend| backend.name == **name));
+    let example = heads.first().map(|head| inputs::example(&graph.inputs, head)).unwrap_or_default();
     let package = format!("weft-{}", spec.model);
     Ok(Model {
         name: spec.model.clone(),
@@ -146,7 +156,10 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         legacy: spec.weights.legacy.clone().into_iter().collect(),
         published: spec.weights.published.iter().map(|pieces| pieces.clone().into_iter().collect()).collect(),
         config,
+        example_import: inputs::example_import(&example),
+        example,
         graph,
+        parts: heads.iter().any(|head| !head.parts.is_empty()),
         heads,
         tasks,
         supported: hardware

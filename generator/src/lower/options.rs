@@ -92,8 +92,7 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
     let field = |name: &str, problems: &mut Vec<Problem>| {
         if !config.has(name) {
             let message = format!("`{name}` is not a field of config");
-            let nearest = nearest_name(name, config.names()).map(str::to_owned);
-            problems.push(Problem { nearest, ..node.at.problem(key, message) });
+            problems.push(Problem { nearest: config.nearest(name), ..node.at.problem(key, message) });
         }
     };
     match (spec.kind, &node.data) {
@@ -108,13 +107,13 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
         }
         (OptionType::Flag | OptionType::Number, Data::Text(name)) => {
             field(name, problems);
-            format!("c.{name}").into()
+            config.expression(name).into()
         }
         (OptionType::Activation, Data::Text(name)) => match activation(name).filter(|_| !config.has(name)) {
             Some(variant) => format!("Activation::{variant}").into(),
             None => {
                 field(name, problems);
-                format!("c.{name}").into()
+                config.expression(name).into()
             }
         },
         (OptionType::Number, Data::Int(number)) => number.to_string().into(),

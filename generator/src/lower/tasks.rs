@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::graph::Head;
+use super::heads::Head;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::load::Resolved;
 use crate::template::Templates;

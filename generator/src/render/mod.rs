@@ -1,16 +1,18 @@
 //! A lowered model to the files of its crate.
 
+mod graph;
 pub mod header;
 mod layout;
+mod names;
 mod prune;
 pub mod rust;
 
 use serde_json::Value;
 use tera::Context;
 
-use crate::lower::graph::Head;
+use crate::lower::graph::Graph;
 use crate::lower::{Model, World};
-use crate::spec::document::{Problem, nearest_name};
+use crate::spec::document::Problem;
 use crate::spec::yaml::Place;
 use crate::template::Template;
 
@@ -73,10 +75,11 @@ impl Renderer<'_> {
         context.insert("weft", &self.setting.weft);
         context.insert("member", &self.setting.member);
         context.insert("goldens", &self.setting.goldens);
+        context.insert("configs", &model.config.all());
         for task in &mut model.tasks {
             let mut context = context.clone();
             context.insert("task", task);
-            task.code = self.text(&task.key, &context);
+            task.code = self.text(&task.key, &context, &self.model.graph);
         }
         context.insert("model", &model);
         for (path, template) in templates.under("crate/") {
@@ -84,7 +87,7 @@ impl Renderer<'_> {
             if path == "src/tasks.rs" {
                 label.push_str(" with those in templates/pipeline");
             }
-            self.file(path, template, &label, &context, None);
+            self.file(path, template, &label, &context);
         }
         for (name, template) in templates.under("tests/") {
             if name == "backend.rs" {
@@ -92,114 +95,65 @@ impl Renderer<'_> {
                     let mut context = context.clone();
                     context.insert("backend", backend);
                     let path = format!("tests/hardware/{}.rs", backend.name);
-                    self.file(&path, template, &template.label, &context, None);
+                    self.file(&path, template, &template.label, &context);
                 }
             } else {
                 let path = format!("tests/hardware/{name}");
-                self.file(&path, template, &template.label, &context, None);
+                self.file(&path, template, &template.label, &context);
             }
         }
-        if let Some(template) = templates.get(&model.graph.template) {
-            context.insert("o", &model.graph.options);
-            let mut functions: Vec<&str> = vec![];
-            let mut heads = vec![];
-            for head in &model.heads {
-                if !functions.contains(&head.function.as_str()) {
-                    functions.push(&head.function);
-                    heads.push(self.head(head, &context));
-                }
-            }
-            context.insert("head_functions", &heads.join("\n"));
-            let label = format!("{} with its parts", template.label);
-            self.file("src/graph.rs", template, &label, &context, Some(&model.graph.uses));
-        }
-    }
-
-    fn head(&mut self, head: &Head, context: &Context) -> String {
-        let mut context = context.clone();
-        context.insert("graph", &self.model.graph.options);
-        context.insert("head", head);
-        context.insert("o", &head.options);
-        self.text(&head.key, &context)
+        self.graph(&context);
     }
 
     /// A template and the parts it calls, as text.
-    fn text(&mut self, key: &str, context: &Context) -> String {
+    fn text(&mut self, key: &str, context: &Context, graph: &Graph) -> String {
         let mut context = context.clone();
-        context.insert("graph", &self.model.graph.options);
-        context.insert("slot", &self.model.graph.slots);
-        let part = |slot: &str| -> Option<(String, Value)> { self.model.graph.parts.get(slot).cloned() };
+        context.insert("graph", &graph.options);
+        context.insert("slot", &graph.slots);
+        let part = |slot: &str| -> Option<(String, Value)> { graph.parts.get(slot).cloned() };
         self.world.templates.render(key, &context, &part).unwrap_or_else(|problem| {
             self.problems.push(problem);
             String::new()
         })
     }
 
-    /// One file: rendered, and as Rust parsed and printed; `uses` is what a graph may import.
-    fn file(
-        &mut self,
-        path: &str,
-        template: &Template,
-        label: &str,
-        context: &Context,
-        uses: Option<&[String]>,
-    ) {
+    /// One file: rendered, and as Rust parsed and printed.
+    fn file(&mut self, path: &str, template: &Template, label: &str, context: &Context) {
         let before = self.problems.len();
-        let text = self.text(&template.key, context);
+        let text = self.text(&template.key, context, &self.model.graph);
         if self.problems.len() > before {
             return;
         }
-        let specs: Vec<_> = [&self.model.source].into_iter().chain(&self.model.parents).cloned().collect();
-        let command = format!("{} --model {}", self.setting.command, self.model.name);
-        let header = Header { command: &command, specs: &specs, template: label };
         let body = if path.ends_with(".rs") {
-            match self.rust(&text, template, uses) {
-                Ok(body) => body,
+            match self.parse(&text, template) {
+                Ok(mut code) => {
+                    code.import(&template.front.uses);
+                    code.print()
+                }
                 Err(problem) => return self.problems.push(problem),
             }
         } else {
             format!("{}\n", text.trim())
         };
+        self.write(path, label, &body);
+    }
+
+    fn write(&mut self, path: &str, label: &str, body: &str) {
+        let specs: Vec<_> = [&self.model.source].into_iter().chain(&self.model.parents).cloned().collect();
+        let command = format!("{} --model {}", self.setting.command, self.model.name);
+        let header = Header { command: &command, specs: &specs, template: label };
         let text = format!("{}\n{body}", header.text(path));
         let path = format!("{}/{}/{path}", self.model.category, self.model.name);
         self.outputs.push(Output { path, text });
     }
 
-    fn rust(&mut self, text: &str, template: &Template, uses: Option<&[String]>) -> Result<String, Problem> {
-        let mut code = rust::parse(text).map_err(|invalid| {
+    fn parse(&self, text: &str, template: &Template) -> Result<rust::Code, Problem> {
+        rust::parse(text).map_err(|invalid| {
             let message = format!(
                 "gives no valid Rust for `{}`: {} in the line `{}`",
                 self.model.name, invalid.message, invalid.line
             );
             Place::start(&template.shown).problem("", message)
-        })?;
-        if let Some(uses) = uses {
-            code.prune();
-            self.config_names(&code, template);
-            code.import(uses);
-        }
-        Ok(code.print())
-    }
-
-    /// Reports fields that the graph reads and the spec does not have.
-    fn config_names(&mut self, code: &rust::Code, template: &Template) {
-        let config = &self.model.config;
-        for (name, called) in code.config_names() {
-            let known =
-                if called { name == "num_labels" && config.labels.is_some() } else { config.has(&name) };
-            if known {
-                continue;
-            }
-            let message = if called && name == "num_labels" {
-                format!(
-                    "{} counts labels, and config has no field of the type labels: add `id2label`",
-                    template.label
-                )
-            } else {
-                format!("{} reads `c.{name}`, which is not a field of config", template.label)
-            };
-            let nearest = nearest_name(&name, config.names()).filter(|_| !called).map(str::to_owned);
-            self.problems.push(Problem { nearest, ..self.at.problem("config", message) });
-        }
+        })
     }
 }

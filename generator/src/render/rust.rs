@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{File, Item, Visibility};
 
 use super::layout::relax;
-use super::prune::{idents, prune};
+use super::names::{after_c, after_module, settled};
+use super::prune::{enclose, idents, prune};
+use crate::lower::config::Config;
 
 /// What stands for a comment line while the code is parsed and printed.
 const COMMENT: &str = "__comment";
@@ -54,7 +55,44 @@ pub fn parse(text: &str) -> Result<Code, Invalid> {
 impl Code {
     /// Leaves out private functions, methods and types that nothing public leads to.
     pub fn prune(&mut self) {
-        prune(&mut self.file);
+        self.prune_but(&BTreeSet::new());
+    }
+
+    /// As [`Code::prune`], but keeps what has one of these names.
+    pub fn prune_but(&mut self, kept: &BTreeSet<String>) {
+        prune(&mut self.file, kept);
+    }
+
+    /// Makes the file a module: its items are its own, but for those of these names, which its parent sees.
+    pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>) {
+        enclose(&mut self.file, doc, seen);
+    }
+
+    /// Declares modules in files of their own.
+    pub fn declare<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
+        let declared = modules.filter_map(|name| syn::parse_str::<Item>(&format!("mod {name};")).ok());
+        let items = std::mem::take(&mut self.file.items);
+        self.file.items = declared.chain(items).collect();
+    }
+
+    /// The names that follow `module::` anywhere, with those that follow them in turn.
+    pub fn names_of(&self, module: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for item in &self.file.items {
+            after_module(item.to_token_stream(), module, &mut names);
+        }
+        names
+    }
+
+    /// Gives every read of the configuration, `c`, the form of what it reads: a field, or the call of a method.
+    pub fn settle(&mut self, config: &Config) {
+        for item in &mut self.file.items {
+            let mut changed = false;
+            let tokens = settled(item.to_token_stream(), config, &mut changed);
+            if changed && let Ok(settled) = syn::parse2(tokens) {
+                *item = settled;
+            }
+        }
     }
 
     /// Imports those of these paths whose last name occurs, one `use` for each module.
@@ -66,7 +104,11 @@ impl Code {
         let mut modules: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for path in paths {
             let Some((module, name)) = path.rsplit_once("::") else { continue };
-            let called = if name == "self" { module.rsplit("::").next().unwrap_or(module) } else { name };
+            let called = match name.split_once(" as ") {
+                Some((_, called)) => called,
+                None if name == "self" => module.rsplit("::").next().unwrap_or(module),
+                None => name,
+            };
             if used.contains(called) {
                 modules.entry(module).or_default().insert(name);
             }
@@ -88,8 +130,8 @@ impl Code {
         self.file.items = statements.chain(items).collect();
     }
 
-    /// The fields and methods that the code reads from `c`, the configuration: names, and whether they are called.
-    pub fn config_names(&self) -> BTreeSet<(String, bool)> {
+    /// What the code reads from `c`, the configuration: each a path, and whether its end is called.
+    pub fn config_names(&self) -> BTreeSet<(Vec<String>, bool)> {
         let mut names = BTreeSet::new();
         for item in &self.file.items {
             after_c(item.to_token_stream(), &mut names);
@@ -226,26 +268,6 @@ fn restore(text: &str, comments: &[String]) -> String {
         output.push('\n');
     }
     output
-}
-
-/// What follows `c.`.
-fn after_c(tokens: TokenStream, names: &mut BTreeSet<(String, bool)>) {
-    let tokens: Vec<_> = tokens.into_iter().collect();
-    for (index, token) in tokens.iter().enumerate() {
-        match token {
-            TokenTree::Group(group) => after_c(group.stream(), names),
-            TokenTree::Ident(ident) if ident == "c" => {
-                let dot =
-                    matches!(tokens.get(index + 1), Some(TokenTree::Punct(punct)) if punct.as_char() == '.');
-                if let (true, Some(TokenTree::Ident(name))) = (dot, tokens.get(index + 2)) {
-                    let called = matches!(tokens.get(index + 3),
-                        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
-                    names.insert((name.to_string(), called));
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

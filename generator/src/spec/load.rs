@@ -9,7 +9,8 @@ use walkdir::WalkDir;
 use super::check::{check, check_difference};
 use super::document::{Problem, nearest_name};
 use super::merge::extend;
-use super::model::{ConfigType, ModelSpec, Scalar};
+use super::model::{ConfigType, ModelSpec};
+use super::nested;
 use super::yaml::{self, Data, Node, Place};
 
 /// A folder of specs.
@@ -49,10 +50,17 @@ pub struct Resolved {
     pub spec: ModelSpec,
     /// The same as a tree with places.
     pub node: Node,
-    /// The files it comes from: its own first, then the ones it extends.
+    /// The files it comes from: its own first, then the ones it extends, then those of its modules.
     pub chain: Vec<usize>,
-    /// The types of fields of `config` that inherited defaults show.
+    /// The types of fields of `config` that inherited defaults show, by their dotted paths.
     pub types: BTreeMap<String, ConfigType>,
+}
+
+/// The tree of a spec with everything it inherits.
+pub(super) struct Merged {
+    pub node: Node,
+    pub types: BTreeMap<String, ConfigType>,
+    pub chain: Vec<usize>,
 }
 
 /// All specs of a run, read but not yet resolved.
@@ -62,7 +70,7 @@ pub struct Specs {
     pub files: Vec<SpecFile>,
     nodes: Vec<Option<Node>>,
     problems: Vec<Vec<Problem>>,
-    by_name: BTreeMap<String, usize>,
+    pub(super) by_name: BTreeMap<String, usize>,
 }
 
 /// Reads the texts of all specs in these folders, in the order of their paths.
@@ -166,6 +174,18 @@ impl Specs {
     /// # Errors
     /// Everything wrong with the files it comes from, one by one; a missing parent; a cycle.
     pub fn resolve(&self, index: usize) -> Result<Resolved, Vec<Problem>> {
+        let Merged { node, types, chain } = self.merged(index, &mut vec![])?;
+        let problems = nested::checked(&node, check::<ModelSpec>);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let spec = serde_json::from_value(node.to_json())
+            .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])?;
+        Ok(Resolved { spec, node, chain, types })
+    }
+
+    /// The tree of a spec with everything it inherits; `within` are the specs whose modules lead here.
+    pub(super) fn merged(&self, index: usize, within: &mut Vec<usize>) -> Result<Merged, Vec<Problem>> {
         let chain = self.chain(index)?;
         let problems: Vec<_> = chain.iter().flat_map(|&link| self.problems[link].clone()).collect();
         if !problems.is_empty() {
@@ -175,20 +195,18 @@ impl Specs {
         let mut types = BTreeMap::new();
         for &link in chain.iter().rev() {
             let Some(own) = &self.nodes[link] else { continue };
-            for (name, kind) in shown_types(own) {
+            for (name, kind) in nested::shown_types(own.get("config"), "") {
                 types.entry(name).or_insert(kind);
             }
             node = Some(node.map_or_else(|| own.clone(), |parent| extend(&parent, own)));
         }
         let file = &self.files[index];
         let node = node.unwrap_or(Node { at: Place::start(&file.shown), data: Data::Map(vec![]) });
-        let problems = check::<ModelSpec>(&node);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let spec = serde_json::from_value(node.to_json())
-            .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])?;
-        Ok(Resolved { spec, node, chain, types })
+        let mut merged = Merged { node, types, chain };
+        within.push(index);
+        self.adopt(&mut merged, within)?;
+        within.pop();
+        Ok(merged)
     }
 
     /// A file and the ones it extends, in that order.
@@ -219,26 +237,16 @@ impl Specs {
     }
 }
 
-/// The types of fields of `config` that a spec's own defaults show.
-fn shown_types(node: &Node) -> Vec<(String, ConfigType)> {
-    let entries = node.get("config").map_or(&[][..], Node::entries).iter();
-    let shown = entries.filter_map(|entry| {
-        let default =
-            if let Data::Map(_) = entry.value.data { entry.value.get("default")? } else { &entry.value };
-        let value: Scalar = serde_json::from_value(default.to_json()).ok()?;
-        Some((entry.key.clone(), value.kind()?))
-    });
-    shown.collect()
-}
-
 /// One file for itself: its tree, and everything wrong with it.
 fn read(file: &SpecFile, categories: &[&str]) -> (Option<Node>, Vec<Problem>) {
-    let node = match yaml::parse(&file.shown, &file.text, 0) {
+    let mut node = match yaml::parse(&file.shown, &file.text, 0) {
         Ok(node) => node,
         Err(problem) => return (None, vec![problem]),
     };
-    let extends = node.get("extends").is_some();
-    let mut problems = if extends { check_difference::<ModelSpec>(&node) } else { check::<ModelSpec>(&node) };
+    nested::spell_out(&mut node);
+    let check =
+        if node.get("extends").is_some() { check_difference::<ModelSpec> } else { check::<ModelSpec> };
+    let mut problems = nested::checked(&node, check);
     if let Some(entry) = node.entry("model")
         && let Some(name) = entry.value.text()
     {

@@ -24,7 +24,7 @@ pub fn extend(parent: &Node, child: &Node) -> Node {
     let inherited: Vec<Entry> = inherited.map(without_known_failures).collect();
     let entries = merge(inherited.iter(), child, Nulls::Remove, |key, old, new| match key {
         "config" => fields(old, new),
-        "graph" => map(old, new, slot),
+        "graph" => graph(old, new),
         _ => deep(old, new),
     });
     Node { at: child.at.clone(), data: Data::Map(entries) }
@@ -97,7 +97,7 @@ fn map(old: &Node, new: &Node, rule: impl Fn(&str, &Node, &Node) -> Node) -> Nod
 }
 
 /// `config`: fields are merged one by one; `remove: true` takes one away.
-fn fields(old: &Node, new: &Node) -> Node {
+pub fn fields(old: &Node, new: &Node) -> Node {
     let (Data::Map(parent), Data::Map(_)) = (&old.data, &new.data) else { return new.clone() };
     let mut entries = merge(parent.iter(), new, Nulls::Keep, config);
     entries.retain(|entry| entry.value.get("remove").is_none_or(|remove| remove.data != Data::Bool(true)));
@@ -111,7 +111,10 @@ fn config(_name: &str, old: &Node, new: &Node) -> Node {
         _ => vec![Entry { key: "default".to_owned(), at: node.at.clone(), value: node.clone() }],
     };
     let new = Node { at: new.at.clone(), data: Data::Map(explicit(new)) };
-    let entries = merge(explicit(old).iter(), &new, Nulls::Remove, |_, old, new| deep(old, new));
+    let entries = merge(explicit(old).iter(), &new, Nulls::Remove, |key, old, new| match key {
+        "fields" => fields(old, new),
+        _ => deep(old, new),
+    });
     Node { at: new.at, data: Data::Map(entries) }
 }
 
@@ -121,6 +124,11 @@ fn options(old: &Node, new: &Node) -> Node {
     Node { at: new.at.clone(), data: Data::Map(entries) }
 }
 
+/// `graph`, or a module of it: slots are merged one by one.
+pub fn graph(old: &Node, new: &Node) -> Node {
+    map(old, new, slot)
+}
+
 /// A slot of `graph`: another part replaces the inherited one with all its options.
 fn slot(name: &str, old: &Node, new: &Node) -> Node {
     let part = |node: &Node| match &node.data {
@@ -128,9 +136,11 @@ fn slot(name: &str, old: &Node, new: &Node) -> Node {
         _ => node.get("part").and_then(Node::text).map(str::to_owned),
     };
     match (&old.data, &new.data) {
-        (Data::Map(_), Data::Map(_)) if part(new).is_none_or(|new| part(old) == Some(new)) => {
-            if name == "heads" { map(old, new, slot) } else { options(old, new) }
-        }
+        (Data::Map(_), Data::Map(_)) if part(new).is_none_or(|new| part(old) == Some(new)) => match name {
+            "heads" => map(old, new, slot),
+            "modules" => map(old, new, |_, old, new| graph(old, new)),
+            _ => options(old, new),
+        },
         (Data::Text(_), Data::Map(entries)) if name != "template" && part(new).is_none() => {
             let mut entries = entries.clone();
             entries.insert(0, Entry { key: "part".to_owned(), at: old.at.clone(), value: old.clone() });

@@ -7,6 +7,8 @@ pub mod hardware;
 pub mod load;
 pub mod merge;
 pub mod model;
+mod modules;
+mod nested;
 pub mod operators;
 pub mod packages;
 pub mod vocabulary;

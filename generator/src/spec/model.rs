@@ -43,8 +43,15 @@ pub struct ModelSpec {
     /// How checkpoints name their tensors.
     #[serde(default)]
     pub weights: Weights,
-    /// `config.json`: fields under their published names. A plain value gives type and default.
+    /// `config.json`: fields under their published names. A plain value gives type and default; a map under a name that
+    /// ends with `_config` holds the fields of a configuration within this one.
     #[serde(default)]
+    #[schemars(extend("patternProperties" = {
+        "_config$": {"anyOf": [
+            {"$ref": "#/$defs/ConfigField"},
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/ConfigEntry"}}
+        ]}
+    }))]
     pub config: IndexMap<String, ConfigEntry>,
     /// A graph template, the parts it is composed of, and their options: see `docs/specs.md`.
     #[serde(default)]
@@ -81,7 +88,7 @@ pub struct Weights {
 #[serde(untagged)]
 pub enum ConfigEntry {
     /// Everything said.
-    Explicit(ConfigField),
+    Explicit(Box<ConfigField>),
     /// Only the default, which gives the type too.
     Default(Scalar),
 }
@@ -115,7 +122,8 @@ impl Scalar {
                 Self::Int(_) => ConfigType::Usizes,
                 Self::Float(_) => ConfigType::Floats,
                 Self::Text(_) => ConfigType::Strings,
-                _ => return None,
+                Self::Bool(_) => ConfigType::Bools,
+                Self::List(_) => ConfigType::UsizeLists,
             },
         })
     }
@@ -137,6 +145,16 @@ pub struct ConfigField {
     /// What it is when `config.json` does not say; it must say where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Scalar>,
+    /// What it is where neither `config.json` nor a default says: another field, or the product or quotient of a field and
+    /// a field or number, such as `hidden_size / num_attention_heads`.
+    #[serde(default, rename = "or", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<String>,
+    /// Other names that published files have for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// The fields of a configuration within this one; under a name that ends with `_config` they may stand alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<IndexMap<String, ConfigEntry>>,
     /// What it means, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
@@ -184,6 +202,24 @@ pub enum ConfigType {
     /// Texts.
     #[serde(rename = "[string]")]
     Strings,
+    /// Truth values.
+    #[serde(rename = "[bool]")]
+    Bools,
+    /// Lists of counts or sizes.
+    #[serde(rename = "[[usize]]")]
+    UsizeLists,
+    /// Height and width: one number for both, a list of two, or a map of the two names.
+    #[serde(rename = "pair")]
+    Pair,
+    /// Ids of tokens: one number or several.
+    #[serde(rename = "tokens")]
+    Tokens,
+    /// Rotary position embeddings, as `rope_parameters` or as older files have them; the default is `rope_theta`.
+    #[serde(rename = "rope")]
+    Rope,
+    /// Rotary position embeddings for each kind of layer; the default is `rope_theta`.
+    #[serde(rename = "ropes")]
+    Ropes,
     /// An activation function, by the reference's name for it.
     #[serde(rename = "activation")]
     Activation,

@@ -17,12 +17,21 @@ pub struct Front {
     /// Graph templates: the slots that parts are put into.
     #[serde(default)]
     pub slots: IndexMap<String, SlotSpec>,
+    /// Graph templates: the modules that it calls, each rendered from a graph template of its own.
+    #[serde(default)]
+    pub modules: IndexMap<String, ModuleSpec>,
     /// Graph templates and parts, heads among them: inputs of the model that it reads.
     #[serde(default)]
     pub inputs: Vec<InputSpec>,
     /// Heads: what it gives.
     #[serde(default)]
     pub outputs: Vec<OutputSpec>,
+    /// Heads: the inputs that it takes; all of the model's where it does not say.
+    #[serde(default)]
+    pub takes: Vec<String>,
+    /// Heads: the graphs it builds, where that is more than the whole model; its function then takes the part.
+    #[serde(default)]
+    pub parts: Vec<PartName>,
     /// Heads: the symbols that stand before the last axis of every input, after `batch`.
     #[serde(default)]
     pub axes: Vec<String>,
@@ -99,6 +108,50 @@ pub struct SlotSpec {
     pub doc: String,
 }
 
+/// A module that a graph template calls: `text::encoder(g, &c.text_config, …)`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModuleSpec {
+    /// The graph template of a module for which a spec names none.
+    #[serde(default)]
+    pub template: Option<String>,
+    /// The field that holds its configuration where a spec does not say; the model's own where neither does.
+    #[serde(default)]
+    pub config: Option<String>,
+    /// Whether a spec may leave it out.
+    #[serde(default)]
+    pub optional: bool,
+    /// What it does there: the functions that are called.
+    #[serde(default)]
+    pub doc: String,
+}
+
+/// One of the graphs that a model is run as; `weft::Part`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PartName {
+    /// The reference's forward.
+    Whole,
+    /// The encoder alone.
+    Encoder,
+    /// The next tokens, with a cache.
+    Step,
+    /// As the step, after the rows of the cache are put in another order.
+    Reorder,
+}
+
+impl PartName {
+    /// The variant of `weft::Part`.
+    pub fn variant(self) -> &'static str {
+        match self {
+            Self::Whole => "Whole",
+            Self::Encoder => "Encoder",
+            Self::Step => "Step",
+            Self::Reorder => "Reorder",
+        }
+    }
+}
+
 /// An input of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -116,9 +169,9 @@ pub struct InputSpec {
     /// The field of `config` that its values stay below.
     #[serde(default)]
     pub below: Option<String>,
-    /// What examples give for it, as a Rust expression.
-    #[serde(default = "example")]
-    pub example: String,
+    /// What examples give for it, as a Rust expression; numbers that suit its type and shape if left out.
+    #[serde(default)]
+    pub example: Option<String>,
     /// The option without which there is no such input.
     #[serde(default)]
     pub when: Option<String>,
@@ -126,11 +179,7 @@ pub struct InputSpec {
     pub doc: String,
 }
 
-fn example() -> String {
-    "array![[1, 2, 3]]".to_owned()
-}
-
-/// The element type of an input.
+/// The element type of an input or an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InputType {
@@ -164,8 +213,18 @@ pub enum FillWith {
 pub struct OutputSpec {
     /// The reference's name for it.
     pub name: String,
+    /// Its element type.
+    #[serde(default = "floats")]
+    pub dtype: InputType,
     /// Its axes, in words.
     pub shape: Vec<String>,
+    /// The option of the head without which there is no such output.
+    #[serde(default)]
+    pub when: Option<String>,
     /// What it is.
     pub doc: String,
+}
+
+fn floats() -> InputType {
+    InputType::F32
 }

@@ -11,7 +11,9 @@ use indexmap::IndexMap;
 use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
-pub use front::{FillWith, Front, InputSpec, InputType, OptionSpec, OptionType, OutputSpec, SlotSpec};
+pub use front::{
+    FillWith, Front, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec, PartName, SlotSpec,
+};
 
 use crate::spec::check::check;
 use crate::spec::document::Problem;

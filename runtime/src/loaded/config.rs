@@ -46,7 +46,9 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
     }
     let help =
         "compare the file with the published one; `save_pretrained` of the reference writes every field";
-    let config: A::Config = serde_path_to_error::deserialize(raw)
+    let mut raw = raw.clone();
+    A::Config::prepare(&mut raw);
+    let config: A::Config = serde_path_to_error::deserialize(&raw)
         .map_err(|e| Error::config(&path, format!("{}: {}", e.path(), e.inner()), help))?;
     config.check().map_err(|problem| Error::config(&path, problem, help))?;
     Ok(config)

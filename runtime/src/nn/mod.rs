@@ -4,10 +4,12 @@ mod activation;
 mod attention;
 mod cache;
 mod relative;
+pub mod rope;
 mod rotary;
 
 pub use activation::Activation;
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
 pub use relative::{RelativeBuckets, masked_bias, relative_bias};
+pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;

@@ -2,6 +2,7 @@
 
 mod crate_files;
 mod messages;
+mod modules;
 mod outside;
 mod schemas;
 mod speed;

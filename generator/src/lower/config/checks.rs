@@ -1,0 +1,137 @@
+//! What types alone cannot check of a field: bounds, multiples, the only value that is supported.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::Config;
+use super::literal::literal;
+use crate::spec::check::join;
+use crate::spec::document::{Problem, nearest_name};
+use crate::spec::model::{ConfigEntry, ConfigField, ConfigType};
+use crate::spec::yaml::Place;
+
+/// A size that must not be zero.
+#[derive(Clone, Debug, Serialize)]
+pub struct Size {
+    /// Its name in Rust.
+    pub ident: String,
+    /// Its name in `config.json`.
+    pub key: String,
+}
+
+/// A condition that must not hold, and what it means if it does.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// The fields that it names as they are, besides those of `self`.
+    pub reads: Vec<String>,
+    /// A Rust expression.
+    pub fails: String,
+    /// A Rust expression that gives the message.
+    pub message: String,
+}
+
+/// The checks of one field.
+#[allow(clippy::too_many_arguments, reason = "all that is known of a field")]
+pub(super) fn add(
+    config: &mut Config,
+    name: &str,
+    ident: &str,
+    kind: ConfigType,
+    field: &ConfigField,
+    fields: &IndexMap<String, ConfigEntry>,
+    key: &str,
+    at: &Place,
+) -> Result<(), Problem> {
+    let optional = field.optional.unwrap_or(false) || field.otherwise.is_some();
+    let shown = field.key.as_deref().unwrap_or(name);
+    if let Some(min) = field.min {
+        match (kind, min, optional) {
+            (ConfigType::Usize, 1, false) => {
+                config.sizes.push(Size { ident: ident.to_owned(), key: shown.to_owned() });
+            }
+            (ConfigType::Usize | ConfigType::I64 | ConfigType::F64, ..) => {
+                config.checks.push(least(shown, ident, kind, min, optional));
+            }
+            (ConfigType::Usizes, ..) if !optional => config.checks.push(Check {
+                reads: vec![],
+                fails: format!("self.{ident}.iter().any(|&value| value < {min})"),
+                message: format!("format!(\"{shown}: {{:?}} has a value less than {min}\", self.{ident})"),
+            }),
+            (ConfigType::Pair, ..) if !optional => config.checks.push(Check {
+                reads: vec![],
+                fails: format!("self.{ident}.height < {min} || self.{ident}.width < {min}"),
+                message: format!("format!(\"{shown}: {{:?}} is less than {min}\", self.{ident})"),
+            }),
+            _ => return Err(at.problem(join(key, "min"), "only numbers have a least value")),
+        }
+    }
+    if let Some(divisor) = &field.multiple_of {
+        config.checks.push(multiple(name, kind, field, divisor, fields, key, at)?);
+    }
+    if let Some(only) = &field.only {
+        let value = literal(kind, only).map_err(|(message, _)| at.problem(join(key, "only"), message))?;
+        let because = field.because.as_deref().unwrap_or("no other value is supported");
+        let text = format!("{shown}: must be {}: {because}", only.show());
+        let plain = value.trim_end_matches(".to_owned()");
+        let fails = match kind {
+            _ if optional && kind == ConfigType::String => {
+                format!("self.{ident}.as_deref().is_some_and(|value| value != {plain})")
+            }
+            _ if optional => format!("self.{ident}.is_some_and(|value| value != {plain})"),
+            ConfigType::Bool if value == "false" => format!("self.{ident}"),
+            ConfigType::Bool => format!("!self.{ident}"),
+            _ => format!("self.{ident} != {plain}"),
+        };
+        config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
+    }
+    Ok(())
+}
+
+fn multiple(
+    name: &str,
+    kind: ConfigType,
+    field: &ConfigField,
+    divisor: &str,
+    fields: &IndexMap<String, ConfigEntry>,
+    key: &str,
+    at: &Place,
+) -> Result<Check, Problem> {
+    let key = join(key, "multiple_of");
+    if kind != ConfigType::Usize || field.optional == Some(true) || field.otherwise.is_some() {
+        return Err(at.problem(key, "only sizes that are always given can be multiples"));
+    }
+    if !fields.contains_key(divisor) {
+        let nearest = nearest_name(divisor, fields.keys().map(String::as_str)).map(str::to_owned);
+        return Err(Problem { nearest, ..at.problem(key, format!("`{divisor}` is not a field of config")) });
+    }
+    Ok(Check {
+        reads: vec![name.to_owned(), divisor.to_owned()],
+        fails: format!("!{name}.is_multiple_of(*{divisor})"),
+        message: format!(
+            "format!(\"{}: {{{name}}} is not a multiple of {}, {{{divisor}}}\")",
+            field.key.as_deref().unwrap_or(name),
+            key_of(fields, divisor)
+        ),
+    })
+}
+
+/// What `config.json` calls a field.
+fn key_of<'a>(fields: &'a IndexMap<String, ConfigEntry>, name: &'a str) -> &'a str {
+    match fields.get(name) {
+        Some(ConfigEntry::Explicit(field)) => field.key.as_deref().unwrap_or(name),
+        _ => name,
+    }
+}
+
+fn least(name: &str, ident: &str, kind: ConfigType, min: i64, optional: bool) -> Check {
+    let bound = if kind == ConfigType::F64 { format!("{min}.0") } else { min.to_string() };
+    let (fails, shown) = if optional {
+        (
+            format!("self.{ident}.is_some_and(|value| value < {bound})"),
+            format!("self.{ident}.unwrap_or_default()"),
+        )
+    } else {
+        (format!("self.{ident} < {bound}"), format!("self.{ident}"))
+    };
+    Check { reads: vec![], fails, message: format!("format!(\"{name}: {{}} is less than {min}\", {shown})") }
+}

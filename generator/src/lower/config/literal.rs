@@ -1,0 +1,127 @@
+//! Values and types of fields as Rust.
+
+use crate::spec::document::nearest_name;
+use crate::spec::model::{ConfigType, Scalar};
+
+/// The runtime's variant of an activation function, by the name that configurations use for it.
+pub fn activation(name: &str) -> Option<&'static str> {
+    ACTIVATIONS.iter().find(|(known, _)| *known == name).map(|(_, variant)| *variant)
+}
+
+/// The names that configurations use for activation functions, and the runtime's variants for them.
+const ACTIVATIONS: [(&str, &str); 17] = [
+    ("gelu", "Gelu"),
+    ("gelu_python", "Gelu"),
+    ("gelu_new", "GeluNew"),
+    ("gelu_fast", "GeluNew"),
+    ("gelu_pytorch_tanh", "GeluNew"),
+    ("gelu_python_tanh", "GeluNew"),
+    ("gelu_accurate", "GeluNew"),
+    ("quick_gelu", "QuickGelu"),
+    ("relu", "Relu"),
+    ("relu2", "Relu2"),
+    ("relu6", "Relu6"),
+    ("silu", "Silu"),
+    ("swish", "Silu"),
+    ("sigmoid", "Sigmoid"),
+    ("tanh", "Tanh"),
+    ("mish", "Mish"),
+    ("linear", "Linear"),
+];
+
+impl Scalar {
+    /// The value as `config.json` has it.
+    pub(super) fn show(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+pub(super) fn rust(kind: ConfigType) -> &'static str {
+    match kind {
+        ConfigType::Usize => "usize",
+        ConfigType::I64 => "i64",
+        ConfigType::F64 => "f64",
+        ConfigType::Bool => "bool",
+        ConfigType::String => "String",
+        ConfigType::Usizes => "Vec<usize>",
+        ConfigType::Floats => "Vec<f64>",
+        ConfigType::Strings => "Vec<String>",
+        ConfigType::Bools => "Vec<bool>",
+        ConfigType::UsizeLists => "Vec<Vec<usize>>",
+        ConfigType::Pair => "Pair",
+        ConfigType::Tokens => "Tokens",
+        ConfigType::Rope => "RopeParameters",
+        ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
+        ConfigType::Activation => "Activation",
+        ConfigType::Labels => "BTreeMap<String, String>",
+    }
+}
+
+/// A value as a Rust expression of this type; or what is wrong with it, and the nearest valid name.
+pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (String, Option<String>)> {
+    let element = match kind {
+        ConfigType::Usizes => Some(ConfigType::Usize),
+        ConfigType::Floats => Some(ConfigType::F64),
+        ConfigType::Strings => Some(ConfigType::String),
+        ConfigType::Bools => Some(ConfigType::Bool),
+        ConfigType::UsizeLists => Some(ConfigType::Usizes),
+        _ => None,
+    };
+    if let (Some(element), Scalar::List(values)) = (element, value) {
+        let values: Result<Vec<_>, _> = values.iter().map(|value| literal(element, value)).collect();
+        return values.map(|values| format!("vec![{}]", values.join(", ")));
+    }
+    let text = match (kind, value) {
+        (ConfigType::Usize, Scalar::Int(number)) if *number >= 0 => grouped(*number),
+        (ConfigType::I64, Scalar::Int(number)) => grouped(*number),
+        (ConfigType::F64, Scalar::Int(number)) => format!("{number}.0"),
+        (ConfigType::F64, Scalar::Float(number)) => format!("{number:?}"),
+        (ConfigType::Bool, Scalar::Bool(value)) => value.to_string(),
+        (ConfigType::String, Scalar::Text(text)) => format!("{text:?}.to_owned()"),
+        (ConfigType::Pair, Scalar::Int(number)) if *number >= 0 => {
+            format!("Pair::square({})", grouped(*number))
+        }
+        (ConfigType::Pair, Scalar::List(values)) => match values.as_slice() {
+            [Scalar::Int(height), Scalar::Int(width)] if *height >= 0 && *width >= 0 => {
+                format!("Pair {{ height: {}, width: {} }}", grouped(*height), grouped(*width))
+            }
+            _ => return Err((format!("`{}` is not a height and a width", value.show()), None)),
+        },
+        (ConfigType::Tokens, Scalar::Int(number)) if *number >= 0 => {
+            format!("Tokens(vec![{}])", grouped(*number))
+        }
+        (ConfigType::Tokens, Scalar::List(_)) => {
+            format!("Tokens({})", literal(ConfigType::Usizes, value)?)
+        }
+        (ConfigType::Rope, Scalar::Int(_) | Scalar::Float(_)) => {
+            format!("RopeParameters::of({})", literal(ConfigType::F64, value)?)
+        }
+        (ConfigType::Activation, Scalar::Text(name)) => {
+            let variant = ACTIVATIONS.iter().find(|(known, _)| known == name);
+            let names = || ACTIVATIONS.iter().map(|(known, _)| *known);
+            let Some((_, variant)) = variant else {
+                let message = format!(
+                    "`{name}` is not an activation function that is known; expected one of {}",
+                    names().collect::<Vec<_>>().join(", ")
+                );
+                return Err((message, nearest_name(name, names()).map(str::to_owned)));
+            };
+            format!("Activation::{variant}")
+        }
+        _ => return Err((format!("`{}` does not fit its type, {}", value.show(), rust(kind)), None)),
+    };
+    Ok(text)
+}
+
+/// `30522` as `30_522`.
+fn grouped(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && digits.len() > 4 && (digits.len() - index).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    if number < 0 { format!("-{text}") } else { text }
+}

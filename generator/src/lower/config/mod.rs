@@ -1,0 +1,374 @@
+//! `config` of a spec, as the fields and checks of Rust structs.
+
+mod checks;
+mod literal;
+mod methods;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+pub use checks::{Check, Size};
+pub use literal::activation;
+use literal::{literal, rust};
+pub use methods::Method;
+
+use crate::spec::check::join;
+use crate::spec::document::{Problem, nearest_name};
+use crate::spec::load::Resolved;
+use crate::spec::model::{ConfigEntry, ConfigField, ConfigType, Scalar};
+use crate::spec::yaml::{Node, Place};
+
+/// `config.json`, or a configuration within it, as templates see it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Config {
+    /// The name of the struct.
+    pub name: String,
+    /// Where it is in `config.json`: nothing, or `text_config`.
+    pub path: String,
+    /// What it is.
+    pub doc: String,
+    /// The fields, in the spec's order.
+    pub fields: Vec<Field>,
+    /// The name of the Rust module with its defaults, where it has one.
+    pub defaults: String,
+    /// Whether every field has a default.
+    pub complete: bool,
+    /// Whether older files say a field otherwise.
+    pub prepares: bool,
+    /// The field with the class names, if there is one.
+    pub labels: Option<String>,
+    /// Whether there is a field `num_labels` too.
+    pub counts_labels: bool,
+    /// Whether a field is an activation function.
+    pub activations: bool,
+    /// The sizes that must not be zero.
+    pub sizes: Vec<Size>,
+    /// What else is checked.
+    pub checks: Vec<Check>,
+    /// Fields that are read through a method.
+    pub methods: Vec<Method>,
+    /// The configurations within it, by the field that holds them.
+    #[serde(skip)]
+    pub nested: IndexMap<String, Config>,
+    /// Fields that something is wrong with.
+    #[serde(skip)]
+    broken: Vec<String>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug, Serialize)]
+pub struct Field {
+    /// Its name in the spec.
+    pub name: String,
+    /// Its name in `config.json`, where that is another.
+    pub key: Option<String>,
+    /// Its name in Rust.
+    pub ident: String,
+    /// Other names that files have for it.
+    pub aliases: Vec<String>,
+    /// Its Rust type.
+    pub rust: String,
+    /// Its type in specs; none if it holds a configuration.
+    pub kind: Option<ConfigType>,
+    /// The type of the configuration that it holds.
+    pub holds: Option<String>,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Whether older files say it, or a field within it, otherwise.
+    pub prepares: bool,
+    /// The base of rotary position embeddings where `config.json` has none, as a Rust expression.
+    pub theta: Option<String>,
+    /// Its default as a Rust expression; it must be given where there is none.
+    pub default: Option<String>,
+    /// What it means.
+    pub doc: String,
+}
+
+/// What a name in code that reads a configuration is.
+#[derive(Clone, Copy, Debug)]
+pub enum Read<'a> {
+    /// A plain field.
+    Field,
+    /// A method.
+    Method,
+    /// A configuration within this one.
+    Nested(&'a Config),
+}
+
+impl Config {
+    /// Whether there is a field of that name; dots lead to fields of configurations within this one.
+    pub fn has(&self, path: &str) -> bool {
+        match path.split_once('.') {
+            Some((first, rest)) => self.nested.get(first).is_some_and(|config| config.has(rest)),
+            None => {
+                self.fields.iter().any(|field| field.name == path)
+                    || self.broken.iter().any(|name| name == path)
+            }
+        }
+    }
+
+    /// The names of all fields, with those within as dotted paths.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.fields.iter().map(|field| field.name.clone());
+        let within = self.nested.iter().flat_map(|(field, config)| {
+            config.names().into_iter().map(move |name| format!("{field}.{name}"))
+        });
+        own.chain(within).collect()
+    }
+
+    /// The field whose name is nearest.
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        let names = self.names();
+        nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    /// What code that reads this name gets; nothing if there is no such field.
+    pub fn read(&self, name: &str) -> Option<Read<'_>> {
+        if let Some(config) = self.nested.get(name) {
+            return Some(Read::Nested(config));
+        }
+        let method = self.methods.iter().any(|method| method.name == name);
+        if method || name == "num_labels" && self.labels.is_some() {
+            return Some(Read::Method);
+        }
+        self.has(name).then_some(Read::Field)
+    }
+
+    /// The expression that reads a field, from code where the configuration is `c`.
+    pub fn expression(&self, path: &str) -> String {
+        let mut config = self;
+        let mut text = "c".to_owned();
+        for name in path.split('.') {
+            text = format!("{text}.{name}");
+            match config.read(name) {
+                Some(Read::Nested(within)) => config = within,
+                Some(Read::Method) => text.push_str("()"),
+                _ => {}
+            }
+        }
+        text
+    }
+
+    /// This configuration, then those within it.
+    pub fn all(&self) -> Vec<&Self> {
+        [self].into_iter().chain(self.nested.values().flat_map(Self::all)).collect()
+    }
+}
+
+/// Lowers the fields; `shared` says what is known of a field by its name alone.
+pub fn lower(
+    model: &Resolved,
+    shared: &IndexMap<String, ConfigField>,
+    problems: &mut Vec<Problem>,
+) -> Config {
+    let doc =
+        "`config.json`, as far as it shapes inference. Fields that only training reads are passed over.";
+    let mut config = Config {
+        name: "Config".to_owned(),
+        doc: doc.to_owned(),
+        defaults: "default".to_owned(),
+        complete: true,
+        ..Config::default()
+    };
+    let mut lowering = Lowering { model, shared, problems, taken: vec![config.name.clone()] };
+    let node = model.node.get("config");
+    lowering.fields(&mut config, &model.spec.config, node.unwrap_or(&model.node));
+    config
+}
+
+struct Lowering<'a> {
+    model: &'a Resolved,
+    shared: &'a IndexMap<String, ConfigField>,
+    problems: &'a mut Vec<Problem>,
+    /// The names of structs.
+    taken: Vec<String>,
+}
+
+impl Lowering<'_> {
+    fn fields(&mut self, config: &mut Config, fields: &IndexMap<String, ConfigEntry>, node: &Node) {
+        for (name, entry) in fields {
+            let given = match entry {
+                ConfigEntry::Explicit(field) => (**field).clone(),
+                ConfigEntry::Default(value) => {
+                    ConfigField { default: Some(value.clone()), ..ConfigField::default() }
+                }
+            };
+            let found = node.entry(name);
+            let at = found.map_or(&node.at, |entry| &entry.at).clone();
+            let added = match &given.fields {
+                Some(within) => {
+                    let node = found.and_then(|entry| entry.value.get("fields")).unwrap_or(node);
+                    self.nest(config, name, &given, within, node)
+                }
+                None => {
+                    let known = self.shared.get(name).cloned().unwrap_or_default();
+                    self.add(config, name, fill(given, known), fields, &at)
+                }
+            };
+            if let Err(problem) = added {
+                self.problems.push(problem);
+                config.broken.push(name.clone());
+            }
+        }
+        methods::add(config, fields, node, self.problems);
+        if config.complete || config.fields.iter().all(|field| field.default.is_none()) {
+            config.defaults.clear();
+        }
+    }
+
+    /// A field that holds a configuration.
+    fn nest(
+        &mut self,
+        config: &mut Config,
+        name: &str,
+        field: &ConfigField,
+        fields: &IndexMap<String, ConfigEntry>,
+        node: &Node,
+    ) -> Result<(), Problem> {
+        let path = join(&config.path, name);
+        let ident = ident(name).ok_or_else(|| no_name(&node.at, &path))?;
+        let stem = name.strip_suffix("_config").unwrap_or(name);
+        let mut type_name = format!("{}Config", camel(stem));
+        if self.taken.contains(&type_name) {
+            type_name = format!("{}{type_name}", config.name.strip_suffix("Config").unwrap_or_default());
+        }
+        self.taken.push(type_name.clone());
+        let doc = field.doc.clone().unwrap_or_else(|| format!("`{name}` of `config.json`."));
+        let mut within = Config {
+            name: type_name.clone(),
+            defaults: format!("{}_default", path.replace('.', "_")),
+            path,
+            doc: doc.clone(),
+            complete: true,
+            ..Config::default()
+        };
+        self.fields(&mut within, fields, node);
+        let optional = field.optional.unwrap_or(false);
+        let (rust, default) = match (optional, within.complete) {
+            (true, _) => (format!("Option<{type_name}>"), Some("None".to_owned())),
+            (false, true) => (type_name.clone(), Some(format!("{type_name}::default()"))),
+            (false, false) => (type_name.clone(), None),
+        };
+        config.complete &= default.is_some();
+        config.prepares |= within.prepares;
+        let field = Field {
+            name: name.to_owned(),
+            key: field.key.clone(),
+            ident,
+            aliases: field.aliases.clone(),
+            rust,
+            kind: None,
+            holds: Some(type_name),
+            optional,
+            prepares: within.prepares,
+            theta: None,
+            default,
+            doc,
+        };
+        config.fields.push(field);
+        config.nested.insert(name.to_owned(), within);
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        config: &mut Config,
+        name: &str,
+        field: ConfigField,
+        fields: &IndexMap<String, ConfigEntry>,
+        at: &Place,
+    ) -> Result<(), Problem> {
+        let path = join(&config.path, name);
+        let key = join("config", &path);
+        let ident = ident(name).ok_or_else(|| no_name(at, &path))?;
+        let optional = field.optional.unwrap_or(false) || field.otherwise.is_some();
+        let Some(kind) = self.kind(&path, &field) else {
+            let message = "has no type: give a default that shows it, or `{type: …, optional: true}`";
+            return Err(at.problem(key, message));
+        };
+        let rope = matches!(kind, ConfigType::Rope | ConfigType::Ropes);
+        let theta = || Scalar::Float(10_000.0);
+        let theta = rope.then(|| literal(ConfigType::F64, &field.default.clone().unwrap_or_else(theta)));
+        let theta = theta
+            .transpose()
+            .map_err(|(message, nearest)| Problem { nearest, ..at.problem(&key, message) })?;
+        let value = match kind {
+            ConfigType::Ropes => Some(Ok("BTreeMap::new()".to_owned())),
+            _ => field.default.as_ref().map(|value| literal(kind, value)),
+        };
+        let value = value
+            .transpose()
+            .map_err(|(message, nearest)| Problem { nearest, ..at.problem(&key, message) })?;
+        let (rust, default) = match (kind, optional) {
+            (ConfigType::Labels, _) => {
+                config.labels = Some(ident.clone());
+                ("Option<BTreeMap<String, String>>".to_owned(), Some("None".to_owned()))
+            }
+            (kind, true) => {
+                let default = value.map_or_else(|| "None".to_owned(), |value| format!("Some({value})"));
+                (format!("Option<{}>", rust(kind)), Some(default))
+            }
+            (kind, false) => (rust(kind).to_owned(), value),
+        };
+        config.prepares |= rope;
+        config.counts_labels |= name == "num_labels";
+        config.activations |= kind == ConfigType::Activation;
+        config.complete &= default.is_some();
+        checks::add(config, name, &ident, kind, &field, fields, &key, at)?;
+        let shown = field.key.as_deref().unwrap_or(name);
+        let doc = field.doc.clone().unwrap_or_else(|| format!("`{shown}` of `config.json`."));
+        config.fields.push(Field {
+            name: name.to_owned(),
+            key: field.key,
+            ident,
+            aliases: field.aliases,
+            rust,
+            kind: Some(kind),
+            holds: None,
+            optional,
+            prepares: rope,
+            theta,
+            default,
+            doc,
+        });
+        Ok(())
+    }
+
+    /// The type that is given, the one that the first default in the chain of specs shows, or the default's own.
+    fn kind(&self, path: &str, field: &ConfigField) -> Option<ConfigType> {
+        let inherited = || self.model.types.get(path).copied();
+        field.kind.or_else(inherited).or_else(|| field.default.as_ref().and_then(Scalar::kind))
+    }
+}
+
+/// What a spec says of a field, and what is known of it by its name where the spec says nothing.
+fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
+    ConfigField {
+        kind: given.kind.or(known.kind),
+        optional: given.optional.or(known.optional),
+        doc: given.doc.or(known.doc),
+        min: given.min.or(known.min),
+        ..given
+    }
+}
+
+/// A name as Rust writes it; nothing if a field cannot have it.
+fn ident(name: &str) -> Option<String> {
+    let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
+    let plain = syn::parse_str::<syn::Ident>(name).is_ok();
+    fits.then(|| if plain { name.to_owned() } else { format!("r#{name}") })
+}
+
+fn no_name(at: &Place, path: &str) -> Problem {
+    at.problem(join("config", path), "is not a name that a Rust field can have")
+}
+
+/// `text_model` as `TextModel`.
+fn camel(name: &str) -> String {
+    let word = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
+    };
+    name.split('_').map(word).collect()
+}

@@ -1,0 +1,88 @@
+//! What a model reads, and how examples give it.
+
+use serde::Serialize;
+
+use super::heads::Head;
+use crate::template::{InputSpec, InputType};
+
+/// An input as templates see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Input {
+    /// What its template says of it.
+    #[serde(flatten)]
+    pub spec: InputSpec,
+    /// The heads that alone take it; any may if empty.
+    #[serde(skip)]
+    pub heads: Vec<String>,
+    /// Whether every head needs it, so that it must always be given.
+    pub required: bool,
+    /// What examples give for it.
+    pub shown: String,
+}
+
+impl Input {
+    pub(super) fn new(spec: &InputSpec) -> Self {
+        Self { spec: spec.clone(), heads: vec![], required: spec.fill.is_none(), shown: shown(spec) }
+    }
+
+    /// Decides whether it is required, now that the heads are known.
+    pub(super) fn settle(&mut self, heads: &[Head]) {
+        self.required &= heads.iter().all(|head| self.taken(head));
+    }
+
+    fn taken(&self, head: &Head) -> bool {
+        let named = head.takes.is_empty() || head.takes.contains(&self.spec.name);
+        named && (self.heads.is_empty() || self.heads.contains(&head.variant))
+    }
+}
+
+/// The inputs of a head in an example: `Inputs::new(array![[1, 2, 3]])`.
+pub fn example(inputs: &[Input], head: &Head) -> String {
+    let required: Vec<_> =
+        inputs.iter().filter(|input| input.required).map(|input| input.shown.as_str()).collect();
+    let mut text = format!("Inputs::new({})", required.join(", "));
+    for input in inputs.iter().filter(|input| !input.required && input.spec.fill.is_none()) {
+        if input.taken(head) {
+            text = format!("{text}.{}({})", input.spec.name, input.shown);
+        }
+    }
+    text
+}
+
+/// What an example has to import from `ndarray`.
+pub fn example_import(example: &str) -> &'static str {
+    match (example.contains("array!["), example.contains("Array::")) {
+        (true, true) => "use ndarray::{Array, array};",
+        (_, true) => "use ndarray::Array;",
+        _ => "use ndarray::array;",
+    }
+}
+
+fn shown(spec: &InputSpec) -> String {
+    if let Some(example) = &spec.example {
+        return example.clone();
+    }
+    if spec.dtype == InputType::I64 && spec.shape.len() == 2 {
+        return "array![[1, 2, 3]]".to_owned();
+    }
+    let lengths: Vec<_> = spec.shape.iter().map(|axis| length(axis).to_string()).collect();
+    let (element, value) = match spec.dtype {
+        InputType::I64 => ("i64", "0"),
+        InputType::F32 => ("f32", "0.0"),
+        InputType::Bool => ("bool", "true"),
+    };
+    let comma = if lengths.len() == 1 { "," } else { "" };
+    format!("Array::<{element}, _>::from_elem(({}{comma}), {value})", lengths.join(", "))
+}
+
+/// A length that suits an axis of this name.
+fn length(axis: &str) -> usize {
+    match axis {
+        "batch" => 1,
+        "channels" | "num_channels" | "sequence" => 3,
+        "height" | "width" | "image_size" => 224,
+        "samples" => 16_000,
+        "frames" => 3000,
+        _ => axis.parse().unwrap_or(8),
+    }
+}

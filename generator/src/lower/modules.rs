@@ -1,0 +1,118 @@
+//! `graph.modules` of a spec: parts of the model that have a graph template, and often a configuration, of their own.
+
+use super::config::{Config, Read};
+use super::graph::{Graph, Lowering, Module, text};
+use crate::spec::check::join;
+use crate::spec::document::{Problem, nearest_name};
+use crate::spec::yaml::{Data, Entry, Node};
+use crate::template::{ModuleSpec, Template};
+
+/// The keys of a module besides those of its template.
+const KEYS: [&str; 3] = ["template", "config", "model"];
+
+impl<'a> Lowering<'a> {
+    /// Lowers the modules, and adds what they read to what the model reads.
+    pub(super) fn modules(
+        &mut self,
+        template: &'a Template,
+        node: &Node,
+        config: &Config,
+        graph: &mut Graph,
+    ) {
+        let declared = &template.front.modules;
+        let entries = node.get("modules").map_or(&[][..], Node::entries);
+        for entry in entries.iter().filter(|entry| !declared.contains_key(&entry.key)) {
+            let names: Vec<_> = declared.keys().map(String::as_str).collect();
+            let expected = match names.as_slice() {
+                [] => "it has none".to_owned(),
+                names => format!("expected one of {}", names.join(", ")),
+            };
+            let nearest = nearest_name(&entry.key, names).map(str::to_owned);
+            let message = format!("unknown module for {}; {expected}", template.label);
+            self.problems
+                .push(Problem { nearest, ..entry.at.problem(join("graph.modules", &entry.key), message) });
+        }
+        for (name, spec) in declared {
+            let found = entries.iter().find(|entry| entry.key == *name);
+            let nothing = Entry {
+                key: name.clone(),
+                at: self.home.clone(),
+                value: Node { at: self.home.clone(), data: Data::Map(vec![]) },
+            };
+            let entry = match found {
+                Some(entry) => entry,
+                None if spec.optional => continue,
+                None => &nothing,
+            };
+            let Some(module) = self.module(entry, spec, template, config) else { continue };
+            for input in &module.graph.inputs {
+                if !graph.inputs.iter().any(|known| known.spec.name == input.spec.name) {
+                    graph.inputs.push(input.clone());
+                }
+            }
+            graph.modules.insert(name.clone(), module);
+        }
+    }
+
+    fn module(
+        &mut self,
+        entry: &Entry,
+        spec: &ModuleSpec,
+        outer: &Template,
+        config: &Config,
+    ) -> Option<Module> {
+        let key = join("graph.modules", &entry.key);
+        let node = &entry.value;
+        if !matches!(node.data, Data::Map(_)) {
+            let message =
+                format!("expected a map with the module's template and its options, found {}", node.found());
+            self.problems.push(node.at.problem(key, message));
+            return None;
+        }
+        let place = outer.place("modules");
+        let (field, own) = match (node.get("config"), &spec.config) {
+            (Some(field), _) => (Some(field.clone()), config),
+            (None, Some(field)) => (Some(text(&place, field)), config),
+            (None, None) => (None, config),
+        };
+        let (path, config) = match field {
+            None => (String::new(), own),
+            Some(field) => {
+                let name = field.text().unwrap_or_default();
+                let within = name.split('.').try_fold(config, |config, name| match config.read(name) {
+                    Some(Read::Nested(within)) => Some(within),
+                    _ => None,
+                });
+                let Some(within) = within else {
+                    let at = if node.get("config").is_some() { &field.at } else { self.home };
+                    let message = match config.has(name) {
+                        true => format!(
+                            "`{name}` is a plain field of config; expected one that holds a configuration"
+                        ),
+                        false => format!("`{name}` is not a field of config that holds a configuration"),
+                    };
+                    let known = config.nested.keys().map(String::as_str);
+                    let nearest = nearest_name(name, known).map(str::to_owned);
+                    self.problems.push(Problem { nearest, ..at.problem(join(&key, "config"), message) });
+                    return None;
+                };
+                (name.to_owned(), within)
+            }
+        };
+        let standard = spec.template.as_ref().map(|name| text(&place, name));
+        let template = self.template(node, standard.as_ref(), &key)?;
+        let mut graph = self.unit(template, node, &key, &KEYS, config);
+        if !path.is_empty() {
+            for import in graph.uses.iter_mut().filter(|import| *import == "crate::Config") {
+                *import = format!("crate::{} as Config", config.name);
+            }
+        }
+        Some(Module {
+            name: entry.key.clone(),
+            config: path,
+            config_type: config.name.clone(),
+            model: node.get("model").and_then(Node::text).map(str::to_owned),
+            graph,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Names in code: what it reads from the configuration `c`, and from modules.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+use crate::lower::config::{Config, Read};
+
+/// What follows `c.`: the names with dots between, and whether the last is called.
+pub(super) fn after_c(tokens: TokenStream, names: &mut BTreeSet<(Vec<String>, bool)>) {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => after_c(group.stream(), names),
+            TokenTree::Ident(ident) if ident == "c" => {
+                let mut path = vec![];
+                let mut next = index + 1;
+                while let (true, Some(TokenTree::Ident(name))) =
+                    (is(&tokens, next, '.'), tokens.get(next + 1))
+                {
+                    path.push(name.to_string());
+                    next += 2;
+                }
+                if !path.is_empty() {
+                    names.insert((path, called(&tokens, next).is_some()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What follows `module::`, and what follows that.
+pub(super) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeSet<String>) {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    for (index, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => after_module(group.stream(), module, names),
+            TokenTree::Ident(ident) if ident == module => {
+                let mut next = index + 1;
+                while is(&tokens, next, ':') && is(&tokens, next + 1, ':') {
+                    if let Some(TokenTree::Ident(name)) = tokens.get(next + 2) {
+                        names.insert(name.to_string());
+                    }
+                    next += 3;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The same code, where reads of fields that have a method are calls, and reads of plain fields are none.
+pub(super) fn settled(tokens: TokenStream, config: &Config, changed: &mut bool) -> TokenStream {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    let mut output: Vec<TokenTree> = vec![];
+    let mut index = 0;
+    while let Some(token) = tokens.get(index) {
+        index += 1;
+        if let TokenTree::Group(group) = token {
+            let mut inner = Group::new(group.delimiter(), settled(group.stream(), config, changed));
+            inner.set_span(group.span());
+            output.push(inner.into());
+            continue;
+        }
+        output.push(token.clone());
+        if !matches!(token, TokenTree::Ident(ident) if ident == "c") {
+            continue;
+        }
+        let mut at = config;
+        while let (true, Some(TokenTree::Ident(name))) = (is(&tokens, index, '.'), tokens.get(index + 1)) {
+            let read = at.read(&name.to_string());
+            let call = called(&tokens, index + 2).is_some_and(|group| group.stream().is_empty());
+            output.extend(tokens[index..index + 2].iter().cloned());
+            index += 2;
+            match read {
+                Some(Read::Nested(within)) => {
+                    at = within;
+                    continue;
+                }
+                Some(Read::Field) if call => {
+                    *changed = true;
+                    index += 1;
+                }
+                Some(Read::Method) if !call => {
+                    *changed = true;
+                    output.push(Group::new(Delimiter::Parenthesis, TokenStream::new()).into());
+                }
+                _ => {}
+            }
+            break;
+        }
+    }
+    output.into_iter().collect()
+}
+
+fn is(tokens: &[TokenTree], index: usize, c: char) -> bool {
+    matches!(tokens.get(index), Some(TokenTree::Punct(punct)) if punct.as_char() == c)
+}
+
+fn called(tokens: &[TokenTree], index: usize) -> Option<&Group> {
+    match tokens.get(index) {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => Some(group),
+        _ => None,
+    }
+}

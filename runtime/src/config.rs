@@ -1,0 +1,97 @@
+//! What typed configurations are made of besides numbers and texts, and what older files say otherwise.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+pub use serde_json::Value as Json;
+
+use crate::model::Configuration;
+
+/// Height and width, in pixels or patches: `224`, `[224, 224]` or `{"height": 224, "width": 224}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Pair {
+    /// From top to bottom.
+    pub height: usize,
+    /// From left to right.
+    pub width: usize,
+}
+
+impl Pair {
+    /// As high as wide.
+    pub const fn square(size: usize) -> Self {
+        Self { height: size, width: size }
+    }
+
+    /// Height times width.
+    pub const fn area(self) -> usize {
+        self.height.saturating_mul(self.width)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a number, or a list or map of height and width")]
+        enum Form {
+            Square(usize),
+            List([usize; 2]),
+            Map { height: usize, width: usize },
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Square(size) => Self::square(size),
+            Form::List([height, width]) | Form::Map { height, width } => Self { height, width },
+        })
+    }
+}
+
+/// Ids of tokens: `2`, `[2, 3]`, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tokens(pub Vec<usize>);
+
+impl<'de> Deserialize<'de> for Tokens {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected the id of a token, or a list of them")]
+        enum Form {
+            One(usize),
+            Many(Vec<usize>),
+        }
+        Ok(Self(match Form::deserialize(deserializer)? {
+            Form::One(id) => vec![id],
+            Form::Many(ids) => ids,
+        }))
+    }
+}
+
+/// For fields in which `null` says what a missing field says.
+///
+/// # Errors
+/// As the field's own type has them.
+pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Brings the configuration in a field into the form that its type reads.
+pub fn prepare<C: Configuration>(raw: &mut Json, field: &str) {
+    if let Some(within) = raw.get_mut(field).filter(|within| within.is_object()) {
+        C::prepare(within);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_and_tokens_have_several_forms() {
+        let pair = |text: &str| serde_json::from_str::<Pair>(text);
+        assert_eq!(pair("224").unwrap(), Pair::square(224));
+        assert_eq!(pair("[2, 3]").unwrap(), Pair { height: 2, width: 3 });
+        assert_eq!(pair(r#"{"height": 2, "width": 3}"#).unwrap(), Pair { height: 2, width: 3 });
+        let error = pair("[1]").unwrap_err().to_string();
+        assert_eq!(error, "expected a number, or a list or map of height and width");
+        let tokens = |text: &str| serde_json::from_str::<Tokens>(text).unwrap();
+        assert_eq!((tokens("2"), tokens("[2, 3]")), (Tokens(vec![2]), Tokens(vec![2, 3])));
+    }
+}

@@ -1,0 +1,65 @@
+//! Older files, with `rope_theta` and `rope_scaling` beside each other, in the form of today's.
+
+use serde_json::{Map, Value as Json, json};
+
+/// The names that files have for a kind of scaling, and today's.
+const NAMES: [(&str, &str); 2] = [("mrope", "default"), ("su", "longrope")];
+
+/// Gathers what a configuration says of rotary embeddings in `field`, as `RopeParameters` reads it; `theta` is the
+/// architecture's base where the file has none.
+pub fn prepare(raw: &mut Json, field: &str, theta: f64) {
+    let Json::Object(raw) = raw else { return };
+    let found = given(raw, field);
+    let rope = settled(found, raw, theta);
+    raw.insert(field.to_owned(), rope);
+}
+
+/// As [`prepare`], for architectures whose kinds of layers turn differently: a map by the kinds in `layer_types`. What a
+/// file says once holds for all kinds.
+pub fn prepare_layers(raw: &mut Json, field: &str, theta: f64) {
+    let Json::Object(raw) = raw else { return };
+    let found = given(raw, field);
+    let nested = !found.is_empty() && found.values().all(|value| value.is_object() || value.is_null());
+    let kinds: Vec<String> = match raw.get("layer_types").and_then(Json::as_array) {
+        _ if nested => found.keys().cloned().collect(),
+        Some(kinds) => kinds.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        None if found.is_empty() && !raw.contains_key("rope_theta") => return,
+        None => vec!["full_attention".to_owned(), "sliding_attention".to_owned()],
+    };
+    let mut layers = Map::new();
+    for kind in kinds {
+        let own =
+            if nested { found.get(&kind).and_then(Json::as_object).cloned() } else { Some(found.clone()) };
+        if let Some(own) = own {
+            layers.insert(kind, settled(own, raw, theta));
+        }
+    }
+    raw.insert(field.to_owned(), Json::Object(layers));
+}
+
+/// `rope_scaling` goes before the field, as in the reference.
+fn given(raw: &Map<String, Json>, field: &str) -> Map<String, Json> {
+    let object = |name: &str| raw.get(name).and_then(Json::as_object).filter(|map| !map.is_empty()).cloned();
+    object("rope_scaling").or_else(|| object(field)).unwrap_or_default()
+}
+
+fn settled(mut rope: Map<String, Json>, raw: &Map<String, Json>, theta: f64) -> Json {
+    let present =
+        |map: &Map<String, Json>, name: &str| map.get(name).filter(|value| !value.is_null()).cloned();
+    let kind =
+        present(&rope, "rope_type").or_else(|| present(&rope, "type")).unwrap_or_else(|| json!("default"));
+    let name = kind.as_str().and_then(|kind| NAMES.iter().find(|(older, _)| *older == kind));
+    let kind = name.map_or(kind, |(_, name)| json!(name));
+    let scaled = ["llama3", "yarn", "longrope"].iter().any(|scaled| kind == *scaled);
+    rope.insert("rope_type".to_owned(), kind);
+    for (name, standard) in [("rope_theta", Some(json!(theta))), ("partial_rotary_factor", None)] {
+        let value = present(&rope, name).or_else(|| present(raw, name)).or(standard);
+        rope.remove(name);
+        rope.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    let original = "original_max_position_embeddings";
+    if let (true, Some(value)) = (scaled, present(raw, original)) {
+        rope.insert(original.to_owned(), value);
+    }
+    Json::Object(rope)
+}
