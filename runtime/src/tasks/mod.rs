@@ -15,6 +15,7 @@
 //!
 //! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] says otherwise.
 
+mod audio_classification;
 mod batches;
 mod characters;
 mod embedding;
@@ -29,11 +30,14 @@ mod object_detection;
 mod opening;
 mod question_answering;
 mod scores;
+mod sounds;
+mod speech_recognition;
 mod task;
 mod text_classification;
 mod token_classification;
 mod zero_shot_vision;
 
+pub use audio_classification::{AudioClassification, AudioClassificationOptions};
 pub use batches::TextOptions;
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
@@ -45,6 +49,7 @@ pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection,
 pub use opening::{Opening, Pipeline};
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
 pub use scores::ScoreFunction;
+pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};
 pub use task::Task;
 pub use text_classification::{ClassificationOptions, Label, TextClassification};
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};

@@ -34,11 +34,15 @@ pub enum Task {
     ZeroShotImageClassification,
     /// Labels of the caller's own for a video.
     ZeroShotVideoClassification,
+    /// The words of a recording.
+    AutomaticSpeechRecognition,
+    /// Labels for a sound.
+    AudioClassification,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -50,6 +54,8 @@ impl Task {
         Self::ObjectDetection,
         Self::ZeroShotImageClassification,
         Self::ZeroShotVideoClassification,
+        Self::AutomaticSpeechRecognition,
+        Self::AudioClassification,
     ];
 
     /// The name in specs and on the command line.
@@ -66,6 +72,8 @@ impl Task {
             Self::ObjectDetection => "object-detection",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
+            Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
+            Self::AudioClassification => "audio-classification",
         }
     }
 
@@ -83,6 +91,17 @@ impl Task {
             Self::QuestionAnswering => Some("ForQuestionAnswering"),
             Self::ImageClassification => Some("ForImageClassification"),
             Self::ObjectDetection => Some("ForObjectDetection"),
+            Self::AutomaticSpeechRecognition => Some("ForCTC"),
+            Self::AudioClassification => Some("ForSequenceClassification"),
+        }
+    }
+
+    /// Other endings of classes that fit as well.
+    fn other_endings(self) -> &'static [&'static str] {
+        match self {
+            Self::AutomaticSpeechRecognition => &["ForConditionalGeneration"],
+            Self::AudioClassification => &["ForAudioClassification"],
+            _ => &[],
         }
     }
 
@@ -99,7 +118,9 @@ impl Task {
         match self.class_ending() {
             None => A::Head::ALL[..1].to_vec(),
             Some(ending) => {
-                A::Head::ALL.iter().copied().filter(|head| head.class().ends_with(ending)).collect()
+                let endings: Vec<_> = self.other_endings().iter().chain([&ending]).collect();
+                let fits = |head: &A::Head| endings.iter().any(|ending| head.class().ends_with(**ending));
+                A::Head::ALL.iter().copied().filter(fits).collect()
             }
         }
     }

@@ -19,6 +19,11 @@ const CLEAN_UP: [(&str, &str); 10] = [
     (" 're", "'re"),
 ];
 
+/// Takes out spaces before punctuation and within contractions, as the reference's `clean_up_tokenization`.
+pub(crate) fn clean_up(text: String) -> String {
+    CLEAN_UP.iter().fold(text, |text, (from, to)| text.replace(from, to))
+}
+
 impl Tokenizer {
     /// The text of token ids, with or without special tokens. Ids without a token are passed over.
     ///
@@ -38,7 +43,7 @@ impl Tokenizer {
         if self.settings.clean_up_tokenization_spaces
             && !matches!(self.core.get_model(), ModelWrapper::BPE(_))
         {
-            return Ok(CLEAN_UP.iter().fold(text, |text, (from, to)| text.replace(from, to)));
+            return Ok(clean_up(text));
         }
         Ok(text)
     }

@@ -11,6 +11,7 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use decode::clean_up;
 pub use encode::{EncodeOptions, Text, Truncation};
 pub use encoding::Encoding;
 pub use pad::{Batch, Padding};

@@ -7,13 +7,14 @@
 mod parameters;
 mod pictures;
 mod pipelines;
+mod sounds;
 
 use serde_json::Value as Json;
 
 use super::{
-    FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction, ObjectDetection, Pipeline,
-    QuestionAnswering, SentenceEmbedding, Task, TextClassification, TokenClassification,
-    ZeroShotImageClassification, ZeroShotVideoClassification,
+    AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
+    ObjectDetection, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition, Task,
+    TextClassification, TokenClassification, ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -63,6 +64,8 @@ fn pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
         Task::ObjectDetection => Box::new(ObjectDetection::from_model(model)?),
         Task::ZeroShotImageClassification => Box::new(ZeroShotImageClassification::from_model(model)?),
         Task::ZeroShotVideoClassification => Box::new(ZeroShotVideoClassification::from_model(model)?),
+        Task::AutomaticSpeechRecognition => Box::new(SpeechRecognition::from_model(model)?),
+        Task::AudioClassification => Box::new(AudioClassification::from_model(model)?),
     })
 }
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from transformers import Wav2Vec2Config
+from transformers import Wav2Vec2Config, Wav2Vec2CTCTokenizer, Wav2Vec2FeatureExtractor
 
 from weft_reference import stores, waves
+from weft_reference.audio_tasks import AudioTaskCase
 from weft_reference.cases import Case
+from weft_reference.tasks import Call
 
 SMALL = {
     "vocab_size": 20,
@@ -39,7 +44,13 @@ def case(name: str, model_class: str, notes: str, lengths: tuple[int, ...] = (70
     return Case(f"wav2vec2/{name}", f"Wav2Vec2{model_class}", config, waves.batch(name, lengths, masked), notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | AudioTaskCase]:
+    yield from cases()
+    yield from recognition()
+    yield from classification()
+
+
+def cases() -> Iterator[Case]:
     ctc, classes = "ForCTC", "ForSequenceClassification"
     yield case("base", "Model", "The base model, one waveform padded.")
     yield case("base-layer-norm", "Model", "As large checkpoints are.", **LARGE)
@@ -67,3 +78,76 @@ def goldens() -> Iterator[Case]:
     old = stores.renamed({f"{parts}0": "weight_g", f"{parts}1": "weight_v"})
     yield case("file-legacy-names", ctc, "weight_g and weight_v.", store=old)
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", store=stores.whole)
+
+
+LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRDLUMW'"]
+
+
+def tokenizer(**settings: Any) -> Wav2Vec2CTCTokenizer:
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "vocab.json"
+        path.write_text(json.dumps({letter: index for index, letter in enumerate(LETTERS)}))
+        return Wav2Vec2CTCTokenizer(str(path), **settings)
+
+
+def task(name: str, task: str, model_class: str, notes: str, *calls: Call, **changes: Any) -> AudioTaskCase:
+    given = {key: changes.pop(key) for key in ("tokenizer",) if key in changes}
+    extractor = Wav2Vec2FeatureExtractor(**changes.pop("extractor", {}))
+    small = {key: value for key, value in SMALL.items() if key != "num_labels"}
+    config = Wav2Vec2Config(**(small | {"conv_stride": [5, 8, 8]} | changes))
+    return AudioTaskCase(
+        f"wav2vec2/tasks/{name}", task, f"Wav2Vec2{model_class}", config, extractor, calls, notes, **given
+    )
+
+
+def recognition() -> Iterator[AudioTaskCase]:
+    name = "automatic-speech-recognition"
+    char, word = {"return_timestamps": "char"}, {"return_timestamps": "word"}
+    chunks = {"chunk_length_s": 0.5}
+    samples = {"array": [round(0.3 * (i * i % 97) / 97 - 0.1, 4) for i in range(900)], "sampling_rate": 8000}
+    yield task(
+        name,
+        name,
+        "ForCTC",
+        "Files, samples of another rate, times of characters and words, long recordings in pieces.",
+        Call("speech.wav"),
+        Call("sweep.wav"),
+        Call(samples),
+        Call("speech.wav", char),
+        Call("speech.wav", word),
+        Call("speech.wav", chunks),
+        Call("speech.wav", chunks | word),
+        Call("speech.wav", {"chunk_length_s": 0.4, "stride_length_s": [0.1, 0.05]} | char),
+        Call("sweep.wav", {"chunk_length_s": 0.3, "stride_length_s": 0.02}),
+        Call(["sweep.wav", "speech.wav"], char),
+        tokenizer=tokenizer(),
+        vocab_size=len(LETTERS),
+    )
+    yield task(
+        f"{name}-settings",
+        name,
+        "ForCTC",
+        "Lower case, another delimiter, no normalisation, as large checkpoints are.",
+        Call("speech.wav"),
+        Call("speech.wav", word),
+        Call("sweep.wav", chunks | char),
+        tokenizer=tokenizer(do_lower_case=True, word_delimiter_token="E", clean_up_tokenization_spaces=True),
+        extractor={"do_normalize": False, "return_attention_mask": True},
+        vocab_size=len(LETTERS),
+        **LARGE,
+    )
+
+
+def classification() -> Iterator[AudioTaskCase]:
+    name, many = "audio-classification", {"problem_type": "multi_label_classification"}
+    names = ["yes", "no", "up", "down", "left", "right", "on"]
+    labels = {"id2label": dict(enumerate(names)), "label2id": {name: index for index, name in enumerate(names)}}
+    calls = (
+        Call("speech.wav"),
+        Call("sweep.wav", {"top_k": 2}),
+        Call(["sweep.wav", "speech.wav"], {"top_k": 9}),
+        Call("speech.wav", {"function_to_apply": "sigmoid"}),
+        Call("speech.wav", {"function_to_apply": "none", "top_k": 1}),
+    )
+    yield task(name, name, "ForSequenceClassification", "Labels of sounds, every function.", *calls, **labels)
+    yield task(f"{name}-multi-label", name, "ForSequenceClassification", "Sigmoid.", *calls[:2], **labels, **many)

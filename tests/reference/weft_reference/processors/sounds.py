@@ -18,3 +18,9 @@ def samples(name: str) -> np.ndarray:
     """The samples of a 16-bit WAV file of one channel, float32."""
     with wave.open(str(FOLDER / name)) as file:
         return np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
+
+
+def rate(name: str) -> int:
+    """The sampling rate of a WAV file, Hz."""
+    with wave.open(str(FOLDER / name)) as file:
+        return file.getframerate()

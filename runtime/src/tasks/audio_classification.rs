@@ -1,0 +1,95 @@
+//! Audio classification: labels for a sound.
+//!
+//! Reference: `AudioClassificationPipeline`.
+
+use super::labels::Labels;
+use super::scores::top;
+use super::sounds::AudioModel;
+use super::{Label, Opening, Pipeline, ScoreFunction, Task};
+use crate::Result;
+use crate::audio::{Audio, ExtractOptions};
+use crate::erased::AnyModel;
+use crate::model::Architecture;
+
+/// Labels a sound.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use weft::audio::Audio;
+///
+/// let classifier = weft::tasks::AudioClassification::<A>::open("org/checkpoint")?.load()?;
+/// for label in classifier.run(&Audio::open("word.wav")?)? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct AudioClassification<A> {
+    audio: AudioModel<A>,
+    labels: Labels,
+}
+
+/// How labels are scored and chosen.
+#[derive(Clone, Debug, Default)]
+pub struct AudioClassificationOptions {
+    /// The number of labels, best first; `None` for all of them.
+    pub top_k: Option<usize>,
+    /// How logits become scores. By default none for regression, sigmoid for several labels at a time, softmax
+    /// otherwise, as `problem_type` says.
+    pub function_to_apply: Option<ScoreFunction>,
+}
+
+impl<A: AnyModel> Pipeline<A> for AudioClassification<A> {
+    const TASK: Task = Task::AudioClassification;
+
+    fn from_model(model: A) -> Result<Self> {
+        let labels = Labels::read(model.raw_config());
+        Ok(Self { audio: AudioModel::new(model)?, labels })
+    }
+}
+
+impl<A: AnyModel> AudioClassification<A> {
+    /// Finds a checkpoint: a folder or a hub id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
+        Opening::open(checkpoint)
+    }
+
+    /// The model within.
+    pub fn model(&self) -> &A {
+        &self.audio.model
+    }
+
+    /// The labels of a sound, best first.
+    ///
+    /// # Errors
+    /// When the sound is shorter than the model can hear, or the model fails.
+    pub fn run(&self, audio: &Audio) -> Result<Vec<Label>> {
+        self.run_with(audio, &AudioClassificationOptions::default())
+    }
+
+    /// The same with other than the default options.
+    ///
+    /// # Errors
+    /// As [`AudioClassification::run`].
+    pub fn run_with(&self, audio: &Audio, options: &AudioClassificationOptions) -> Result<Vec<Label>> {
+        let samples = self.audio.samples(audio);
+        let logits = self.audio.run(&samples, &ExtractOptions::default(), "logits")?;
+        let logits: Vec<f32> = logits.iter().copied().collect();
+        let problem_type = self.audio.model.raw_config()["problem_type"].as_str();
+        let function = options.function_to_apply.unwrap_or(match problem_type {
+            Some("regression") => ScoreFunction::None,
+            Some("multi_label_classification") => ScoreFunction::Sigmoid,
+            _ => ScoreFunction::Softmax,
+        });
+        let scores = function.apply(&logits);
+        let label = |i: usize| Label { label: self.labels.name(i), score: scores[i] };
+        Ok(top(&scores, options.top_k.unwrap_or(scores.len())).into_iter().map(label).collect())
+    }
+}

@@ -1,0 +1,99 @@
+//! The pipelines of sounds: inputs are paths of files, samples with their rate, or lists of either.
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::JsonPipeline;
+use super::parameters::Parameters;
+use super::pipelines::{shaped, start_of};
+use crate::audio::Audio;
+use crate::erased::Erased;
+use crate::tasks::{
+    AudioClassification, AudioClassificationOptions, SpeechOptions, SpeechRecognition, Timestamps,
+};
+use crate::{Error, Result};
+
+impl JsonPipeline for AudioClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let options = AudioClassificationOptions {
+            top_k: parameters.get("top_k")?,
+            function_to_apply: parameters.get("function_to_apply")?,
+        };
+        parameters.finish()?;
+        let results: Result<Vec<_>> =
+            sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
+        shaped(inputs, results?)
+    }
+}
+
+impl JsonPipeline for SpeechRecognition<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let stride = match parameters.get::<Json>("stride_length_s")? {
+            None => None,
+            Some(both @ Json::Number(_)) => both.as_f64().map(|seconds| (seconds, seconds)),
+            Some(pair) => Some(serde_json::from_value(pair).map_err(|e| {
+                Error::input("stride_length_s", e.to_string(), "give seconds, or two of them: left and right")
+            })?),
+        };
+        let options = SpeechOptions {
+            chunk_length_s: parameters.get("chunk_length_s")?,
+            stride_length_s: stride,
+            timestamps: parameters.get::<Timestamps>("return_timestamps")?,
+        };
+        parameters.finish()?;
+        let results: Result<Vec<_>> =
+            sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
+        shaped(inputs, results?)
+    }
+}
+
+/// Samples as JSON has them.
+#[derive(Deserialize)]
+struct Samples {
+    #[serde(alias = "raw")]
+    array: Vec<f32>,
+    sampling_rate: u32,
+}
+
+/// One sound or a list of sounds.
+fn sounds(value: &Json) -> Result<Vec<Audio>> {
+    match value {
+        Json::Array(list) => list.iter().map(sound).collect(),
+        one => Ok(vec![sound(one)?]),
+    }
+}
+
+fn sound(value: &Json) -> Result<Audio> {
+    match value {
+        Json::String(path) => Audio::open(path),
+        other => {
+            let Samples { array, sampling_rate } = Samples::deserialize(other).map_err(|e| {
+                let problem = format!("{} is not a sound: {e}", start_of(other));
+                let help =
+                    "give the path of a file, {\"array\": […], \"sampling_rate\": …}, or a list of those";
+                Error::input("inputs", problem, help)
+            })?;
+            Ok(Audio { samples: array, sampling_rate })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn samples_and_paths_are_sounds() {
+        let audio = sounds(&json!({"raw": [0.5, -0.5], "sampling_rate": 8000})).unwrap();
+        assert_eq!(audio, [Audio { samples: vec![0.5, -0.5], sampling_rate: 8000 }]);
+        assert_eq!(sounds(&json!([{"array": [0], "sampling_rate": 1}])).unwrap().len(), 1);
+        let text = sounds(&json!("no/such.wav")).unwrap_err().to_string();
+        assert!(text.contains("no/such.wav"), "{text}");
+        let text = sounds(&json!({"array": [0.5]})).unwrap_err().to_string();
+        assert!(text.contains("is not a sound") && text.contains("sampling_rate"), "{text}");
+    }
+}
