@@ -5,3 +5,32 @@
 //! What wav2vec 2.0 checkpoints are for, each as a type: text in, structured answers out.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the words of a recording, with the times at which they are said.
+///
+/// Takes checkpoints of `Wav2Vec2ForCTC`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_wav2vec2::tasks::SpeechRecognition::open("facebook/wav2vec2-base-960h")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;
+
+/// Audio classification: classes of a sound, best first.
+///
+/// Takes checkpoints of `Wav2Vec2ForSequenceClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_wav2vec2::tasks::AudioClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run(&weft::audio::Audio::open("word.wav")?)? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type AudioClassification = weft::tasks::AudioClassification<crate::Model>;
