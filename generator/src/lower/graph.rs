@@ -220,7 +220,8 @@ pub(super) fn check_input(
         "`{field}` is not a field of config, and the input `{}` of {} must stay below it",
         input.name, template.label
     );
-    problems.push(Problem { nearest: config.nearest(field), ..home.problem("config", message) });
+    let key = if config.path.is_empty() { "config".to_owned() } else { join("config", &config.path) };
+    problems.push(Problem { nearest: config.nearest(field), ..home.problem(key, message) });
 }
 
 pub(super) fn text(at: &Place, text: &str) -> Node {

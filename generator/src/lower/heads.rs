@@ -91,9 +91,10 @@ pub(super) fn heads(
                 }
             }
         }
-        for name in
-            part.front.takes.iter().filter(|name| !graph.inputs.iter().any(|input| input.spec.name == **name))
-        {
+        // Modules that something is wrong with have no inputs.
+        let known = |name: &&String| graph.inputs.iter().any(|input| input.spec.name == **name);
+        let sound = lowering.problems.is_empty();
+        for name in part.front.takes.iter().filter(|name| sound && !known(name)) {
             let message = format!("`{name}` is an input of no template of `{}`", graph.template);
             lowering.problems.push(part.place("takes").problem("takes", message));
         }

@@ -41,6 +41,15 @@ impl Specs {
                 problems.push(module.at.problem(key, message));
                 continue;
             };
+            if merged.node.get("config").and_then(|config| config.get(field)).is_none() {
+                let key = format!("graph.modules.{}.config", module.key);
+                let known = merged.node.get("config").map_or(&[][..], Node::entries).iter();
+                let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
+                let message =
+                    format!("`{field}` is not a field of config; add it, with what differs from `{name}`'s");
+                problems.push(Problem { nearest, ..module.at.problem(key, message) });
+                continue;
+            }
             match self.merged(index, within) {
                 Ok(other) if other.node.get("graph").is_some_and(|graph| graph.get("modules").is_some()) => {
                     let message = format!("`{name}` has modules of its own; expected a model that has none");

@@ -134,6 +134,8 @@ pub enum PartName {
     Whole,
     /// The encoder alone.
     Encoder,
+    /// The first step, with more than tokens.
+    Start,
     /// The next tokens, with a cache.
     Step,
     /// As the step, after the rows of the cache are put in another order.
@@ -146,6 +148,7 @@ impl PartName {
         match self {
             Self::Whole => "Whole",
             Self::Encoder => "Encoder",
+            Self::Start => "Start",
             Self::Step => "Step",
             Self::Reorder => "Reorder",
         }

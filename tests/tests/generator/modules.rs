@@ -22,3 +22,70 @@ fn a_model_of_modules() {
         insta::assert_snapshot!(format!("duo_{}", path.replace(['/', '.'], "_")), files[path]);
     }
 }
+
+/// What the generator says of the fixture with something in it replaced.
+fn wrong(old: &str, new: &str) -> String {
+    assert!(SPEC.contains(old), "{old} is not in the fixture");
+    workshop(&SPEC.replace(old, new)).errors()
+}
+
+#[test]
+fn modules_that_do_not_fit() {
+    insta::assert_snapshot!(wrong("    text: {", "    txt: {"), @"specs/multimodal/duo.yaml:22: `graph.modules.txt`: unknown module for specs/templates/graph/duo.rs.tera; expected one of text, code; did you mean `text`?");
+    insta::assert_snapshot!(wrong("config: text_config, model: bert", "config: text_confg, model: bert"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.config`: `text_confg` is not a field of config; add it, with what differs from `bert`'s; did you mean `text_config`?");
+    insta::assert_snapshot!(wrong("config: text_config, model: bert", "config: projection_dim"), @r"
+        specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `num_attention_heads` is not a field of config
+        specs/multimodal/duo.yaml:22: `graph.modules.text.config`: `projection_dim` is a plain field of config; expected one that holds a configuration
+        ");
+    insta::assert_snapshot!(wrong("config: text_config, model: bert", "model: bert"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.config`: is missing; expected the field of config that holds `bert`'s configuration");
+    insta::assert_snapshot!(wrong("model: bert", "model: bret"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: there is no spec `bret` to take a module from; did you mean `bert`?");
+    insta::assert_snapshot!(wrong("model: bert", "model: duo"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: `duo` has this module itself; a model must not be a part of itself");
+    insta::assert_snapshot!(wrong("model: bert", "model: [bert]"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: expected the name of a spec, found a list");
+    insta::assert_snapshot!(wrong("pooler: first_token", "heads: {Model: base}, poler: x"), @r"
+        specs/multimodal/duo.yaml:22: `graph.modules.text.heads`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head
+        specs/multimodal/duo.yaml:22: `graph.modules.text.poler`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head; did you mean `pooler`?
+        ");
+    insta::assert_snapshot!(wrong("{config: text_config, model: bert, pooler: first_token}", "bert"), @r#"
+        specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `num_attention_heads` is not a field of config
+        specs/multimodal/duo.yaml:22: `graph.modules.text`: expected a map with the module's template and its options, found the text "bert"
+        "#);
+    insta::assert_snapshot!(wrong("pooler: first_token}", "pooler: first_token}\n    code: {template: encoder, config: text_config}"), @"specs/templates/graph/duo.rs.tera:5: `modules.code`: declares the module `code` and calls nothing of it in `duo`");
+}
+
+#[test]
+fn modules_of_models_that_have_some() {
+    let workshop = workshop(SPEC);
+    let text = SPEC
+        .replace("model: duo", "model: trio")
+        .replace("title: Duo", "title: Trio")
+        .replace("model: bert", "model: duo");
+    workshop.spec("multimodal/trio.yaml", &text);
+    insta::assert_snapshot!(workshop.errors(), @"specs/multimodal/trio.yaml:22: `graph.modules.text.model`: `duo` has modules of its own; expected a model that has none");
+}
+
+#[test]
+fn fields_that_do_not_fit() {
+    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hiden_size / 2"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `hiden_size` is not a field of config; did you mean `hidden_size`?");
+    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hidden_size minus 2"), @r#"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: expected a field, or two of them with `/` or `*` between, found "hidden_size minus 2""#);
+    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: layer_norm_eps"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `layer_norm_eps` is not always there, or of another type than `head_dim`");
+    insta::assert_snapshot!(wrong("{type: usize, or: num_attention_heads,", "{type: string, or: num_attention_heads,"), @"specs/multimodal/duo.yaml:11: `config.kv_heads.or`: is for numbers, truth values and activation functions");
+    insta::assert_snapshot!(wrong("default: 224", "default: [1, 2, 3]"), @"specs/multimodal/duo.yaml:16: `config.text_config.image_size`: `[1,2,3]` is not a height and a width");
+    insta::assert_snapshot!(wrong("rope_parameters: 500000.0", "rope_parameters: fast"), @r#"specs/multimodal/duo.yaml:15: `config.text_config.rope_parameters`: `"fast"` does not fit its type, f64"#);
+    insta::assert_snapshot!(wrong("    hidden_size: 48\n", "    hidden_size: 48\n    vocab_size: {min: x}\n    two words: 1\n"), @r#"specs/multimodal/duo.yaml:14: `config.text_config.vocab_size.min`: expected a whole number, found the text "x""#);
+    insta::assert_snapshot!(wrong("    hidden_size: 48\n", "    hidden_size: 48\n    vocab_size: {remove: true}\n"), @"specs/multimodal/duo.yaml:21: `config.text_config`: `vocab_size` is not a field of config, and the input `input_ids` of templates/graph/parts/inputs/text.rs.tera must stay below it");
+}
+
+#[test]
+fn templates_that_do_not_fit() {
+    let wrong = |old: &str, new: &str| {
+        let template = include_str!("../../fixtures/duo.rs.tera");
+        assert!(template.contains(old), "{old} is not in the template");
+        workshop(SPEC).template("graph/duo.rs.tera", &template.replace(old, new)).errors()
+    };
+    insta::assert_snapshot!(wrong("c.text_config.hidden_size", "c.text_config.hiden_size"), @"specs/multimodal/duo.yaml:1: `config.text_config`: specs/templates/graph/duo.rs.tera reads `c.text_config.hiden_size`, which is not a field of config.text_config; did you mean `hidden_size`?");
+    insta::assert_snapshot!(wrong("c.text_config.head_dim", "c.txt_config.head_dim"), @"specs/multimodal/duo.yaml:1: `config`: specs/templates/graph/duo.rs.tera reads `c.txt_config`, which is not a field of config; did you mean `text_config`?");
+    insta::assert_snapshot!(wrong("optional: true}", "template: encoder, config: text_config}"), @"specs/templates/graph/duo.rs.tera:5: `modules.code`: declares the module `code` and calls nothing of it in `duo`");
+    insta::assert_snapshot!(wrong("  - {name: pixel_values", "  - {name: pixels, below: sizes"), @"specs/multimodal/duo.yaml:20: `config`: `sizes` is not a field of config, and the input `pixels` of specs/templates/graph/duo.rs.tera must stay below it");
+    let head = include_str!("../../fixtures/duo_head.rs.tera").replace("[input_ids", "[inputs");
+    insta::assert_snapshot!(workshop(SPEC).template("graph/parts/head/duo.rs.tera", &head).errors(), @"specs/templates/graph/parts/head/duo.rs.tera:3: `takes`: `inputs` is an input of no template of `graph/duo.rs`");
+}
