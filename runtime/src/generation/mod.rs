@@ -7,6 +7,7 @@
 mod beams;
 mod config;
 mod distribution;
+mod model;
 mod processors;
 mod prompt;
 mod random;
@@ -21,6 +22,7 @@ mod tests;
 use std::ops::ControlFlow;
 
 pub use config::{EarlyStopping, GenerationConfig};
+pub use model::ModelSteps;
 pub use processors::{Processor, Row};
 pub use prompt::Prompt;
 pub use steps::Steps;

@@ -16,6 +16,8 @@ pub mod dims {
     pub const SEQUENCE: Dim = Dim::symbol("sequence");
     /// Positions in a text that were run before and are cached.
     pub const PAST: Dim = Dim::symbol("past");
+    /// Items that were run before and are cached, where other ones go on from them.
+    pub const ROWS: Dim = Dim::symbol("rows");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
     /// Images, where texts are run with them.

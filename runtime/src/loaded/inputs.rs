@@ -9,14 +9,16 @@ use crate::{Error, Result, Value, Values};
 
 /// The symbol of what is cached.
 const PAST: &str = "past";
+/// The symbol of the items that are cached.
+const ROWS: &str = "rows";
 
-/// Checks what was given and fills in the rest; `past` positions are cached, in inputs that the engine
-/// has `kept`.
+/// Checks what was given and fills in the rest; `past` positions of so many `rows` are cached, in inputs that the
+/// engine has `kept`.
 pub(super) fn complete(
     inputs: &[Input],
     limits: &[Limit],
     mut given: Values,
-    past: usize,
+    (past, rows): (usize, usize),
     kept: &dyn Fn(&str) -> bool,
 ) -> Result<Values> {
     if let Some(name) = given.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
@@ -24,7 +26,8 @@ pub(super) fn complete(
         let help = format!("it takes {}", known.join(", "));
         return Err(Error::input(name.as_str(), "this model does not take it", help));
     }
-    let mut symbols = BTreeMap::from([(PAST.to_owned(), (past, "the cache".to_owned()))]);
+    let mut symbols: BTreeMap<_, _> =
+        [(PAST, past), (ROWS, rows)].map(|(name, length)| (name.to_owned(), (length, "the cache".to_owned()))).into();
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,

@@ -55,19 +55,20 @@ impl Program {
     }
 
     pub(super) fn run(&self, inputs: &Values) -> Result<Values> {
-        self.ready(&self.lengths(inputs, 0))?.compiled.run(inputs)
+        self.ready(&self.lengths(inputs, (0, 0)))?.compiled.run(inputs)
     }
 
-    /// Runs it on from what was kept of `past` positions.
-    pub(super) fn run_kept(&self, inputs: &Values, past: usize, kept: &mut Kept) -> Result<Values> {
-        self.ready(&self.lengths(inputs, past))?.compiled.run_kept(inputs, kept)
+    /// Runs it on from what was kept of so many positions and rows.
+    pub(super) fn run_kept(&self, inputs: &Values, kept_of: (usize, usize), kept: &mut Kept) -> Result<Values> {
+        self.ready(&self.lengths(inputs, kept_of))?.compiled.run_kept(inputs, kept)
     }
 
     /// What the symbols are in a run, where the backend needs to know.
-    fn lengths(&self, inputs: &Values, past: usize) -> BTreeMap<String, usize> {
+    fn lengths(&self, inputs: &Values, (past, rows): (usize, usize)) -> BTreeMap<String, usize> {
         let mut dims = self.rules.dims.clone();
         if self.rules.fixed_shapes {
             dims.insert("past".to_owned(), past);
+            dims.insert("rows".to_owned(), rows);
             for input in &self.graph.inputs {
                 let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
                 for (dim, length) in input.shape.iter().zip(lengths) {

@@ -18,6 +18,7 @@ use crate::{Error, Hardware, Result, Values};
 pub struct Cache {
     kept: Kept,
     past: usize,
+    rows: usize,
 }
 
 impl Cache {
@@ -57,17 +58,18 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, 0, &|_| false)?;
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, (0, 0), &|_| false)?;
         self.program.run(&inputs)
     }
 
     pub(super) fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
         let kept = |name: &str| cache.kept.holds(name);
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, cache.past, &kept)?;
-        let outputs = self.program.run_kept(&inputs, cache.past, &mut cache.kept)?;
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, (cache.past, cache.rows), &kept)?;
+        let outputs = self.program.run_kept(&inputs, (cache.past, cache.rows), &mut cache.kept)?;
         if part.is_cached() {
             let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
             cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();
+            cache.rows = ids.and_then(|ids| ids.shape().first()).copied().unwrap_or_default();
         }
         Ok(outputs)
     }

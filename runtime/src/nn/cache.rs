@@ -1,6 +1,6 @@
 //! Keys and values of the tokens before, as inputs and outputs of a decoder's graph.
 
-use crate::graph::dims::{BATCH, PAST, SEQUENCE};
+use crate::graph::dims::{BATCH, PAST, ROWS, SEQUENCE};
 use crate::graph::{Dim, Fill, Graph, Input, Tensor};
 use crate::model::Part;
 use crate::{Result, dims};
@@ -62,7 +62,7 @@ impl Cache {
         let new = heads_first(g, new, heads)?;
         let size = new.shape()[3].clone();
         let name = self.name(layer, what);
-        let shape = dims![BATCH, heads, PAST, size];
+        let shape = dims![self.cached(), heads, PAST, size];
         let past = g.input(Input::f32(&format!("past_key_values.{name}"), shape).or(Fill::Past));
         let past = match &self.rows {
             Some(rows) => g.gather(&past, rows, 0)?,
@@ -88,7 +88,7 @@ impl Cache {
     ) -> Result<(Tensor, Tensor)> {
         let mut kept = |what| {
             let name = format!("{layer}.encoder.{what}");
-            let shape = dims![BATCH, heads, keys, size];
+            let shape = dims![self.cached(), heads, keys, size];
             let x = g.input(Input::f32(&format!("past_key_values.{name}"), shape));
             let Some(rows) = &self.rows else { return Ok(x) };
             let x = g.gather(&x, rows, 0)?;
@@ -115,6 +115,11 @@ impl Cache {
             g.output(&format!("present.{layer}.encoder.{what}"), &x)?;
         }
         Ok(())
+    }
+
+    /// The items that are cached: others than those that are run, where these choose among them.
+    fn cached(&self) -> Dim {
+        if self.rows.is_some() { ROWS } else { BATCH }
     }
 
     fn name(&self, layer: usize, what: &str) -> String {

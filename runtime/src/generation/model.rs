@@ -1,0 +1,222 @@
+//! Steps of a loaded model: its cached parts where it has them, the whole text again and again where it has not.
+
+use ndarray::{Array2, Axis, concatenate};
+
+use super::prompt::Prompt;
+use super::steps::Steps;
+use crate::graph::{Fill, Input};
+use crate::model::{Architecture, Part};
+use crate::{Cache, Error, Loaded, Result, Value, Values};
+
+const LOGITS: &str = "logits";
+
+/// A loaded model as [`Steps`].
+///
+/// An encoder-decoder runs its encoder once, when this is made; a decoder that takes more than tokens at first, such
+/// as images, is given that by [`ModelSteps::beginning_with`].
+pub struct ModelSteps<'a, A: Architecture> {
+    loaded: &'a Loaded<A>,
+    cache: Option<Cache>,
+    names: Names,
+    /// What is seen of each row, `[rows, length]`.
+    mask: Array2<i64>,
+    /// All tokens, where there is no cache.
+    ids: Array2<i64>,
+    /// The next position of each row.
+    positions: Vec<i64>,
+    /// What every run takes, row by row: the encoder's mask, or all of the encoder's inputs where there is no cache.
+    every: Values,
+    /// What the first run takes beside tokens.
+    first: Values,
+}
+
+/// What the decoder calls its inputs; none for those that it does not take.
+struct Names {
+    ids: &'static str,
+    mask: Option<&'static str>,
+    positions: Option<&'static str>,
+}
+
+impl Names {
+    fn of(inputs: &[Input]) -> Self {
+        let find = |names: [&'static str; 2]| {
+            names.into_iter().find(|name| inputs.iter().any(|input| input.name == *name))
+        };
+        let decoder = inputs.iter().any(|input| input.name == "decoder_input_ids");
+        // Positions that the model counts by its own rule are left to it.
+        let positions = find(["decoder_position_ids", "position_ids"]).filter(|name| {
+            inputs.iter().any(|input| input.name == *name && matches!(input.fill, Some(Fill::Positions) | None))
+        });
+        Self {
+            ids: if decoder { "decoder_input_ids" } else { "input_ids" },
+            // Of a model in one piece, `attention_mask` is the encoder's.
+            mask: find(["decoder_attention_mask", "attention_mask"])
+                .filter(|name| !decoder || *name == "decoder_attention_mask"),
+            positions,
+        }
+    }
+}
+
+impl<'a, A: Architecture> ModelSteps<'a, A> {
+    /// A decoder's steps.
+    ///
+    /// # Errors
+    /// When the model cannot be made ready.
+    pub fn decoder(loaded: &'a Loaded<A>) -> Result<Self> {
+        let cached = loaded.parts().contains(&Part::Step);
+        let inputs = if cached { loaded.inputs_of(Part::Step)? } else { loaded.inputs().to_vec() };
+        Ok(Self {
+            loaded,
+            cache: cached.then(Cache::new),
+            names: Names::of(&inputs),
+            mask: Array2::zeros((0, 0)),
+            ids: Array2::zeros((0, 0)),
+            positions: vec![],
+            every: Values::new(),
+            first: Values::new(),
+        })
+    }
+
+    /// An encoder-decoder's steps; the encoder runs now. `inputs` are the encoder's, such as `input_ids` and
+    /// `attention_mask`, or `input_features`.
+    ///
+    /// # Errors
+    /// When the model cannot be made ready or cannot run.
+    pub fn encoder_decoder(loaded: &'a Loaded<A>, mut inputs: Values) -> Result<Self> {
+        let mut made = Self::decoder(loaded)?;
+        match &mut made.cache {
+            Some(cache) => {
+                let taken = loaded.inputs_of(Part::Encoder)?;
+                let given = inputs.clone().into_iter().filter(|(name, _)| takes(&taken, name));
+                let encoded = loaded.run_cached(Part::Encoder, given.collect(), cache)?;
+                let step = loaded.inputs_of(Part::Step)?;
+                if let Some(mask) = inputs.remove("attention_mask") {
+                    inputs.insert("encoder_attention_mask".to_owned(), mask);
+                }
+                made.every = encoded.into_iter().chain(inputs).filter(|(name, _)| takes(&step, name)).collect();
+            }
+            None => made.every = inputs,
+        }
+        Ok(made)
+    }
+
+    /// What the decoder takes with the first tokens alone, such as `pixel_values`.
+    #[must_use]
+    pub fn beginning_with(mut self, values: Values) -> Self {
+        self.first = values;
+        self
+    }
+
+    fn run(&mut self, part: Part, ids: &Array2<i64>, positions: Array2<i64>, more: Values) -> Result<Array2<f32>> {
+        let mut values = self.every.clone();
+        values.extend(more);
+        values.insert(self.names.ids.to_owned(), Value::I64(ids.clone().into_dyn()));
+        if let Some(name) = self.names.mask {
+            values.insert(name.to_owned(), Value::I64(self.mask.clone().into_dyn()));
+        }
+        if let Some(name) = self.names.positions {
+            values.insert(name.to_owned(), Value::I64(positions.into_dyn()));
+        }
+        let outputs = match &mut self.cache {
+            Some(cache) => self.loaded.run_cached(part, values, cache)?,
+            None => self.loaded.run(values)?,
+        };
+        last(&outputs)
+    }
+
+    /// The whole text once more.
+    fn run_whole(&mut self) -> Result<Array2<f32>> {
+        let prompt = Prompt {
+            input_ids: self.ids.clone(),
+            attention_mask: self.mask.clone(),
+            encoder_input_ids: None,
+        };
+        let ids = self.ids.clone();
+        self.run(Part::Whole, &ids, prompt.position_ids(), self.first.clone())
+    }
+
+    /// Rows become copies of those at `parents`.
+    fn reorder(&mut self, parents: &[usize]) {
+        self.mask = self.mask.select(Axis(0), parents);
+        self.positions = parents.iter().map(|parent| self.positions[*parent]).collect();
+        self.every.values_mut().for_each(|value| *value = rows(value, parents));
+        if self.cache.is_none() {
+            self.ids = self.ids.select(Axis(0), parents);
+            self.first.values_mut().for_each(|value| *value = rows(value, parents));
+        }
+    }
+}
+
+impl<A: Architecture> Steps for ModelSteps<'_, A> {
+    fn start(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
+        self.mask = prompt.attention_mask.clone();
+        let positions = prompt.position_ids();
+        self.positions = positions.column(prompt.length() - 1).iter().map(|position| position + 1).collect();
+        if self.cache.is_none() {
+            self.ids = prompt.input_ids.clone();
+            return self.run_whole();
+        }
+        let start = self.loaded.parts().contains(&Part::Start) && !self.first.is_empty();
+        let (part, first) = if start { (Part::Start, self.first.clone()) } else { (Part::Step, Values::new()) };
+        self.run(part, &prompt.input_ids, positions, first)
+    }
+
+    fn step(&mut self, ids: &[i64], parents: Option<&[usize]>) -> Result<Array2<f32>> {
+        if let Some(parents) = parents {
+            self.reorder(parents);
+        }
+        let column = |values: Vec<i64>| {
+            Array2::from_shape_vec((values.len(), 1), values).unwrap_or_else(|_| Array2::zeros((0, 1)))
+        };
+        let positions = column(self.positions.clone());
+        self.positions.iter_mut().for_each(|position| *position += 1);
+        self.mask = joined(&self.mask, &Array2::ones((ids.len(), 1)))?;
+        let ids = column(ids.to_vec());
+        if self.cache.is_none() {
+            self.ids = joined(&self.ids, &ids)?;
+            return self.run_whole();
+        }
+        match parents {
+            None => self.run(Part::Step, &ids, positions, Values::new()),
+            Some(parents) => {
+                let parents: Vec<i64> = parents.iter().map(|parent| *parent as i64).collect();
+                let beams = Value::I64(ndarray::Array1::from_vec(parents).into_dyn());
+                let beams = Values::from([("beam_idx".to_owned(), beams)]);
+                self.run(Part::Reorder, &ids, positions, beams)
+            }
+        }
+    }
+}
+
+fn takes(inputs: &[Input], name: &str) -> bool {
+    inputs.iter().any(|input| input.name == name)
+}
+
+/// The scores at the last position, `[rows, vocab_size]`.
+fn last(outputs: &Values) -> Result<Array2<f32>> {
+    let problem = |problem: &str| {
+        let names: Vec<_> = outputs.keys().map(String::as_str).collect();
+        Error::input(LOGITS, problem, format!("choose a head that generates; this one gives {}", names.join(", ")))
+    };
+    let logits = outputs.get(LOGITS).ok_or_else(|| problem("the model has no scores of tokens"))?.f32(LOGITS)?;
+    if logits.ndim() != 3 || logits.len_of(Axis(1)) == 0 {
+        return Err(problem("scores of tokens are not [batch, sequence, vocab_size]"));
+    }
+    let last = logits.index_axis(Axis(1), logits.len_of(Axis(1)) - 1).to_owned();
+    last.into_dimensionality().map_err(|e| problem(&e.to_string()))
+}
+
+fn rows(value: &Value, parents: &[usize]) -> Value {
+    match value {
+        Value::F32(a) => Value::F32(a.select(Axis(0), parents)),
+        Value::I64(a) => Value::I64(a.select(Axis(0), parents)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(0), parents)),
+    }
+}
+
+fn joined(before: &Array2<i64>, after: &Array2<i64>) -> Result<Array2<i64>> {
+    let joined = concatenate(Axis(1), &[before.view(), after.view()]);
+    joined.map(|all| all.as_standard_layout().into_owned()).map_err(|e| {
+        Error::input("input_ids", e.to_string(), "a step takes one token for each row")
+    })
+}
