@@ -73,14 +73,22 @@ pub struct Generation<'a> {
     tokenizer: Option<&'a Tokenizer>,
     positions: Option<usize>,
     seed: Option<u64>,
+    first_row: usize,
     processors: Vec<Box<dyn Processor>>,
-    watch: Option<&'a mut Watch<'a>>,
 }
 
 impl<'a> Generation<'a> {
     /// Continues prompts as a configuration says.
     pub fn new(prompt: &'a Prompt, config: &'a GenerationConfig) -> Self {
-        Self { prompt, config, tokenizer: None, positions: None, seed: None, processors: vec![], watch: None }
+        Self {
+            prompt,
+            config,
+            tokenizer: None,
+            positions: None,
+            seed: None,
+            first_row: 0,
+            processors: vec![],
+        }
     }
 
     /// The tokenizer, which `stop_strings` need.
@@ -104,17 +112,17 @@ impl<'a> Generation<'a> {
         self
     }
 
+    /// How many prompts of a larger batch come before these: their draws are other ones.
+    #[must_use]
+    pub fn first_row(mut self, first_row: usize) -> Self {
+        self.first_row = first_row;
+        self
+    }
+
     /// Adds a processor after the configuration's own and before what only drawing uses.
     #[must_use]
     pub fn processor(mut self, processor: impl Processor + 'static) -> Self {
         self.processors.push(Box::new(processor));
-        self
-    }
-
-    /// Is told of every token, and may end generating.
-    #[must_use]
-    pub fn watch(mut self, watch: &'a mut Watch<'a>) -> Self {
-        self.watch = Some(watch);
         self
     }
 
@@ -124,21 +132,24 @@ impl<'a> Generation<'a> {
     /// When the configuration contradicts itself or asks for what is not supported, the prompt is too long for it,
     /// or the model cannot run.
     pub fn run(self, steps: &mut dyn Steps) -> Result<Generated> {
-        let Self { prompt, config, tokenizer, positions, seed, processors, watch } = self;
+        self.run_watched(steps, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Generates, tells of every token, and ends where it is told to.
+    ///
+    /// # Errors
+    /// As [`Generation::run`].
+    pub fn run_watched(self, steps: &mut dyn Steps, watch: &mut Watch<'_>) -> Result<Generated> {
+        let Self { prompt, config, tokenizer, positions, seed, first_row, processors } = self;
         config.check()?;
         let lengths = config.lengths(prompt.length(), positions)?;
-        let mut nobody = |_: &[Option<i64>]| ControlFlow::Continue(());
         let decoding = Decoding {
             prompt,
             config,
             lengths,
             processors: processors::processors(config, prompt, lengths, processors)?,
             stopping: Stopping::new(config, lengths.most, tokenizer)?,
-            draws: Draws::new(seed),
-        };
-        let watch: &mut Watch<'_> = match watch {
-            Some(watch) => watch,
-            None => &mut nobody,
+            draws: Draws::new(seed, first_row * config.answers()),
         };
         if config.beams() > 1 {
             beams::search(decoding, steps, watch)

@@ -5,8 +5,8 @@ use ndarray::{Array2, Axis, concatenate};
 use super::prompt::Prompt;
 use super::steps::Steps;
 use crate::graph::{Fill, Input};
-use crate::model::{Architecture, Part};
-use crate::{Cache, Error, Loaded, Result, Value, Values};
+use crate::model::Part;
+use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
 const LOGITS: &str = "logits";
 
@@ -14,8 +14,8 @@ const LOGITS: &str = "logits";
 ///
 /// An encoder-decoder runs its encoder once, when this is made; a decoder that takes more than tokens at first, such
 /// as images, is given that by [`ModelSteps::beginning_with`].
-pub struct ModelSteps<'a, A: Architecture> {
-    loaded: &'a Loaded<A>,
+pub struct ModelSteps<'a> {
+    model: &'a dyn AnyModel,
     cache: Option<Cache>,
     names: Names,
     /// What is seen of each row, `[rows, length]`.
@@ -45,7 +45,9 @@ impl Names {
         let decoder = inputs.iter().any(|input| input.name == "decoder_input_ids");
         // Positions that the model counts by its own rule are left to it.
         let positions = find(["decoder_position_ids", "position_ids"]).filter(|name| {
-            inputs.iter().any(|input| input.name == *name && matches!(input.fill, Some(Fill::Positions) | None))
+            inputs
+                .iter()
+                .any(|input| input.name == *name && matches!(input.fill, Some(Fill::Positions) | None))
         });
         Self {
             ids: if decoder { "decoder_input_ids" } else { "input_ids" },
@@ -57,16 +59,16 @@ impl Names {
     }
 }
 
-impl<'a, A: Architecture> ModelSteps<'a, A> {
+impl<'a> ModelSteps<'a> {
     /// A decoder's steps.
     ///
     /// # Errors
     /// When the model cannot be made ready.
-    pub fn decoder(loaded: &'a Loaded<A>) -> Result<Self> {
-        let cached = loaded.parts().contains(&Part::Step);
-        let inputs = if cached { loaded.inputs_of(Part::Step)? } else { loaded.inputs().to_vec() };
+    pub fn decoder(model: &'a dyn AnyModel) -> Result<Self> {
+        let cached = model.parts().contains(&Part::Step);
+        let inputs = if cached { model.inputs_of(Part::Step)? } else { model.inputs().to_vec() };
         Ok(Self {
-            loaded,
+            model,
             cache: cached.then(Cache::new),
             names: Names::of(&inputs),
             mask: Array2::zeros((0, 0)),
@@ -82,18 +84,19 @@ impl<'a, A: Architecture> ModelSteps<'a, A> {
     ///
     /// # Errors
     /// When the model cannot be made ready or cannot run.
-    pub fn encoder_decoder(loaded: &'a Loaded<A>, mut inputs: Values) -> Result<Self> {
-        let mut made = Self::decoder(loaded)?;
+    pub fn encoder_decoder(model: &'a dyn AnyModel, mut inputs: Values) -> Result<Self> {
+        let mut made = Self::decoder(model)?;
         match &mut made.cache {
             Some(cache) => {
-                let taken = loaded.inputs_of(Part::Encoder)?;
+                let taken = model.inputs_of(Part::Encoder)?;
                 let given = inputs.clone().into_iter().filter(|(name, _)| takes(&taken, name));
-                let encoded = loaded.run_cached(Part::Encoder, given.collect(), cache)?;
-                let step = loaded.inputs_of(Part::Step)?;
+                let encoded = model.run_cached(Part::Encoder, given.collect(), cache)?;
+                let step = model.inputs_of(Part::Step)?;
                 if let Some(mask) = inputs.remove("attention_mask") {
                     inputs.insert("encoder_attention_mask".to_owned(), mask);
                 }
-                made.every = encoded.into_iter().chain(inputs).filter(|(name, _)| takes(&step, name)).collect();
+                made.every =
+                    encoded.into_iter().chain(inputs).filter(|(name, _)| takes(&step, name)).collect();
             }
             None => made.every = inputs,
         }
@@ -107,7 +110,13 @@ impl<'a, A: Architecture> ModelSteps<'a, A> {
         self
     }
 
-    fn run(&mut self, part: Part, ids: &Array2<i64>, positions: Array2<i64>, more: Values) -> Result<Array2<f32>> {
+    fn run(
+        &mut self,
+        part: Part,
+        ids: &Array2<i64>,
+        positions: Array2<i64>,
+        more: Values,
+    ) -> Result<Array2<f32>> {
         let mut values = self.every.clone();
         values.extend(more);
         values.insert(self.names.ids.to_owned(), Value::I64(ids.clone().into_dyn()));
@@ -118,8 +127,8 @@ impl<'a, A: Architecture> ModelSteps<'a, A> {
             values.insert(name.to_owned(), Value::I64(positions.into_dyn()));
         }
         let outputs = match &mut self.cache {
-            Some(cache) => self.loaded.run_cached(part, values, cache)?,
-            None => self.loaded.run(values)?,
+            Some(cache) => self.model.run_cached(part, values, cache)?,
+            None => self.model.run(values)?,
         };
         last(&outputs)
     }
@@ -147,7 +156,7 @@ impl<'a, A: Architecture> ModelSteps<'a, A> {
     }
 }
 
-impl<A: Architecture> Steps for ModelSteps<'_, A> {
+impl Steps for ModelSteps<'_> {
     fn start(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
         self.mask = prompt.attention_mask.clone();
         let positions = prompt.position_ids();
@@ -156,8 +165,9 @@ impl<A: Architecture> Steps for ModelSteps<'_, A> {
             self.ids = prompt.input_ids.clone();
             return self.run_whole();
         }
-        let start = self.loaded.parts().contains(&Part::Start) && !self.first.is_empty();
-        let (part, first) = if start { (Part::Start, self.first.clone()) } else { (Part::Step, Values::new()) };
+        let start = self.model.parts().contains(&Part::Start) && !self.first.is_empty();
+        let (part, first) =
+            if start { (Part::Start, self.first.clone()) } else { (Part::Step, Values::new()) };
         self.run(part, &prompt.input_ids, positions, first)
     }
 
@@ -196,9 +206,14 @@ fn takes(inputs: &[Input], name: &str) -> bool {
 fn last(outputs: &Values) -> Result<Array2<f32>> {
     let problem = |problem: &str| {
         let names: Vec<_> = outputs.keys().map(String::as_str).collect();
-        Error::input(LOGITS, problem, format!("choose a head that generates; this one gives {}", names.join(", ")))
+        Error::input(
+            LOGITS,
+            problem,
+            format!("choose a head that generates; this one gives {}", names.join(", ")),
+        )
     };
-    let logits = outputs.get(LOGITS).ok_or_else(|| problem("the model has no scores of tokens"))?.f32(LOGITS)?;
+    let logits =
+        outputs.get(LOGITS).ok_or_else(|| problem("the model has no scores of tokens"))?.f32(LOGITS)?;
     if logits.ndim() != 3 || logits.len_of(Axis(1)) == 0 {
         return Err(problem("scores of tokens are not [batch, sequence, vocab_size]"));
     }
@@ -216,7 +231,7 @@ fn rows(value: &Value, parents: &[usize]) -> Value {
 
 fn joined(before: &Array2<i64>, after: &Array2<i64>) -> Result<Array2<i64>> {
     let joined = concatenate(Axis(1), &[before.view(), after.view()]);
-    joined.map(|all| all.as_standard_layout().into_owned()).map_err(|e| {
-        Error::input("input_ids", e.to_string(), "a step takes one token for each row")
-    })
+    joined
+        .map(|all| all.as_standard_layout().into_owned())
+        .map_err(|e| Error::input("input_ids", e.to_string(), "a step takes one token for each row"))
 }

@@ -11,17 +11,20 @@ use super::distribution::top;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws {
     seed: u64,
+    first_row: usize,
 }
 
 impl Draws {
     /// A generator with this seed, or one of the machine's own choice.
-    pub(crate) fn new(seed: Option<u64>) -> Self {
-        Self { seed: seed.unwrap_or_else(|| RandomState::new().hash_one(0)) }
+    pub(crate) fn new(seed: Option<u64>, first_row: usize) -> Self {
+        Self { seed: seed.unwrap_or_else(|| RandomState::new().hash_one(0)), first_row }
     }
 
     /// Evenly in `[0, 1)`.
     fn unit(&self, row: usize, step: usize, counter: usize) -> f64 {
-        let z = [row, step, counter].iter().fold(mix(self.seed), |z, part| mix(z ^ mix(*part as u64)));
+        let z = [self.first_row + row, step, counter]
+            .iter()
+            .fold(mix(self.seed), |z, part| mix(z ^ mix(*part as u64)));
         (z >> 11) as f64 * 2.0_f64.powi(-53)
     }
 
@@ -68,11 +71,11 @@ mod tests {
     #[test]
     fn draws_follow_the_probabilities_and_repeat_with_the_seed() {
         let p = [0.1, 0.0, 0.6, 0.3];
-        let draws = Draws::new(Some(7));
+        let draws = Draws::new(Some(7), 0);
         let mut counts = [0.0; 4];
         for step in 0..20_000 {
             counts[draws.one(&p, 0, step)] += 1.0 / 20_000.0;
-            assert_eq!(draws.one(&p, 3, step), Draws::new(Some(7)).one(&p, 3, step));
+            assert_eq!(draws.one(&p, 3, step), Draws::new(Some(7), 0).one(&p, 3, step));
         }
         assert_eq!(counts[1], 0.0);
         assert!(counts.iter().zip(p).all(|(got, want)| (got - f64::from(want)).abs() < 0.015), "{counts:?}");
@@ -81,7 +84,7 @@ mod tests {
     #[test]
     fn several_draws_differ_and_favour_the_likely() {
         let p = [0.05, 0.05, 0.8, 0.1];
-        let draws = Draws::new(Some(1));
+        let draws = Draws::new(Some(1), 0);
         let mut first = 0;
         for step in 0..2000 {
             let drawn = draws.several(&p, 3, 0, step);

@@ -196,7 +196,7 @@ fn a_watcher_sees_every_token_and_may_end_it() {
         seen.push(tokens[0].unwrap());
         if seen.len() == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let generated = Generation::new(&prompt, &config).watch(&mut watch).run(&mut table()).unwrap();
+    let generated = Generation::new(&prompt, &config).run_watched(&mut table(), &mut watch).unwrap();
     assert_eq!(generated.new_tokens(0), seen);
     assert_eq!(generated.stops, [Stop::Cancelled; 2]);
     let beams = GenerationConfig { num_beams: Some(2), ..config };
@@ -205,7 +205,7 @@ fn a_watcher_sees_every_token_and_may_end_it() {
         steps += 1;
         if steps == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let generated = Generation::new(&prompt, &beams).watch(&mut watch).run(&mut table()).unwrap();
+    let generated = Generation::new(&prompt, &beams).run_watched(&mut table(), &mut watch).unwrap();
     assert_eq!(generated.new_tokens(1).len(), 3);
 }
 

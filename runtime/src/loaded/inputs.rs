@@ -26,8 +26,9 @@ pub(super) fn complete(
         let help = format!("it takes {}", known.join(", "));
         return Err(Error::input(name.as_str(), "this model does not take it", help));
     }
-    let mut symbols: BTreeMap<_, _> =
-        [(PAST, past), (ROWS, rows)].map(|(name, length)| (name.to_owned(), (length, "the cache".to_owned()))).into();
+    let mut symbols: BTreeMap<_, _> = [(PAST, past), (ROWS, rows)]
+        .map(|(name, length)| (name.to_owned(), (length, "the cache".to_owned())))
+        .into();
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,

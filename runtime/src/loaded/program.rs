@@ -59,7 +59,12 @@ impl Program {
     }
 
     /// Runs it on from what was kept of so many positions and rows.
-    pub(super) fn run_kept(&self, inputs: &Values, kept_of: (usize, usize), kept: &mut Kept) -> Result<Values> {
+    pub(super) fn run_kept(
+        &self,
+        inputs: &Values,
+        kept_of: (usize, usize),
+        kept: &mut Kept,
+    ) -> Result<Values> {
         self.ready(&self.lengths(inputs, kept_of))?.compiled.run_kept(inputs, kept)
     }
 

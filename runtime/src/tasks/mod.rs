@@ -34,6 +34,8 @@ mod sounds;
 mod speech_recognition;
 mod task;
 mod text_classification;
+mod text_generation;
+mod text_to_text;
 mod token_classification;
 mod zero_shot_vision;
 
@@ -52,6 +54,8 @@ pub use scores::ScoreFunction;
 pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};
 pub use task::Task;
 pub use text_classification::{ClassificationOptions, Label, TextClassification};
+pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, OnText, TextGeneration};
+pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
 pub use zero_shot_vision::{
     HypothesisOptions, VideoOptions, ZeroShotImageClassification, ZeroShotVideoClassification,

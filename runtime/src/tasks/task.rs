@@ -24,6 +24,14 @@ pub enum Task {
     TokenClassification,
     /// The part of a context that answers a question.
     QuestionAnswering,
+    /// What follows a text, or the answer to a chat.
+    TextGeneration,
+    /// A text for another one.
+    Text2TextGeneration,
+    /// A summary of a text.
+    Summarization,
+    /// A text in another language.
+    Translation,
     /// Labels for a picture.
     ImageClassification,
     /// The hidden states of a picture's patches, or one vector for it.
@@ -42,13 +50,17 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
         Self::TextClassification,
         Self::TokenClassification,
         Self::QuestionAnswering,
+        Self::TextGeneration,
+        Self::Text2TextGeneration,
+        Self::Summarization,
+        Self::Translation,
         Self::ImageClassification,
         Self::ImageFeatureExtraction,
         Self::ObjectDetection,
@@ -67,6 +79,10 @@ impl Task {
             Self::TextClassification => "text-classification",
             Self::TokenClassification => "token-classification",
             Self::QuestionAnswering => "question-answering",
+            Self::TextGeneration => "text-generation",
+            Self::Text2TextGeneration => "text2text-generation",
+            Self::Summarization => "summarization",
+            Self::Translation => "translation",
             Self::ImageClassification => "image-classification",
             Self::ImageFeatureExtraction => "image-feature-extraction",
             Self::ObjectDetection => "object-detection",
@@ -77,31 +93,26 @@ impl Task {
         }
     }
 
-    /// How the names of the classes end that fit; none where the base model is what is needed.
-    fn class_ending(self) -> Option<&'static str> {
+    /// How the names of the classes end that fit, any of these; none where the base model is what is needed.
+    fn class_endings(self) -> &'static [&'static str] {
         match self {
             Self::FeatureExtraction
             | Self::SentenceEmbedding
             | Self::ImageFeatureExtraction
             | Self::ZeroShotImageClassification
-            | Self::ZeroShotVideoClassification => None,
-            Self::FillMask => Some("ForMaskedLM"),
-            Self::TextClassification => Some("ForSequenceClassification"),
-            Self::TokenClassification => Some("ForTokenClassification"),
-            Self::QuestionAnswering => Some("ForQuestionAnswering"),
-            Self::ImageClassification => Some("ForImageClassification"),
-            Self::ObjectDetection => Some("ForObjectDetection"),
-            Self::AutomaticSpeechRecognition => Some("ForCTC"),
-            Self::AudioClassification => Some("ForSequenceClassification"),
-        }
-    }
-
-    /// Other endings of classes that fit as well.
-    fn other_endings(self) -> &'static [&'static str] {
-        match self {
-            Self::AutomaticSpeechRecognition => &["ForConditionalGeneration"],
-            Self::AudioClassification => &["ForAudioClassification"],
-            _ => &[],
+            | Self::ZeroShotVideoClassification => &[],
+            Self::FillMask => &["ForMaskedLM"],
+            Self::TextClassification => &["ForSequenceClassification"],
+            Self::TokenClassification => &["ForTokenClassification"],
+            Self::QuestionAnswering => &["ForQuestionAnswering"],
+            Self::TextGeneration => &["ForCausalLM", "LMHeadModel"],
+            Self::Text2TextGeneration | Self::Summarization | Self::Translation => {
+                &["ForConditionalGeneration"]
+            }
+            Self::ImageClassification => &["ForImageClassification"],
+            Self::ObjectDetection => &["ForObjectDetection"],
+            Self::AutomaticSpeechRecognition => &["ForCTC", "ForConditionalGeneration"],
+            Self::AudioClassification => &["ForSequenceClassification", "ForAudioClassification"],
         }
     }
 
@@ -115,14 +126,12 @@ impl Task {
 
     /// The classes of an architecture that fit.
     pub fn heads<A: Architecture>(self) -> Vec<A::Head> {
-        match self.class_ending() {
-            None => A::Head::ALL[..1].to_vec(),
-            Some(ending) => {
-                let endings: Vec<_> = self.other_endings().iter().chain([&ending]).collect();
-                let fits = |head: &A::Head| endings.iter().any(|ending| head.class().ends_with(**ending));
-                A::Head::ALL.iter().copied().filter(fits).collect()
-            }
+        let endings = self.class_endings();
+        if endings.is_empty() {
+            return A::Head::ALL[..1].to_vec();
         }
+        let fits = |head: &A::Head| endings.iter().any(|ending| head.class().ends_with(ending));
+        A::Head::ALL.iter().copied().filter(fits).collect()
     }
 
     /// The class to load: the one asked for, else the one that the checkpoint was saved from.
@@ -147,7 +156,7 @@ impl Task {
             let problem = format!("{self} needs {}, not {}", names.join(" or "), asked.class());
             return Err(Error::input("head", problem, "leave out `.head(..)`, or choose a class that fits"));
         }
-        if self.class_ending().is_none() {
+        if self.class_endings().is_empty() {
             return Ok(first);
         }
         let config = checkpoint.json("config.json")?.unwrap_or_default();
@@ -187,6 +196,8 @@ impl FromStr for Task {
         let name = match name {
             "sentiment-analysis" => "text-classification",
             "ner" => "token-classification",
+            // The languages are named to the pipeline.
+            name if name.starts_with("translation_") => "translation",
             name => name,
         };
         Self::ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| {
@@ -294,7 +305,7 @@ mod tests {
             assert_eq!(task.name().parse::<Task>().unwrap(), task);
         }
         assert_eq!("ner".parse::<Task>().unwrap(), Task::TokenClassification);
-        let text = "translation".parse::<Task>().unwrap_err().to_string();
-        assert!(text.contains("unknown task `translation`") && text.contains("fill-mask"), "{text}");
+        let text = "interpretation".parse::<Task>().unwrap_err().to_string();
+        assert!(text.contains("unknown task `interpretation`") && text.contains("fill-mask"), "{text}");
     }
 }

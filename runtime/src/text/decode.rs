@@ -30,6 +30,20 @@ impl Tokenizer {
     /// # Errors
     /// When an id is negative or the tokenizer's decoder fails.
     pub fn decode(&self, ids: &[i64], skip_special_tokens: bool) -> Result<String> {
+        self.decode_as(ids, skip_special_tokens, None)
+    }
+
+    /// As [`Tokenizer::decode`]; the spaces before punctuation go as `cleaned` says, or else as the tokenizer's
+    /// configuration says.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::decode`].
+    pub fn decode_as(
+        &self,
+        ids: &[i64],
+        skip_special_tokens: bool,
+        cleaned: Option<bool>,
+    ) -> Result<String> {
         let ids: Vec<u32> = ids
             .iter()
             .map(|id| {
@@ -40,7 +54,7 @@ impl Tokenizer {
             .collect::<Result<_>>()?;
         let text = self.core.decode(&ids, skip_special_tokens).map_err(|e| self.undecodable(&e))?;
         // The reference leaves BPE alone: its tokens carry their own spaces.
-        if self.settings.clean_up_tokenization_spaces
+        if cleaned.unwrap_or(self.settings.clean_up_tokenization_spaces)
             && !matches!(self.core.get_model(), ModelWrapper::BPE(_))
         {
             return Ok(clean_up(text));

@@ -4,6 +4,7 @@
 //! those of `SentenceTransformer.encode`. As there, and unlike in the typed pipelines, empty texts get an
 //! answer unless the parameter `allow_empty` is false.
 
+mod generation;
 mod parameters;
 mod pictures;
 mod pipelines;
@@ -13,8 +14,9 @@ use serde_json::Value as Json;
 
 use super::{
     AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
-    ObjectDetection, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition, Task,
-    TextClassification, TokenClassification, ZeroShotImageClassification, ZeroShotVideoClassification,
+    ObjectDetection, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition, Summarization, Task,
+    Text2TextGeneration, TextClassification, TextGeneration, TokenClassification, Translation,
+    ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -59,6 +61,10 @@ fn pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
         Task::TextClassification => Box::new(TextClassification::from_model(model)?),
         Task::TokenClassification => Box::new(TokenClassification::from_model(model)?),
         Task::QuestionAnswering => Box::new(QuestionAnswering::from_model(model)?),
+        Task::TextGeneration => Box::new(TextGeneration::from_model(model)?),
+        Task::Text2TextGeneration => Box::new(Text2TextGeneration::from_model(model)?),
+        Task::Summarization => Box::new(Summarization::from_model(model)?),
+        Task::Translation => Box::new(Translation::from_model(model)?),
         Task::ImageClassification => Box::new(ImageClassification::from_model(model)?),
         Task::ImageFeatureExtraction => Box::new(ImageFeatureExtraction::from_model(model)?),
         Task::ObjectDetection => Box::new(ObjectDetection::from_model(model)?),

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
+use crate::generation::GenerationConfig;
 use crate::tasks::TextOptions;
 use crate::{Error, Result};
 
@@ -91,6 +92,13 @@ impl<'a> Parameters<'a> {
             batch_size: self.get("batch_size")?.unwrap_or(TextOptions::default().batch_size),
             allow_empty: self.get("allow_empty")?.unwrap_or(true),
         })
+    }
+
+    /// The parameters of generating, by the names of `GenerationConfig`; null is as if it were not given.
+    pub(super) fn generation(&self) -> Result<GenerationConfig> {
+        let names = GenerationConfig::FIELDS.iter().filter_map(|name| Some((*name, self.raw(name)?)));
+        let given: Map<String, Json> = names.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+        GenerationConfig::from_json(&Json::Object(given))
     }
 
     /// Refuses names that nobody asked for.

@@ -12,7 +12,7 @@ pub struct Message {
     /// Who speaks: `system`, `user`, `assistant`, `tool`.
     pub role: String,
     /// What: a text, or a list of parts such as `{"type": "text", "text": "…"}`; null for none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Json::is_null")]
     pub content: Json,
     /// What else templates read: `tool_calls`, `name`, `reasoning_content`.
     #[serde(flatten)]

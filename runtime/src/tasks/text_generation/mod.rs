@@ -1,0 +1,344 @@
+//! Text generation: prompts and chats that a model continues.
+//!
+//! Reference: `TextGenerationPipeline`.
+
+mod options;
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+pub use options::GenerationOptions;
+pub(crate) use options::resolve;
+
+use super::batches::TextModel;
+use super::{Opening, Pipeline, Task};
+use crate::erased::AnyModel;
+use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
+use crate::model::Architecture;
+use crate::text::chat::{ChatOptions, ChatTemplate, Message};
+use crate::text::{EncodeOptions, Text};
+use crate::{Error, Result};
+
+/// Told of each piece of text as it is generated; `Break` ends generating.
+pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + 'a;
+
+/// Continues texts and chats.
+///
+/// As the reference's pipeline, it draws tokens (`do_sample`, temperature 0.7) and gives 256 of them at most where
+/// neither the caller nor the checkpoint says otherwise.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use std::ops::ControlFlow;
+///
+/// use weft::generation::GenerationConfig;
+/// use weft::tasks::{GenerationOptions, TextGeneration};
+/// use weft::text::chat::Message;
+///
+/// let generator = TextGeneration::<A>::open("org/checkpoint")?.load()?;
+/// println!("{}", generator.run("Once upon a time")?[0].generated_text);
+///
+/// let config = GenerationConfig { do_sample: Some(false), max_new_tokens: Some(64), ..Default::default() };
+/// let chat = [Message::user("What is a weft?")];
+/// let answer = generator.stream_chat(&chat, &GenerationOptions::from(config), &mut |piece| {
+///     print!("{piece}");
+///     ControlFlow::Continue(())
+/// })?;
+/// println!("\n{} messages", answer.generated_text.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TextGeneration<A> {
+    text: TextModel<A>,
+    config: GenerationConfig,
+    template: Option<ChatTemplate>,
+}
+
+/// A continued text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GeneratedText {
+    /// The prompt and what follows it.
+    pub generated_text: String,
+    /// Where what follows begins, in bytes.
+    #[serde(skip)]
+    pub start: usize,
+}
+
+impl GeneratedText {
+    /// What follows the prompt.
+    pub fn new_text(&self) -> &str {
+        &self.generated_text[self.start..]
+    }
+}
+
+/// A continued chat.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GeneratedChat {
+    /// The messages, with the assistant's answer, or with the last message gone on with.
+    pub generated_text: Vec<Message>,
+    /// The answer alone, without what the last message began with.
+    #[serde(skip)]
+    pub reply: String,
+}
+
+impl<A: AnyModel> Pipeline<A> for TextGeneration<A> {
+    const TASK: Task = Task::TextGeneration;
+
+    fn from_model(model: A) -> Result<Self> {
+        let text = TextModel::new(model)?;
+        let config = GenerationConfig::from_checkpoint(text.model.checkpoint())?;
+        let template = ChatTemplate::from_checkpoint(text.model.checkpoint(), &text.tokenizer)?;
+        Ok(Self { text, config, template })
+    }
+}
+
+impl<A: AnyModel> TextGeneration<A> {
+    /// Finds a checkpoint: a folder or a hub id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
+        Opening::open(checkpoint)
+    }
+
+    /// The model within.
+    pub fn model(&self) -> &A {
+        &self.text.model
+    }
+
+    /// The checkpoint's chat templates; none where it has none.
+    pub fn chat_template(&self) -> Option<&ChatTemplate> {
+        self.template.as_ref()
+    }
+
+    /// Continues a text.
+    ///
+    /// # Errors
+    /// When the text is longer than the model's positions, or the model fails.
+    pub fn run(&self, text: &str) -> Result<Vec<GeneratedText>> {
+        Ok(self.run_with(&[text], &GenerationOptions::default())?.pop().unwrap_or_default())
+    }
+
+    /// Continues texts with other than the default options; each as often as `num_return_sequences` says.
+    ///
+    /// # Errors
+    /// As [`TextGeneration::run`], and when options contradict each other.
+    pub fn run_with(&self, texts: &[&str], options: &GenerationOptions) -> Result<Vec<Vec<GeneratedText>>> {
+        let all = self.answers(texts, options, true, None)?;
+        let full = |text: &str, new: String| GeneratedText {
+            generated_text: format!("{text}{new}"),
+            start: text.len(),
+        };
+        let full =
+            texts.iter().zip(all).map(|(text, news)| news.into_iter().map(|new| full(text, new)).collect());
+        Ok(full.collect())
+    }
+
+    /// Answers a chat.
+    ///
+    /// # Errors
+    /// As [`TextGeneration::run`], and when the checkpoint has no chat template or it refuses the chat.
+    pub fn chat(&self, messages: &[Message]) -> Result<Vec<GeneratedChat>> {
+        let chat = ChatOptions::answering(messages);
+        let options = GenerationOptions::default();
+        Ok(self.chats_with(&[messages], &[chat], &options)?.pop().unwrap_or_default())
+    }
+
+    /// Answers chats with other than the default options, each with its own for the template.
+    ///
+    /// # Errors
+    /// As [`TextGeneration::chat`].
+    pub fn chats_with(
+        &self,
+        chats: &[&[Message]],
+        templates: &[ChatOptions],
+        options: &GenerationOptions,
+    ) -> Result<Vec<Vec<GeneratedChat>>> {
+        let prompts = chats.iter().zip(templates).map(|(messages, chat)| self.prompt(messages, chat));
+        let prompts: Vec<String> = prompts.collect::<Result<_>>()?;
+        let texts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+        let all = self.answers(&texts, options, false, None)?;
+        let continued = chats.iter().zip(templates).zip(all).map(|((messages, chat), replies)| {
+            replies.into_iter().map(|reply| answered(messages, chat, reply)).collect()
+        });
+        Ok(continued.collect())
+    }
+
+    /// Continues a text and tells of each piece as it comes; with beams, of all at the end.
+    ///
+    /// # Errors
+    /// As [`TextGeneration::run_with`], and when more than one answer is asked for.
+    pub fn stream(
+        &self,
+        text: &str,
+        options: &GenerationOptions,
+        on_text: &mut OnText<'_>,
+    ) -> Result<GeneratedText> {
+        let mut all = self.answers(&[text], options, true, Some(on_text))?;
+        let new = all.pop().and_then(|mut news| news.pop()).unwrap_or_default();
+        Ok(GeneratedText { generated_text: format!("{text}{new}"), start: text.len() })
+    }
+
+    /// Answers a chat and tells of each piece as it comes; with beams, of all at the end.
+    ///
+    /// # Errors
+    /// As [`TextGeneration::chat`], and when more than one answer is asked for.
+    pub fn stream_chat(
+        &self,
+        messages: &[Message],
+        options: &GenerationOptions,
+        on_text: &mut OnText<'_>,
+    ) -> Result<GeneratedChat> {
+        let chat = ChatOptions::answering(messages);
+        let prompt = self.prompt(messages, &chat)?;
+        let mut all = self.answers(&[&prompt], options, false, Some(on_text))?;
+        Ok(answered(messages, &chat, all.pop().and_then(|mut news| news.pop()).unwrap_or_default()))
+    }
+
+    fn prompt(&self, messages: &[Message], chat: &ChatOptions) -> Result<String> {
+        let Some(template) = &self.template else {
+            let help = "give a text instead; or add the template of the checkpoint that it was trained from";
+            let place = self.text.tokenizer.file();
+            return Err(Error::tokenizer(place, "the checkpoint has no chat template", help));
+        };
+        template.render(messages, chat)
+    }
+
+    /// What follows each text, `num_return_sequences` times.
+    fn answers(
+        &self,
+        texts: &[&str],
+        options: &GenerationOptions,
+        special: bool,
+        mut on_text: Option<&mut OnText<'_>>,
+    ) -> Result<Vec<Vec<String>>> {
+        let task = GenerationConfig {
+            max_new_tokens: Some(256),
+            do_sample: Some(true),
+            temperature: Some(0.7),
+            ..Default::default()
+        };
+        let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
+        if on_text.is_some() && config.answers() > 1 {
+            let help = "leave out `num_return_sequences`, or generate without telling of pieces";
+            return Err(Error::input(
+                "num_return_sequences",
+                "only one answer can be told of as it comes",
+                help,
+            ));
+        }
+        let rows = self.rows(texts, options, special, &config)?;
+        let mut all = Vec::with_capacity(texts.len());
+        let size = options.batch_size.max(1);
+        for (index, chunk) in rows.chunks(size).enumerate() {
+            let prompt = Prompt::new(chunk, config.padding())?;
+            let mut steps = ModelSteps::decoder(&self.text.model)?;
+            let generation = Generation::new(&prompt, &config)
+                .tokenizer(&self.text.tokenizer)
+                .positions(self.text.model.limit("sequence"))
+                .seed(options.seed)
+                .first_row(index * size);
+            let generated = match &mut on_text {
+                None => generation.run(&mut steps)?,
+                Some(on_text) => streamed(&self.text, generation, &mut steps, options, &config, on_text)?,
+            };
+            let texts = self.text.decoded(&generated, options)?;
+            all.extend(texts.chunks(config.answers()).map(<[String]>::to_vec));
+        }
+        Ok(all)
+    }
+
+    /// The tokens of texts; of an empty one, the token that begins texts.
+    fn rows(
+        &self,
+        texts: &[&str],
+        options: &GenerationOptions,
+        special: bool,
+        config: &GenerationConfig,
+    ) -> Result<Vec<Vec<i64>>> {
+        let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(*text)).collect();
+        let encode = self.text.encoding(options, special && options.add_special_tokens);
+        let rows = self.text.encode(&texts, &encode, true)?.into_iter().map(|row| row.ids);
+        let begun = rows.map(|ids| match config.bos_token_id {
+            Some(bos) if ids.is_empty() => vec![bos],
+            _ => ids,
+        });
+        Ok(begun.collect())
+    }
+}
+
+impl<A: AnyModel> TextModel<A> {
+    /// How a prompt is encoded.
+    pub(super) fn encoding(&self, options: &GenerationOptions, add_special_tokens: bool) -> EncodeOptions {
+        let limit = self.model.limit("sequence");
+        let longest = options.max_length.or(self.longest()).into_iter().chain(limit).min();
+        let cut =
+            if options.truncation { EncodeOptions::truncated(longest) } else { EncodeOptions::default() };
+        EncodeOptions { add_special_tokens, ..cut }
+    }
+
+    /// The texts that were generated.
+    pub(super) fn decoded(&self, generated: &Generated, options: &GenerationOptions) -> Result<Vec<String>> {
+        let texts = (0..generated.sequences.len()).map(|index| {
+            let ids = generated.new_tokens(index);
+            self.tokenizer.decode_as(ids, options.skip_special_tokens, options.clean_up_tokenization_spaces)
+        });
+        texts.collect()
+    }
+}
+
+/// Generates and tells of the first row's text as it comes.
+pub(super) fn streamed<A: AnyModel>(
+    text: &TextModel<A>,
+    generation: Generation<'_>,
+    steps: &mut ModelSteps<'_>,
+    options: &GenerationOptions,
+    config: &GenerationConfig,
+    on_text: &mut OnText<'_>,
+) -> Result<Generated> {
+    let mut stream = TextStream::new(&text.tokenizer, options.skip_special_tokens);
+    let mut failed = None;
+    let mut watch = |tokens: &[Option<i64>]| {
+        let Some(Some(token)) = tokens.first() else { return ControlFlow::Continue(()) };
+        match stream.push(*token) {
+            Ok(piece) if piece.is_empty() => ControlFlow::Continue(()),
+            Ok(piece) => on_text(&piece),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    };
+    let generated = generation.run_watched(steps, &mut watch)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let rest = if config.beams() > 1 {
+        text.decoded(&generated, options)?.swap_remove(0)
+    } else {
+        stream.finish()?
+    };
+    if !rest.is_empty() {
+        // It has ended: there is nothing left to break off.
+        let _ = on_text(&rest);
+    }
+    Ok(generated)
+}
+
+/// The chat with the answer.
+fn answered(messages: &[Message], chat: &ChatOptions, reply: String) -> GeneratedChat {
+    let mut all = messages.to_vec();
+    match all.last_mut() {
+        Some(last) if chat.continue_final_message => {
+            let begun = last.text().unwrap_or_default();
+            last.content = format!("{begun}{reply}").into();
+        }
+        _ => all.push(Message::assistant(&reply)),
+    }
+    GeneratedChat { generated_text: all, reply }
+}

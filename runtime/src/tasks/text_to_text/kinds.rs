@@ -1,0 +1,172 @@
+//! The tasks, which differ in their names alone.
+
+use serde::Serialize;
+
+use super::Writer;
+use crate::Result;
+use crate::erased::AnyModel;
+use crate::model::Architecture;
+use crate::tasks::text_generation::OnText;
+use crate::tasks::{GenerationOptions, Opening, Pipeline, Task};
+
+/// A text written for another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rewritten {
+    /// The text.
+    pub generated_text: String,
+}
+
+/// A summary of a text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The summary.
+    pub summary_text: String,
+}
+
+/// A text in another language.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Translated {
+    /// The translation.
+    pub translation_text: String,
+}
+
+macro_rules! kind {
+    ($(#[$doc:meta])* $name:ident, $task:ident, $result:ident { $field:ident }, |$self:ident| $key:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name<A> {
+            writer: Writer<A>,
+        }
+
+        impl<A: AnyModel> Pipeline<A> for $name<A> {
+            const TASK: Task = Task::$task;
+
+            fn from_model(model: A) -> Result<Self> {
+                Ok(Self { writer: Writer::new(model)? })
+            }
+        }
+
+        impl<A: AnyModel> $name<A> {
+            /// Finds a checkpoint: a folder or a hub id.
+            ///
+            /// # Errors
+            /// When there is none.
+            pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+            where
+                A: Architecture,
+            {
+                Opening::open(checkpoint)
+            }
+
+            /// The model within.
+            pub fn model(&self) -> &A {
+                &self.writer.text.model
+            }
+
+            /// For one text.
+            ///
+            /// # Errors
+            /// When the text is longer than the model's positions, or the model fails.
+            pub fn run(&self, text: &str) -> Result<Vec<$result>> {
+                Ok(self.run_with(&[text], &GenerationOptions::default())?.pop().unwrap_or_default())
+            }
+
+            /// For several, with other than the default options; for each as often as `num_return_sequences` says.
+            ///
+            /// # Errors
+            /// As `run`, and when options contradict each other.
+            pub fn run_with(&self, texts: &[&str], options: &GenerationOptions) -> Result<Vec<Vec<$result>>> {
+                let all = self.writer.write(&self.key(), texts, options, None)?;
+                let made = |$field| $result { $field };
+                Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())
+            }
+
+            /// For one text, telling of each piece as it comes: the likeliest tokens one by one, without beams, unless
+            /// the options ask for them.
+            ///
+            /// # Errors
+            /// As `run_with`.
+            pub fn stream(
+                &self,
+                text: &str,
+                options: &GenerationOptions,
+                on_text: &mut OnText<'_>,
+            ) -> Result<$result> {
+                let mut all = self.writer.write(&self.key(), &[text], options, Some(on_text))?;
+                let $field = all.pop().and_then(|mut texts| texts.pop()).unwrap_or_default();
+                Ok($result { $field })
+            }
+
+            /// The name under which the checkpoint may hold options of its own.
+            fn key(&$self) -> String {
+                $key
+            }
+        }
+    };
+}
+
+kind! {
+    /// Writes a text for another.
+    ///
+    /// ```no_run
+    /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+    /// let writer = weft::tasks::Text2TextGeneration::<A>::open("org/checkpoint")?.load()?;
+    /// println!("{}", writer.run("cola sentence: The weaver throws the weft.")?[0].generated_text);
+    /// # Ok(())
+    /// # }
+    /// ```
+    Text2TextGeneration, Text2TextGeneration, Rewritten { generated_text }, |self| Task::Text2TextGeneration.name().to_owned()
+}
+
+kind! {
+    /// Summarises texts.
+    ///
+    /// ```no_run
+    /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+    /// let summarization = weft::tasks::Summarization::<A>::open("org/checkpoint")?.load()?;
+    /// println!("{}", summarization.run("A long report …")?[0].summary_text);
+    /// # Ok(())
+    /// # }
+    /// ```
+    Summarization, Summarization, Summary { summary_text }, |self| Task::Summarization.name().to_owned()
+}
+
+kind! {
+    /// Translates texts.
+    ///
+    /// ```no_run
+    /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+    /// let translation = weft::tasks::Translation::<A>::open("org/checkpoint")?.load()?.languages("en", "de");
+    /// println!("{}", translation.run("The weaver throws the weft.")?[0].translation_text);
+    /// # Ok(())
+    /// # }
+    /// ```
+    Translation, Translation, Translated { translation_text }, |self| pair(self.writer.languages.as_ref())
+}
+
+/// The name of the options for a pair of languages.
+fn pair(languages: Option<&(String, String)>) -> String {
+    let task = Task::Translation.name();
+    languages.map_or(task.to_owned(), |(from, to)| format!("{task}_{from}_to_{to}"))
+}
+
+impl<A: AnyModel> Translation<A> {
+    /// From which language into which: chooses among the options that the checkpoint holds for pairs of languages.
+    #[must_use]
+    pub fn languages(mut self, from: &str, to: &str) -> Self {
+        self.writer.languages = Some((from.to_owned(), to.to_owned()));
+        self
+    }
+    /// Several texts between languages that are told with them.
+    pub(in crate::tasks) fn between(
+        &self,
+        languages: Option<(String, String)>,
+        texts: &[&str],
+        options: &GenerationOptions,
+    ) -> Result<Vec<Vec<Translated>>> {
+        let key = pair(languages.as_ref().or(self.writer.languages.as_ref()));
+        let all = self.writer.write(&key, texts, options, None)?;
+        let made = |translation_text| Translated { translation_text };
+        Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())
+    }
+}

@@ -1,0 +1,101 @@
+//! Texts into other texts: any, summaries, translations.
+//!
+//! Reference: `Text2TextGenerationPipeline` and those made from it, as of release 4.57; release 5 has none.
+
+mod kinds;
+
+use serde_json::Value as Json;
+
+pub use kinds::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
+
+use super::batches::TextModel;
+use super::text_generation::{GenerationOptions, OnText, resolve, streamed};
+use crate::erased::AnyModel;
+use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
+use crate::text::{Padding, Text};
+use crate::{Error, Result};
+
+/// What the tasks share.
+#[derive(Debug)]
+struct Writer<A> {
+    text: TextModel<A>,
+    config: GenerationConfig,
+    /// From which into which, where a translation was told.
+    languages: Option<(String, String)>,
+}
+
+impl<A: AnyModel> Writer<A> {
+    fn new(model: A) -> Result<Self> {
+        let text = TextModel::new(model)?;
+        let config = GenerationConfig::from_checkpoint(text.model.checkpoint())?;
+        Ok(Self { text, config, languages: None })
+    }
+
+    /// What the checkpoint says about a task by name: `task_specific_params` in its `config.json`.
+    fn specific(&self, task: &str) -> Result<(String, GenerationConfig)> {
+        let raw = self.text.model.raw_config();
+        let specific = &raw["task_specific_params"][task];
+        let prefix = specific["prefix"].as_str().or(raw["prefix"].as_str()).unwrap_or_default().to_owned();
+        let config = match specific {
+            Json::Object(_) => GenerationConfig::from_json(specific)?.or(self.config.clone()),
+            _ => self.config.clone(),
+        };
+        Ok((prefix, config))
+    }
+
+    /// What is written for each text, `num_return_sequences` times.
+    fn write(
+        &self,
+        task: &str,
+        texts: &[&str],
+        options: &GenerationOptions,
+        mut on_text: Option<&mut OnText<'_>>,
+    ) -> Result<Vec<Vec<String>>> {
+        let (prefix, own) = self.specific(task)?;
+        let default =
+            GenerationConfig { max_new_tokens: Some(256), num_beams: Some(4), ..Default::default() };
+        let mut config = resolve(&options.generation, &own, &default, &self.text.tokenizer);
+        if on_text.is_some() {
+            // Beams change their minds: what was told of cannot be taken back.
+            config.num_beams = options.generation.num_beams.or(Some(1));
+        }
+        let Some(start) = config.decoder_start_token_id.or(config.bos_token_id) else {
+            return Err(Error::config(
+                self.text.model.checkpoint().dir().join("generation_config.json"),
+                "names neither `decoder_start_token_id` nor `bos_token_id`: no token begins an answer",
+                "take the token from the published configuration",
+            ));
+        };
+        let given: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+        let given: Vec<Text<'_>> = given.iter().map(Text::from).collect();
+        let encode = self.text.encoding(options, options.add_special_tokens);
+        let rows = self.text.encode(&given, &encode, true)?;
+        let mut all = Vec::with_capacity(texts.len());
+        let size = options.batch_size.max(1);
+        for (index, chunk) in rows.chunks(size).enumerate() {
+            let batch = self.text.tokenizer.pad(chunk, &Padding::default())?;
+            let prompt = Prompt::decoder(start, batch.input_ids.clone());
+            let mut inputs = batch.values();
+            inputs.retain(|name, _| self.text.model.inputs().iter().any(|input| input.name == *name));
+            let mut steps = ModelSteps::encoder_decoder(&self.text.model, inputs)?;
+            let generation = Generation::new(&prompt, &config)
+                .tokenizer(&self.text.tokenizer)
+                .positions(self.text.model.limit("decoder_sequence"))
+                .seed(options.seed)
+                .first_row(index * size);
+            let generated = match &mut on_text {
+                None => generation.run(&mut steps)?,
+                Some(on_text) => streamed(&self.text, generation, &mut steps, options, &config, on_text)?,
+            };
+            let texts = self.text.decoded(&generated, &uncleaned(options))?;
+            all.extend(texts.chunks(config.answers()).map(<[String]>::to_vec));
+        }
+        Ok(all)
+    }
+}
+
+/// These tasks leave the spaces before punctuation where they are not told otherwise.
+fn uncleaned(options: &GenerationOptions) -> GenerationOptions {
+    let clean = options.clean_up_tokenization_spaces.or(Some(false));
+    GenerationOptions { clean_up_tokenization_spaces: clean, ..options.clone() }
+}
