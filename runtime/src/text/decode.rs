@@ -38,12 +38,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Tokenizer::decode`].
-    pub fn decode_as(
-        &self,
-        ids: &[i64],
-        skip_special_tokens: bool,
-        cleaned: Option<bool>,
-    ) -> Result<String> {
+    pub fn decode_as(&self, ids: &[i64], skip_special_tokens: bool, cleaned: Option<bool>) -> Result<String> {
         let ids: Vec<u32> = ids
             .iter()
             .map(|id| {
