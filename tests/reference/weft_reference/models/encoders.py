@@ -55,12 +55,13 @@ class Extra:
 
 @dataclass(frozen=True)
 class Encoder:
-    """`classes` is what its classes start with; `without` and `more` are heads; `types` 0: no token_type_ids."""
+    """`classes` is what its classes start with; `without` and `more` are heads; `types` 0: no token_type_ids; `mask`: whether it takes one."""
 
     classes: str
     config: Mapping[str, Any] = field(default_factory=dict)
     pad: int = 0
     types: int = 2
+    mask: bool = True
     without: tuple[str, ...] = ()
     more: Mapping[str, str] = field(default_factory=dict)
     extras: tuple[Extra, ...] = ()
@@ -70,6 +71,8 @@ class Encoder:
         text = text_batch(99, lengths, padding, self.types or 1, self.pad, key)
         if not self.types:
             del text["token_type_ids"]
+        if not self.mask:
+            del text["attention_mask"]
         return text
 
     def case(self, model: str, name: str, suffix: str, notes: str, inputs: Any, changes: Mapping[str, Any]) -> Case:
@@ -104,6 +107,11 @@ INNER_PADDING = Extra(
     lengths=(8, 8),
 )
 LONGEST = Extra("full-length", "base", "As long as positions after the padding's allow.", lengths=(38, 20))
+
+NO_CAUSAL = ("causal-lm",)
+EDGES = np.array([[[i * 3, i + 5, i * 3 + 9, i + 11] for i in range(11)], [[60 - i, 2, 61, 7] for i in range(11)]])
+ONLY_BASE = tuple(name for name in HEADS if name not in ("base", "question-answering"))
+QUESTION = np.array([[5, 9, 33, 7, 60, 33, 12, 13, 14], [33, 50, 51, 52, 53, 54, 55, 0, 0]], np.int64)
 
 ENCODERS = {
     "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
@@ -170,6 +178,52 @@ ENCODERS = {
             UNTIED,
             Extra("distances", "base", "Longer than the distances that are told apart.", lengths=(150, 140)),
         ),
+    ),
+    "layoutlm": Encoder(
+        "LayoutLM",
+        {"max_2d_position_embeddings": 64},
+        without=(*NO_CAUSAL, "multiple-choice"),
+        extras=tuple(
+            Extra(f"boxes-{head}", head, "Every token has a place on the page.", inputs={"bbox": EDGES})
+            for head in ("base", "masked-lm", "token-classification")
+        ),
+    ),
+    "splinter": Encoder(
+        "Splinter",
+        {"question_token_id": 33},
+        without=(*ONLY_BASE, "question-answering"),
+        extras=(
+            Extra(
+                "question-token",
+                "question-answering",
+                "The first of two question tokens; none in the second text.",
+                inputs={"input_ids": QUESTION % 55, "attention_mask": np.ones((2, 9), np.int64)},
+                lengths=(9, 9),
+            ),
+            Extra(
+                "padded-question",
+                "question-answering",
+                "The answer is not in padding.",
+                inputs={"input_ids": QUESTION},
+                lengths=(9, 7),
+            ),
+        ),
+    ),
+    "fnet": Encoder(
+        "FNet",
+        {"type_vocab_size": 4, "num_attention_heads": 1},
+        pad=3,
+        types=4,
+        mask=False,
+        without=NO_CAUSAL,
+        more={"pre-training": "ForPreTraining", **NSP},
+        extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
+    ),
+    "squeezebert": Encoder(
+        "SqueezeBert",
+        {"embedding_size": 32, "q_groups": 2, "v_groups": 1, "post_attention_groups": 4, "intermediate_groups": 8},
+        without=NO_CAUSAL,
+        extras=(UNTIED,),
     ),
 }
 MODELS = tuple(ENCODERS)
