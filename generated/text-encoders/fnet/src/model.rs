@@ -7,7 +7,7 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Result, Values};
+use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -109,7 +109,7 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: weft::Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
@@ -238,8 +238,12 @@ impl Outputs {
     }
 
     fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
+        self.value(name)?.f32(name)
+    }
+
+    fn value(&self, name: &str) -> Result<&Value> {
         if let Some(value) = self.values.get(name) {
-            return value.f32(name);
+            return Ok(value);
         }
         let names: Vec<_> = self.values.keys().map(String::as_str).collect();
         Err(weft::Error::Input {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use weft::nn::Activation;
 
-/// `config.json`, as far as it shapes the model at inference. Fields that only training reads are passed over.
+/// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
