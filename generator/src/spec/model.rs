@@ -223,6 +223,9 @@ pub enum ConfigType {
     /// An activation function, by the reference's name for it.
     #[serde(rename = "activation")]
     Activation,
+    /// The kind of a feed-forward layer: an activation function's name, behind `gated-` where it is gated.
+    #[serde(rename = "feed_forward")]
+    FeedForward,
     /// Class names by index, as `id2label` gives them; `num_labels()` counts them.
     #[serde(rename = "labels")]
     Labels,

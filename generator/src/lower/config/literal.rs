@@ -53,6 +53,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
         ConfigType::Activation => "Activation",
+        ConfigType::FeedForward => "FeedForward",
         ConfigType::Labels => "BTreeMap<String, String>",
     }
 }
@@ -95,6 +96,15 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         }
         (ConfigType::Rope, Scalar::Int(_) | Scalar::Float(_)) => {
             format!("RopeParameters::of({})", literal(ConfigType::F64, value)?)
+        }
+        (ConfigType::FeedForward, Scalar::Text(name)) => {
+            let (gated, function) = match name.strip_prefix("gated-") {
+                Some("gelu") => (true, "gelu_new"),
+                Some(function) => (true, function),
+                None => (false, name.as_str()),
+            };
+            let activation = literal(ConfigType::Activation, &Scalar::Text(function.to_owned()))?;
+            format!("FeedForward {{ gated: {gated}, activation: {activation} }}")
         }
         (ConfigType::Activation, Scalar::Text(name)) => {
             let variant = ACTIVATIONS.iter().find(|(known, _)| known == name);

@@ -1,0 +1,41 @@
+//! Texts as decoders read them: moved by one, and read off at one token.
+
+use crate::Result;
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, show};
+
+/// Ids `[batch, sequence]` one to the right, behind `start`; the last is dropped.
+///
+/// # Errors
+/// When the ids have not two axes.
+pub fn shift_right(g: &mut Graph, ids: &Tensor, start: i64) -> Result<Tensor> {
+    let [batch, sequence] = ids.shape() else {
+        return Err(g.misfit("shift_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
+    };
+    let (first, end) = (crate::dims![batch, 1], sequence.clone() - Dim::Fixed(1));
+    let start = g.integer(start);
+    let start = g.expand(&start, first)?;
+    let rest = g.slice_dims(ids, 1, Dim::Fixed(0), end)?;
+    g.concat(&[&start, &rest], 1)
+}
+
+/// What x `[batch, sequence, width]` holds where a token occurs last: `[batch, width]`; at the first position where it
+/// does not occur.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn at_last(g: &mut Graph, x: &Tensor, ids: &Tensor, token: i64) -> Result<Tensor> {
+    let [batch, sequence, width] = x.shape() else {
+        return Err(g.misfit("at_last", format!("{} is not [batch, sequence, width]", show(x.shape()))));
+    };
+    let positions = g.positions(sequence);
+    let positions = g.unsqueeze(&positions, 0)?;
+    let (token, first) = (g.integer(token), g.integer(0));
+    let found = g.binary(Binary::Equal, ids, &token)?;
+    let candidates = g.select(&found, &positions, &first)?;
+    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
+    let chosen = g.binary(Binary::Equal, &positions, &last)?;
+    let chosen = g.cast(&chosen, Dtype::F32);
+    let chosen = g.unsqueeze(&chosen, 1)?;
+    let picked = g.matmul(&chosen, x)?;
+    g.reshape(&picked, crate::dims![batch, width])
+}

@@ -1,0 +1,116 @@
+"""T5: every head, both feed-forward kinds, distances beyond the last bucket, padding on either side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import T5Config
+
+from weft_reference import stores
+from weft_reference.cases import Case, Store
+from weft_reference.inputs import Padding, integers, text_batch
+
+
+def config(**changes: Any) -> T5Config:
+    tiny = {
+        "vocab_size": 40,
+        "d_model": 16,
+        "d_kv": 6,
+        "d_ff": 24,
+        "num_layers": 2,
+        "num_heads": 3,
+        "relative_attention_num_buckets": 8,
+        "relative_attention_max_distance": 10,
+        "decoder_start_token_id": 0,
+    }
+    return T5Config(**(tiny | changes))
+
+
+def encoder_text(padding: Padding = "right", lengths: tuple[int, ...] = (13, 9)) -> dict[str, np.ndarray]:
+    batch = text_batch(40, lengths, padding)
+    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+
+
+def decoder_text(lengths: tuple[int, ...] = (6, 6), padding: Padding = "none") -> dict[str, np.ndarray]:
+    batch = text_batch(40, lengths, padding, key="decoder")
+    inputs = {"decoder_input_ids": batch["input_ids"]}
+    inputs["decoder_input_ids"][:, 0] = 0
+    if padding != "none":
+        inputs["decoder_attention_mask"] = batch["attention_mask"]
+    return inputs
+
+
+def case(
+    name: str, model_class: str, notes: str, inputs: dict[str, np.ndarray], store: Store | None = None, **changes: Any
+) -> Case:
+    return Case(f"t5/{name}", model_class, config(**changes), inputs, notes, store)
+
+
+def goldens() -> Iterator[Case]:
+    both = encoder_text() | decoder_text()
+    yield case("base", "T5Model", "Text of two lengths; distances go beyond the last bucket.", both)
+    yield case("conditional-generation", "T5ForConditionalGeneration", "Scores are scaled as embeddings are tied.", both)
+    yield case(
+        "v1-1",
+        "T5ForConditionalGeneration",
+        "A gated feed-forward; a table of its own is tied all the same, and scores are not scaled; more decoder layers.",
+        both,
+        feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+        num_decoder_layers=3,
+    )
+    yield case(
+        "gated-silu",
+        "T5ForConditionalGeneration",
+        "Another activation; one bucket is wider than the text.",
+        both,
+        feed_forward_proj="gated-silu",
+        relative_attention_num_buckets=32,
+        relative_attention_max_distance=128,
+    )
+    yield case(
+        "left-padding",
+        "T5ForConditionalGeneration",
+        "Padding on the left of what the encoder reads.",
+        encoder_text("left") | decoder_text(),
+    )
+    yield case(
+        "decoder-padding",
+        "T5ForConditionalGeneration",
+        "Padding on the right of what the decoder reads.",
+        encoder_text() | decoder_text((6, 4), "right"),
+    )
+    yield case(
+        "decoder-left-padding",
+        "T5ForConditionalGeneration",
+        "Padding on the left of what the decoder reads.",
+        encoder_text() | decoder_text((6, 4), "left"),
+    )
+    yield case("encoder", "T5EncoderModel", "The encoder alone.", encoder_text(), num_layers=3)
+    yield case("token-classification", "T5ForTokenClassification", "Three classes.", encoder_text(), num_labels=3)
+    yield case(
+        "question-answering",
+        "T5ForQuestionAnswering",
+        "The decoder reads the encoder's text, one to the right.",
+        encoder_text(),
+    )
+    classified = encoder_text(lengths=(11, 8))
+    ids = classified["input_ids"]
+    ids[ids == 1] = 2
+    ids[0, 10], ids[1, 7] = 1, 1
+    yield case(
+        "sequence-classification",
+        "T5ForSequenceClassification",
+        "The hidden state of the end token, at different places.",
+        classified,
+        num_labels=3,
+    )
+    yield case("file", "T5ForConditionalGeneration", "model.safetensors as written.", both, stores.whole)
+    yield case(
+        "bf16", "T5ForConditionalGeneration", "Weights in bfloat16, in shards.", both, stores.as_dtype(torch.bfloat16)
+    )
+    long = {"input_ids": integers("long", (2, 40), 5, 40), "decoder_input_ids": integers("long.decoder", (2, 30), 5, 40)}
+    yield case("long", "T5ForConditionalGeneration", "Texts longer than the longest distance, without masks.", long)
