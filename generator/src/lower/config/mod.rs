@@ -312,7 +312,7 @@ impl Lowering<'_> {
         };
         config.prepares |= rope;
         config.counts_labels |= name == "num_labels";
-        config.activations |= kind == ConfigType::Activation;
+        config.activations |= matches!(kind, ConfigType::Activation | ConfigType::FeedForward);
         config.complete &= default.is_some();
         checks::add(config, name, &ident, kind, &field, fields, &key, at)?;
         let shown = field.key.as_deref().unwrap_or(name);
