@@ -12,13 +12,13 @@ const PAST: &str = "past";
 /// The symbol of the items that are cached.
 const ROWS: &str = "rows";
 
-/// Checks what was given and fills in the rest; `past` positions of so many `rows` are cached, in inputs that the
-/// engine has `kept`.
+/// Checks what was given and fills in the rest; lengths that are `known` already are those of what is cached, in
+/// inputs that the engine has `kept`.
 pub(super) fn complete(
     inputs: &[Input],
     limits: &[Limit],
     mut given: Values,
-    (past, rows): (usize, usize),
+    known: &BTreeMap<String, usize>,
     kept: &dyn Fn(&str) -> bool,
 ) -> Result<Values> {
     if let Some(name) = given.keys().find(|name| inputs.iter().all(|input| input.name != **name)) {
@@ -26,9 +26,11 @@ pub(super) fn complete(
         let help = format!("it takes {}", known.join(", "));
         return Err(Error::input(name.as_str(), "this model does not take it", help));
     }
-    let mut symbols: BTreeMap<_, _> = [(PAST, past), (ROWS, rows)]
-        .map(|(name, length)| (name.to_owned(), (length, "the cache".to_owned())))
-        .into();
+    let known = known.iter().map(|(symbol, length)| (symbol.clone(), (*length, "the cache".to_owned())));
+    let mut symbols: BTreeMap<_, _> = known.collect();
+    for symbol in [PAST, ROWS] {
+        symbols.entry(symbol.to_owned()).or_insert((0, "the cache".to_owned()));
+    }
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,

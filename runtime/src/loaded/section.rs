@@ -7,7 +7,8 @@ use std::time::Instant;
 use super::program::Program;
 use super::{Lowering, inputs, millis};
 use crate::engine::{Kept, Options};
-use crate::graph::{Graph, Input, Limit};
+use crate::graph::dims::BATCH;
+use crate::graph::{Dim, Graph, Input, Limit};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::Weights;
@@ -19,6 +20,8 @@ pub struct Cache {
     kept: Kept,
     past: usize,
     rows: usize,
+    /// The lengths of what an encoder left.
+    lengths: BTreeMap<String, usize>,
 }
 
 impl Cache {
@@ -58,14 +61,29 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, (0, 0), &|_| false)?;
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
         self.program.run(&inputs)
     }
 
     pub(super) fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
         let kept = |name: &str| cache.kept.holds(name);
-        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, (cache.past, cache.rows), &kept)?;
+        let mut known = cache.lengths.clone();
+        known.extend([("past".to_owned(), cache.past), ("rows".to_owned(), cache.rows)]);
+        let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
         let outputs = self.program.run_kept(&inputs, (cache.past, cache.rows), &mut cache.kept)?;
+        if part == Part::Encoder {
+            for input in &self.inputs {
+                let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
+                for (dim, length) in input.shape.iter().zip(lengths) {
+                    // Beams are rows of one item: a decoder may have more of them.
+                    if let Dim::Symbol(symbol) = dim
+                        && *dim != BATCH
+                    {
+                        cache.lengths.insert(symbol.to_string(), *length);
+                    }
+                }
+            }
+        }
         if part.is_cached() {
             let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
             cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();

@@ -3,17 +3,17 @@
 mod activation;
 mod attention;
 mod cache;
+mod feed_forward;
 mod relative;
 pub mod rope;
-mod feed_forward;
 mod rotary;
 mod sequence;
 
 pub use activation::Activation;
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
+pub use feed_forward::FeedForward;
 pub use relative::{RelativeBuckets, masked_bias, relative_bias};
 pub use rope::{RopeParameters, RopeScaling};
-pub use feed_forward::FeedForward;
 pub use rotary::Rotary;
 pub use sequence::{at_last, shift_right};

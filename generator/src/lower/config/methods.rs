@@ -63,7 +63,12 @@ fn method(
     let copied = matches!(
         field.kind,
         Some(
-            ConfigType::Usize | ConfigType::I64 | ConfigType::F64 | ConfigType::Bool | ConfigType::Activation | ConfigType::FeedForward
+            ConfigType::Usize
+                | ConfigType::I64
+                | ConfigType::F64
+                | ConfigType::Bool
+                | ConfigType::Activation
+                | ConfigType::FeedForward
         )
     );
     if !copied || !field.optional {
