@@ -37,7 +37,8 @@ pub(crate) fn most(got: &Image, want: &ArrayD<u8>) -> u8 {
 fn files_are_read_as_the_reference_reads_them() {
     for (name, want) in levels("decoded.safetensors") {
         let got = Image::open(folder().join("files").join(&name)).unwrap();
-        // JPEG leaves the rounding of its transform open, and how colour of half the size is spread.
+        // JPEG leaves the rounding of its transform open, and how colour of half the size is spread, which shows
+        // most in the last column.
         let allowed = match name.as_str() {
             "subsampled.jpg" => 5,
             "progressive.jpg" => 7,
@@ -250,4 +251,32 @@ fn pictures_that_do_not_fit_together_are_refused() {
     let text = uncut.process(&images).unwrap_err().to_string();
     assert!(text.contains("different sizes") && text.contains("[16, 21]"), "{text}");
     assert_eq!(uncut.process(&images[..1]).unwrap()["pixel_values"].shape(), [1, 3, 16, 21]);
+}
+
+proptest::proptest! {
+    /// Whatever is done to a file, it is read or refused.
+    #[test]
+    fn damaged_files_are_no_danger(
+        file in proptest::sample::select(vec!["palette.png", "grey.jpg", "progressive.jpg", "lossy.webp", "still.gif"]),
+        places in proptest::collection::vec((0.0f64..1.0, 0u8..=255), 1..20),
+        kept in 0.5f64..1.0,
+    ) {
+        let mut bytes = std::fs::read(folder().join("files").join(file)).unwrap();
+        for (place, value) in places {
+            let place = (place * bytes.len() as f64) as usize;
+            bytes[place] = value;
+        }
+        bytes.truncate((bytes.len() as f64 * kept.sqrt()).ceil() as usize);
+        if let Ok(image) = Image::decode(&bytes) {
+            proptest::prop_assert!(image.height() > 0 && image.width() > 0);
+        }
+    }
+
+    #[test]
+    fn every_size_is_reached(height in 1usize..40, width in 1usize..40, to in (1usize..50, 1usize..50), filter in 0usize..6) {
+        let image = Image::from_pixels(&Array3::from_elem((height, width, 3), 200)).unwrap();
+        let got = image.resize(to.0, to.1, Filter::ALL[filter]).unwrap();
+        proptest::prop_assert_eq!((got.height(), got.width()), to);
+        proptest::prop_assert!(got.pixels().iter().all(|level| *level == 200));
+    }
 }
