@@ -12,7 +12,7 @@ from transformers import CLIPTokenizer, PreTrainedTokenizerBase
 
 from weft_reference.wordpiece import DATA
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,!?'-"
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'()-"
 END = "</w>"
 MERGES = 160
 SPECIAL = ["<|startoftext|>", "<|endoftext|>"]
