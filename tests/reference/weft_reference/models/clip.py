@@ -11,6 +11,8 @@ from transformers import CLIPConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.models import clip_text, clip_vision
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.clip import tasks
 
 
 def config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None, **changes: Any) -> CLIPConfig:
@@ -36,7 +38,7 @@ def case(
     return Case(f"clip/{name}", model_class, chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "CLIPModel", "Two images, two texts, the second padded.", config())
     yield case(
         "more-texts",
@@ -59,3 +61,4 @@ def goldens() -> Iterator[Case]:
         config({"num_hidden_layers": 1}, {"num_hidden_layers": 1}),
         store=stores.whole,
     )
+    yield from tasks()
