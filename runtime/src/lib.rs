@@ -25,6 +25,7 @@ pub mod lower;
 mod model;
 pub mod nn;
 pub mod onnx;
+pub mod run;
 pub mod tasks;
 pub mod text;
 mod value;

@@ -26,6 +26,9 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     /// The order in which [`Hardware::Auto`] tries backends.
     const ROUTE: &'static [Hardware];
 
+    /// The names of the tasks that its checkpoints are for.
+    const TASKS: &'static [&'static str] = &[];
+
     /// The graphs that a head can be run by.
     fn parts(head: Self::Head) -> &'static [Part] {
         let _ = head;

@@ -51,10 +51,13 @@ pub fn example(inputs: &[Input], head: &Head) -> String {
 
 /// What an example has to import from `ndarray`.
 pub fn example_import(example: &str) -> &'static str {
-    match (example.contains("array!["), example.contains("Array::")) {
+    let array = example.contains("(Array::") || example.contains(" Array::");
+    let literal = example.contains("(array![") || example.contains(" array![");
+    match (array, literal) {
         (true, true) => "use ndarray::{Array, array};",
-        (_, true) => "use ndarray::Array;",
-        _ => "use ndarray::array;",
+        (true, false) => "use ndarray::Array;",
+        (false, true) => "use ndarray::array;",
+        (false, false) => "",
     }
 }
 

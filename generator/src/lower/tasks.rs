@@ -17,6 +17,10 @@ pub struct Task {
     pub type_name: String,
     /// What it does.
     pub about: String,
+    /// What it takes, as a sentence may begin.
+    pub takes: &'static str,
+    /// Inputs on a command line.
+    pub shown: &'static str,
     /// The heads that serve it, the preferred first.
     pub heads: Vec<Head>,
     /// The documentation and the type, rendered.
@@ -66,7 +70,10 @@ pub fn lower(
                 .push(template.place("type").problem("type", "is missing; expected the name of a Rust type"));
             continue;
         };
+        let (takes, shown) = taken(name);
         tasks.push(Task {
+            takes,
+            shown,
             name: name.to_owned(),
             type_name,
             about: template.front.about.clone(),
@@ -76,4 +83,25 @@ pub fn lower(
         });
     }
     tasks
+}
+
+/// What a task takes, in words and on a command line.
+fn taken(name: &str) -> (&'static str, &'static str) {
+    let kinds = [
+        ("question-answering", "A question and a text", "\"Who?\" \"Ada did.\""),
+        ("fill-mask", "Text", "\"A [MASK] text.\""),
+        ("zero-shot-image", "Pictures and labels", "cat.jpg --label \"a cat\" --label \"a dog\""),
+        ("zero-shot-video", "Videos and labels", "clip.gif --label \"a cat\" --label \"a dog\""),
+        ("zero-shot-audio", "Sounds and labels", "sound.wav --label rain --label \"a dog\""),
+        ("image-to-text", "Pictures", "cat.jpg"),
+        ("image-text", "Pictures and text", "'{\"images\": \"cat.jpg\", \"text\": \"What is this?\"}'"),
+        ("image", "Pictures", "cat.jpg"),
+        ("object", "Pictures", "cat.jpg"),
+        ("depth", "Pictures", "cat.jpg"),
+        ("video", "Videos", "clip.gif"),
+        ("audio", "Sounds", "sound.wav"),
+        ("automatic-speech", "Sounds", "sound.wav"),
+    ];
+    let found = kinds.iter().find(|(start, ..)| name.starts_with(start));
+    found.map_or(("Text", "\"A text.\""), |(_, takes, shown)| (*takes, *shown))
 }

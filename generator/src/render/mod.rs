@@ -7,6 +7,8 @@ mod names;
 mod prune;
 pub mod rust;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tera::Context;
 
@@ -76,6 +78,8 @@ impl Renderer<'_> {
         context.insert("member", &self.setting.member);
         context.insert("goldens", &self.setting.goldens);
         context.insert("configs", &model.config.all());
+        let types: BTreeSet<_> = model.config.all().iter().map(|config| config.name.clone()).collect();
+        context.insert("config_types", &types);
         for task in &mut model.tasks {
             let mut context = context.clone();
             context.insert("task", task);

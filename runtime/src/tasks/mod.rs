@@ -46,6 +46,7 @@ pub use feature_extraction::{FeatureExtraction, FeatureOptions};
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
 pub use image_classification::{ImageClassification, ImageClassificationOptions};
 pub use image_feature_extraction::{ImageFeatureExtraction, ImageFeatureOptions};
+pub(crate) use json::json_pipeline;
 pub use json::{JsonPipeline, load_json, run_json};
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
 pub use opening::{Opening, Pipeline};

@@ -116,6 +116,11 @@ impl Task {
         }
     }
 
+    /// Whether it is done with the base model, whatever class a checkpoint names.
+    pub(crate) fn takes_the_base(self) -> bool {
+        self.class_endings().is_empty()
+    }
+
     /// Checkpoints of other classes that hold all the weights of a fitting one.
     fn also_from(self) -> &'static [&'static str] {
         match self {
@@ -138,7 +143,7 @@ impl Task {
     ///
     /// # Errors
     /// When that one does not fit; names it and those that do.
-    pub(super) fn head<A: Architecture>(
+    pub(crate) fn head<A: Architecture>(
         self,
         checkpoint: &Checkpoint,
         asked: Option<A::Head>,

@@ -2,9 +2,9 @@
 
 use weft_tests::Workshop;
 
-const SPEC: &str = include_str!("../../fixtures/duo.yaml");
+pub const SPEC: &str = include_str!("../../fixtures/duo.yaml");
 
-fn workshop(spec: &str) -> Workshop {
+pub fn workshop(spec: &str) -> Workshop {
     let workshop = Workshop::new();
     workshop
         .template("graph/duo.rs.tera", include_str!("../../fixtures/duo.rs.tera"))

@@ -46,3 +46,12 @@ fn the_compiler_gives_the_reason_why_a_backend_is_refused() {
     assert!(refusal.contains("qnn: Minerva's scores overflow half precision"), "{refusal}");
     assert!(refusal.contains("it runs on cpu, cuda, rocm, metal, openvino, webgpu, webnn"), "{refusal}");
 }
+
+#[test]
+fn a_crate_of_modules_compiles() {
+    let workshop = crate::modules::workshop(crate::modules::SPEC);
+    workshop.run().unwrap();
+    workspace(&workshop.path("out")).unwrap();
+    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    check(&workshop, &["--package", "weft-duo", "--all-targets"]).unwrap();
+}

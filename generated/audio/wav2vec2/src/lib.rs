@@ -8,7 +8,6 @@
 //!
 //! ```no_run
 //! use weft_wav2vec2::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("facebook/wav2vec2-base-960h")?.load()?;
@@ -18,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Sounds in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;

@@ -8,7 +8,6 @@
 //!
 //! ```no_run
 //! use weft_clip_vision::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("h94/IP-Adapter")?.load()?;

@@ -8,7 +8,6 @@
 //!
 //! ```no_run
 //! use weft_resnet::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("microsoft/resnet-50")?.load()?;

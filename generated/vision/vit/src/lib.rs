@@ -8,7 +8,6 @@
 //!
 //! ```no_run
 //! use weft_vit::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("google/vit-base-patch16-224")?.load()?;
@@ -18,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Pictures in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;

@@ -49,11 +49,11 @@ pub trait JsonPipeline: Send + Sync {
 pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
     let task: Task = task.parse()?;
     let head = task.head::<A>(loader.checkpoint(), loader.asked_head())?;
-    pipeline(task, Box::new(loader.head(head).load()?))
+    json_pipeline(task, Box::new(loader.head(head).load()?))
 }
 
 /// The pipeline of a task around a model.
-fn pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
+pub(crate) fn json_pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
     Ok(match task {
         Task::FeatureExtraction => Box::new(FeatureExtraction::from_model(model)?),
         Task::SentenceEmbedding => Box::new(SentenceEmbedding::from_model(model)?),

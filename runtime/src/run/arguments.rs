@@ -1,0 +1,213 @@
+//! The command line of `examples/run.rs`.
+
+use std::str::FromStr;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::tasks::Task;
+use crate::{Hardware, Precision};
+
+/// What was asked.
+#[derive(Debug, PartialEq)]
+pub(super) struct Arguments {
+    pub checkpoint: String,
+    pub inputs: Vec<String>,
+    pub task: Option<Task>,
+    pub hardware: Hardware,
+    pub precision: Precision,
+    pub head: Option<String>,
+    pub threads: Option<usize>,
+    pub context: Option<String>,
+    pub json: bool,
+    pub help: bool,
+    labels: Vec<String>,
+    set: Map<String, Json>,
+}
+
+const OPTIONS: [(&str, &str, &str); 11] = [
+    ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
+    ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
+    ("--precision", "P", "f32 (where not given), f16 or bf16"),
+    ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
+    ("--threads", "N", "Threads within an operation"),
+    ("--context", "TEXT", "question-answering: the text with the answers; inputs are the questions"),
+    ("--label", "TEXT", "zero-shot tasks: a label to choose from; give it once for each"),
+    ("--out", "FILE", "object-detection: the picture with what was found drawn onto it"),
+    ("--set", "NAME=VALUE", "A parameter of the reference's pipeline: --set top_k=3"),
+    ("--json", "", "One JSON document instead of plain text"),
+    ("--help", "", "This text"),
+];
+
+impl Arguments {
+    /// Takes the words apart; the error is for people.
+    pub(super) fn parse(words: &[String]) -> Result<Self, String> {
+        let mut parsed = Self {
+            checkpoint: String::new(),
+            inputs: vec![],
+            task: None,
+            hardware: Hardware::Auto,
+            precision: Precision::F32,
+            head: None,
+            threads: None,
+            context: None,
+            json: false,
+            help: false,
+            labels: vec![],
+            set: Map::new(),
+        };
+        let mut alone = vec![];
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            if word == "--" {
+                alone.extend(rest.by_ref().cloned());
+                break;
+            }
+            if !word.starts_with('-') || word.len() == 1 {
+                alone.push(word.clone());
+                continue;
+            }
+            let (name, attached) = match word.split_once('=').filter(|_| word.starts_with("--")) {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (word.as_str(), None),
+            };
+            let name = if name == "-h" { "--help" } else { name };
+            let Some((_, value, _)) = OPTIONS.iter().find(|(known, ..)| *known == name) else {
+                return Err(format!("`{name}` is no option; an input that begins with `-` goes after `--`"));
+            };
+            if value.is_empty() {
+                parsed.json |= name == "--json";
+                parsed.help |= name == "--help";
+                continue;
+            }
+            let given = attached.or_else(|| rest.next().cloned());
+            let given = given.ok_or_else(|| format!("`{name}` needs a value: `{name} {value}`"))?;
+            parsed.put(name, given)?;
+        }
+        let mut alone = alone.into_iter();
+        match alone.next() {
+            Some(checkpoint) => parsed.checkpoint = checkpoint,
+            None if parsed.help => {}
+            None => {
+                return Err("CHECKPOINT is missing: a folder, or an id of the Hugging Face hub".to_owned());
+            }
+        }
+        parsed.inputs = alone.collect();
+        Ok(parsed)
+    }
+
+    fn put(&mut self, name: &str, value: String) -> Result<(), String> {
+        let shown = |error: crate::Error| error.to_string();
+        match name {
+            "--task" => self.task = Some(value.parse().map_err(shown)?),
+            "--hw" => self.hardware = Hardware::from_str(&value).map_err(shown)?,
+            "--precision" => {
+                let known = [Precision::F32, Precision::F16, Precision::Bf16];
+                let found = known.into_iter().find(|precision| precision.name() == value);
+                self.precision =
+                    found.ok_or_else(|| format!("`{value}` is no precision: f32, f16 or bf16"))?;
+            }
+            "--head" => self.head = Some(value),
+            "--threads" => {
+                self.threads =
+                    Some(value.parse().map_err(|_| format!("--threads: `{value}` is no whole number"))?);
+            }
+            "--context" => self.context = Some(value),
+            "--label" => self.labels.push(value),
+            "--out" => _ = self.set.insert("out".to_owned(), value.into()),
+            _ => {
+                let (name, value) =
+                    value.split_once('=').ok_or_else(|| format!("--set: `{value}` is not NAME=VALUE"))?;
+                let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+                self.set.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters of the pipeline.
+    pub(super) fn parameters(&self) -> Json {
+        let mut parameters = self.set.clone();
+        if !self.labels.is_empty() {
+            parameters.insert("candidate_labels".to_owned(), json!(self.labels));
+        }
+        if parameters.is_empty() { Json::Null } else { Json::Object(parameters) }
+    }
+}
+
+/// The text of `--help`.
+pub(super) fn help(name: &str, tasks: &[Task]) -> String {
+    let mut text = format!(
+        "Runs {name} checkpoints.\n\nUsage: run CHECKPOINT [INPUT]... [options]\n\n  \
+         CHECKPOINT  a folder, or an id of the Hugging Face hub\n  \
+         INPUT       a text, the path of a picture, sound or video, or JSON as `transformers.pipeline` takes it;\n              \
+         without any, each line of standard input\n\nOptions:\n"
+    );
+    for (option, value, what) in OPTIONS {
+        text.push_str(&format!("  {:<22}{what}\n", format!("{option} {value}")));
+    }
+    let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
+    if !names.is_empty() {
+        text.push_str(&format!("\nTasks: {}\n", names.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Arguments, String> {
+        Arguments::parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_stand_anywhere() {
+        let arguments = parse("--hw cpu dir one --set top_k=3 --label a --label=b -- -two").unwrap();
+        assert_eq!((arguments.checkpoint.as_str(), arguments.hardware), ("dir", Hardware::Cpu));
+        assert_eq!(arguments.inputs, ["one", "-two"]);
+        assert_eq!(arguments.parameters(), json!({"top_k": 3, "candidate_labels": ["a", "b"]}));
+        assert_eq!(parse("dir").unwrap().parameters(), Json::Null);
+        assert!(parse("-h").unwrap().help && parse("dir --json").unwrap().json);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let problem = |text: &str| parse(text).unwrap_err();
+        insta::assert_snapshot!(problem("--json"), @"CHECKPOINT is missing: a folder, or an id of the Hugging Face hub");
+        insta::assert_snapshot!(problem("dir --hw"), @"`--hw` needs a value: `--hw HW`");
+        insta::assert_snapshot!(problem("dir -x"), @"`-x` is no option; an input that begins with `-` goes after `--`");
+        insta::assert_snapshot!(problem("dir --precision f8"), @"`f8` is no precision: f32, f16 or bf16");
+        insta::assert_snapshot!(problem("dir --threads two"), @"--threads: `two` is no whole number");
+        insta::assert_snapshot!(problem("dir --set top_k"), @"--set: `top_k` is not NAME=VALUE");
+        assert!(problem("dir --hw gpu").contains("unknown backend `gpu`"));
+        assert!(problem("dir --task x").contains("unknown task `x`"));
+    }
+
+    #[test]
+    fn help_lists_options_and_tasks() {
+        insta::assert_snapshot!(help("bert", &[Task::FillMask, Task::QuestionAnswering]), @r"
+        Runs bert checkpoints.
+        
+        Usage: run CHECKPOINT [INPUT]... [options]
+        
+          CHECKPOINT  a folder, or an id of the Hugging Face hub
+          INPUT       a text, the path of a picture, sound or video, or JSON as `transformers.pipeline` takes it;
+                      without any, each line of standard input
+        
+        Options:
+          --task TASK           What to do; what the checkpoint's class is for where not given
+          --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
+          --precision P         f32 (where not given), f16 or bf16
+          --head CLASS          The reference's class to load; the one that config.json names where not given
+          --threads N           Threads within an operation
+          --context TEXT        question-answering: the text with the answers; inputs are the questions
+          --label TEXT          zero-shot tasks: a label to choose from; give it once for each
+          --out FILE            object-detection: the picture with what was found drawn onto it
+          --set NAME=VALUE      A parameter of the reference's pipeline: --set top_k=3
+          --json                One JSON document instead of plain text
+          --help                This text
+        
+        Tasks: fill-mask, question-answering
+        ");
+    }
+}

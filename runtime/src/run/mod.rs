@@ -1,0 +1,175 @@
+//! `examples/run.rs` of every generated crate: a checkpoint and inputs on the command line, answers on standard output.
+
+mod answers;
+mod arguments;
+mod inputs;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::{Value as Json, json};
+
+use crate::hub::Checkpoint;
+use crate::loaded::millis;
+use crate::model::{Architecture, Head};
+use crate::tasks::{JsonPipeline, Task, json_pipeline};
+use crate::{Error, Loader, Result};
+use arguments::Arguments;
+
+/// Answers the command line; 1 where an answer failed, 2 where the command line is wrong.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> std::process::ExitCode {
+/// weft::run::main::<A>()
+/// # }
+/// ```
+pub fn main<A: Architecture>() -> ExitCode {
+    let given: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let tasks: Vec<Task> = A::TASKS.iter().filter_map(|name| name.parse().ok()).collect();
+    let arguments = match Arguments::parse(&given) {
+        Ok(arguments) if arguments.help => {
+            print(&arguments::help(A::NAME, &tasks));
+            return ExitCode::SUCCESS;
+        }
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            eprintln!("{problem}\n\n`--help` tells what there is.");
+            return ExitCode::from(2);
+        }
+    };
+    let open = || open::<A>(&arguments, &tasks);
+    match answer(&arguments, open) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A loaded pipeline, and what to say of it.
+struct Opened {
+    task: Task,
+    pipeline: Box<dyn JsonPipeline>,
+    about: String,
+}
+
+fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened> {
+    let mut loader =
+        Loader::<A>::open(&arguments.checkpoint)?.hardware(arguments.hardware).precision(arguments.precision);
+    if let Some(threads) = arguments.threads {
+        loader = loader.threads(threads);
+    }
+    if let Some(class) = &arguments.head {
+        let found = A::Head::ALL.iter().find(|head| head.class() == class);
+        let head = found.ok_or_else(|| {
+            let classes: Vec<_> = A::Head::ALL.iter().map(|head| head.class()).collect();
+            Error::input(
+                "--head",
+                format!("there is no class `{class}`"),
+                format!("one of {}", classes.join(", ")),
+            )
+        })?;
+        loader = loader.head(*head);
+    }
+    let task = match arguments.task {
+        Some(task) => task,
+        None => choose::<A>(&loader, tasks)?,
+    };
+    let start = Instant::now();
+    let head = task.head::<A>(loader.checkpoint(), loader.asked_head())?;
+    let model = loader.head(head).load()?;
+    let loaded = model.loaded();
+    let about = format!(
+        "{} for {task} on {}, loaded in {:.0} ms",
+        loaded.class(),
+        loaded.explanation(),
+        millis(start)
+    );
+    Ok(Opened { task, pipeline: json_pipeline(task, Box::new(model))?, about })
+}
+
+/// The task that the checkpoint's class is for.
+fn choose<A: Architecture>(loader: &Loader<A>, tasks: &[Task]) -> Result<Task> {
+    let checkpoint = loader.checkpoint();
+    let fits = |task: &&Task| task.head::<A>(checkpoint, loader.asked_head()).is_ok();
+    let (bases, others): (Vec<Task>, Vec<Task>) = tasks.iter().partition(|task| task.takes_the_base());
+    if named(checkpoint)?
+        && let Some(task) = others.iter().find(fits)
+    {
+        return Ok(*task);
+    }
+    let sentences = checkpoint.path("modules.json")?.is_some();
+    let sentences = bases.iter().find(|task| **task == Task::SentenceEmbedding && sentences);
+    sentences.or_else(|| bases.iter().find(fits)).or_else(|| others.iter().find(fits)).copied().ok_or_else(
+        || {
+            let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
+            let help = match names.as_slice() {
+                [] => "this crate has no tasks yet: call `Model::forward`".to_owned(),
+                names => format!("say which with `--task`: one of {}", names.join(", ")),
+            };
+            Error::input("task", "none is known for the checkpoint's class", help)
+        },
+    )
+}
+
+/// Whether `config.json` names a class.
+fn named(checkpoint: &Checkpoint) -> Result<bool> {
+    let config = checkpoint.json("config.json")?.unwrap_or_default();
+    Ok(config["architectures"].as_array().is_some_and(|classes| !classes.is_empty()))
+}
+
+/// Answers all inputs; whether none failed.
+fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Result<bool> {
+    let terminal = std::io::stdin().is_terminal();
+    if arguments.inputs.is_empty() && terminal {
+        let help = "write it after the checkpoint, or one a line on standard input";
+        return Err(Error::input("INPUT", "is missing", help));
+    }
+    let Opened { task, pipeline, about } = open()?;
+    eprintln!("{about}");
+    let parameters = arguments.parameters();
+    let mut all = vec![];
+    let mut sound = true;
+    let several = arguments.inputs.len() > 1;
+    let mut one = |shown: &str, input: Json| {
+        let start = Instant::now();
+        match pipeline.run_json(&input, &parameters) {
+            Ok(output) if arguments.json => {
+                all.push(json!({ "input": input, "output": output, "ms": millis(start) }));
+            }
+            Ok(output) => {
+                let heading = if several { format!("{shown}\n") } else { String::new() };
+                print(&format!("{heading}{}", answers::show(&output)));
+            }
+            Err(error) => {
+                sound = false;
+                eprintln!("{shown}: {error}");
+            }
+        }
+    };
+    for (shown, input) in inputs::of(task, &arguments.inputs, arguments.context.as_deref())? {
+        one(&shown, input);
+    }
+    if arguments.inputs.is_empty() {
+        for line in std::io::stdin().lines().map_while(std::io::Result::ok).filter(|line| !line.is_empty()) {
+            for (shown, input) in inputs::of(task, std::slice::from_ref(&line), arguments.context.as_deref())?
+            {
+                one(&shown, input);
+            }
+        }
+    }
+    if arguments.json {
+        let document = Json::Array(all);
+        print(&serde_json::to_string_pretty(&document).unwrap_or_else(|_| document.to_string()));
+    }
+    Ok(sound)
+}
+
+/// Standard output may be closed before all is said: `| head`.
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+}
