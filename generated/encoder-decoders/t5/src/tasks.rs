@@ -2,6 +2,6 @@
 // templates/crate/src/tasks.rs.tera with those in templates/pipeline. Do not edit: change those and run
 // the command again.
 
-//! What T5 checkpoints are for, each as a type: text in, structured answers out.
+//! What T5 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
