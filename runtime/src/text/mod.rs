@@ -88,6 +88,12 @@ impl Tokenizer {
         self.core.id_to_token(u32::try_from(id).ok()?)
     }
 
+    /// The ids of special tokens, which stand for no text.
+    pub fn special_ids(&self) -> std::collections::BTreeSet<i64> {
+        let added = self.core.get_added_tokens_decoder();
+        added.iter().filter(|(_, token)| token.special).map(|(id, _)| i64::from(*id)).collect()
+    }
+
     /// The token that stands for a gap to be filled, and its id.
     pub fn mask_token(&self) -> Option<(&str, i64)> {
         self.special(self.settings.mask_token.as_deref())

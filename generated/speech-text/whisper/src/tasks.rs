@@ -5,3 +5,32 @@
 //! What Whisper checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the words of a recording, with the times at which they are said.
+///
+/// Takes checkpoints of `WhisperForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_whisper::tasks::SpeechRecognition::open("openai/whisper-tiny")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;
+
+/// Audio classification: classes of a sound, best first.
+///
+/// Takes checkpoints of `WhisperForAudioClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_whisper::tasks::AudioClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run(&weft::audio::Audio::open("word.wav")?)? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type AudioClassification = weft::tasks::AudioClassification<crate::Model>;

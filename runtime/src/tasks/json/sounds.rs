@@ -37,11 +37,26 @@ impl JsonPipeline for SpeechRecognition<Erased> {
                 Error::input("stride_length_s", e.to_string(), "give seconds, or two of them: left and right")
             })?),
         };
+        let timestamps = match parameters.get::<Json>("return_timestamps")? {
+            None | Some(Json::Bool(false)) => None,
+            Some(Json::Bool(true)) => Some(Timestamps::Segment),
+            Some(name) => Some(serde_json::from_value(name).map_err(|e| {
+                Error::input("return_timestamps", e.to_string(), "give true, \"char\" or \"word\"")
+            })?),
+        };
+        let inner = parameters.inner("generate_kwargs")?;
+        let language = parameters.get("language")?.or(inner.get("language")?);
+        let task = parameters.get("task")?.or(inner.get("task")?);
         let options = SpeechOptions {
             chunk_length_s: parameters.get("chunk_length_s")?,
             stride_length_s: stride,
-            timestamps: parameters.get::<Timestamps>("return_timestamps")?,
+            timestamps,
+            language,
+            task,
+            return_language: parameters.get("return_language")?.unwrap_or(false),
+            generation: parameters.generation()?.or(inner.generation()?),
         };
+        inner.finish()?;
         parameters.finish()?;
         let results: Result<Vec<_>> =
             sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();

@@ -4,18 +4,26 @@
 
 mod chunks;
 mod ctc;
+mod dictation;
+mod languages;
+mod times;
+mod tokens;
+mod transcript;
 
 use serde::{Deserialize, Serialize};
 
 use super::scores::largest;
 use super::sounds::AudioModel;
 use super::{Opening, Pipeline, Task};
-use crate::audio::{Audio, ExtractOptions};
+use crate::audio::{Audio, ExtractOptions, Padding};
 use crate::erased::AnyModel;
+use crate::generation::GenerationConfig;
 use crate::model::Architecture;
 use crate::{Error, Result};
 use chunks::{Chunk, Chunking};
 use ctc::{Characters, Span, samples_per_frame};
+use dictation::Dictation;
+use transcript::{Decoding, Piece};
 
 /// Writes down speech.
 ///
@@ -31,8 +39,16 @@ use ctc::{Characters, Span, samples_per_frame};
 #[derive(Debug)]
 pub struct SpeechRecognition<A> {
     audio: AudioModel<A>,
-    characters: Characters,
-    samples_per_frame: usize,
+    writing: Writing,
+}
+
+/// How a model writes.
+#[derive(Debug)]
+enum Writing {
+    /// A character for each frame.
+    Frames { characters: Characters, samples_per_frame: usize },
+    /// Tokens one after the other.
+    Tokens(Box<Dictation>),
 }
 
 /// How long recordings are cut, and what comes with the text.
@@ -45,16 +61,26 @@ pub struct SpeechOptions {
     pub stride_length_s: Option<(f64, f64)>,
     /// What times are given for.
     pub timestamps: Option<Timestamps>,
+    /// The language that is spoken, by its name or code, where the model knows several; heard where not given.
+    pub language: Option<String>,
+    /// `transcribe`, or `translate` for a translation into English, where the model knows both.
+    pub task: Option<String>,
+    /// Whether the parts of the text say their language.
+    pub return_language: bool,
+    /// How a model that writes tokens chooses them.
+    pub generation: GenerationConfig,
 }
 
 /// What times are given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timestamps {
-    /// Each character.
+    /// Each character; of models that write a character for each frame.
     Char,
-    /// Each word.
+    /// Each word; of models that write a character for each frame.
     Word,
+    /// Each part that the model itself gives times for; of models that write tokens.
+    Segment,
 }
 
 /// What was said.
@@ -72,17 +98,26 @@ pub struct Transcript {
 pub struct TimedText {
     /// The part.
     pub text: String,
-    /// Beginning and end, seconds.
-    pub timestamp: (f64, f64),
+    /// Beginning and end, seconds; a model may leave either open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<(Option<f64>, Option<f64>)>,
+    /// The language, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
 }
 
 impl<A: AnyModel> Pipeline<A> for SpeechRecognition<A> {
     const TASK: Task = Task::AutomaticSpeechRecognition;
 
     fn from_model(model: A) -> Result<Self> {
-        let characters = Characters::read(model.checkpoint())?;
-        let samples_per_frame = samples_per_frame(model.raw_config());
-        Ok(Self { audio: AudioModel::new(model)?, characters, samples_per_frame })
+        let writing = match model.inputs().iter().any(|input| input.name == "decoder_input_ids") {
+            true => Writing::Tokens(Box::new(Dictation::new(&model)?)),
+            false => Writing::Frames {
+                characters: Characters::read(model.checkpoint())?,
+                samples_per_frame: samples_per_frame(model.raw_config()),
+            },
+        };
+        Ok(Self { audio: AudioModel::new(model)?, writing })
     }
 }
 
@@ -117,31 +152,106 @@ impl<A: AnyModel> SpeechRecognition<A> {
     /// As [`SpeechRecognition::run`], and when pieces are shorter than what they overlap by.
     pub fn run_with(&self, audio: &Audio, options: &SpeechOptions) -> Result<Transcript> {
         let samples = self.audio.samples(audio);
-        let rate = f64::from(self.audio.extractor.sampling_rate());
+        let unit = match &self.writing {
+            Writing::Frames { samples_per_frame, .. } => *samples_per_frame,
+            Writing::Tokens(_) => 1,
+        };
         let pieces = match options.chunk_length_s {
             Some(length) if length > 0.0 => {
-                Chunking::new(length, options.stride_length_s, rate, self.samples_per_frame)?
-                    .cut(samples.len())
+                let chunking = Chunking::new(length, options.stride_length_s, self.rate(), unit)?;
+                Some(chunking.cut(samples.len()))
             }
-            _ => vec![Chunk::whole(samples.len())],
+            _ => None,
         };
-        let mut frames = vec![];
-        for piece in &pieces {
-            let heard = self.frames(&samples[piece.start..piece.end])?;
-            frames.extend_from_slice(&heard[piece.kept(heard.len(), self.samples_per_frame)]);
+        match &self.writing {
+            Writing::Frames { characters, .. } => {
+                let pieces = pieces.unwrap_or_else(|| vec![Chunk::whole(samples.len())]);
+                self.spell(characters, unit, &samples, &pieces, options)
+            }
+            Writing::Tokens(dictation) => self.dictate(dictation, &samples, pieces.as_deref(), options),
         }
-        let spans = self.characters.spans(&frames);
-        let text = self.characters.text(&spans);
+    }
+
+    fn rate(&self) -> f64 {
+        f64::from(self.audio.extractor.sampling_rate())
+    }
+
+    /// A character for each frame.
+    fn spell(
+        &self,
+        characters: &Characters,
+        samples_per_frame: usize,
+        samples: &[f32],
+        pieces: &[Chunk],
+        options: &SpeechOptions,
+    ) -> Result<Transcript> {
+        let mut frames = vec![];
+        for piece in pieces {
+            let heard = self.frames(&samples[piece.start..piece.end])?;
+            frames.extend_from_slice(&heard[piece.kept(heard.len(), samples_per_frame)]);
+        }
+        let spans = characters.spans(&frames);
+        let text = characters.text(&spans);
         let timed = |span: Span| {
-            let seconds = |frame: usize| (frame * self.samples_per_frame) as f64 / rate;
-            TimedText { text: span.text, timestamp: (seconds(span.start), seconds(span.end)) }
+            let seconds = |frame: usize| Some((frame * samples_per_frame) as f64 / self.rate());
+            let timestamp = Some((seconds(span.start), seconds(span.end)));
+            TimedText { text: span.text, timestamp, language: None }
         };
         let parts = match options.timestamps {
             None => return Ok(Transcript { text, chunks: None }),
             Some(Timestamps::Char) => spans,
-            Some(Timestamps::Word) => self.characters.words(&spans),
+            Some(Timestamps::Word) => characters.words(&spans),
+            Some(Timestamps::Segment) => {
+                return Err(unsupported("gives times of characters and words", "\"char\" or \"word\""));
+            }
         };
         Ok(Transcript { text, chunks: Some(parts.into_iter().map(timed).collect()) })
+    }
+
+    /// Tokens one after the other.
+    fn dictate(
+        &self,
+        dictation: &Dictation,
+        samples: &[f32],
+        pieces: Option<&[Chunk]>,
+        options: &SpeechOptions,
+    ) -> Result<Transcript> {
+        if matches!(options.timestamps, Some(Timestamps::Char | Timestamps::Word)) {
+            return Err(unsupported("gives times of whole segments only", "true"));
+        }
+        let rate = self.rate();
+        let mut written = vec![];
+        let whole = [Chunk::whole(samples.len())];
+        for piece in pieces.unwrap_or(&whole) {
+            let own = &samples[piece.start..piece.end];
+            let long = pieces.is_none() && self.audio.extractor.longest().is_some_and(|most| own.len() > most);
+            let extract = ExtractOptions {
+                padding: long.then_some(Padding::Longest),
+                truncation: long.then_some(false),
+                ..ExtractOptions::default()
+            };
+            let features = self.audio.extractor.extract(&[own], &extract)?;
+            let features = super::batches::output(&features, "input_features")?;
+            let dictated = dictation.write(&self.audio.model, features, options)?;
+            let mut tokens = dictated.tokens;
+            if let Some(language) = dictated.language.filter(|_| options.return_language) {
+                tokens.insert(0, language);
+            }
+            let seconds = |samples: usize| samples as f64 / rate;
+            let stride = (seconds(own.len()), seconds(piece.left), seconds(piece.right));
+            written.push(Piece { tokens, stride: pieces.map(|_| stride) });
+        }
+        let positions = (dictation.frames / 2).max(1) as f64;
+        let longest = self.audio.extractor.longest().unwrap_or_default() as f64 / rate;
+        Decoding {
+            tokenizer: &dictation.tokenizer,
+            special: &dictation.special,
+            first_time: dictation.tokens.first_time().unwrap_or(i64::MAX),
+            precision: longest / positions,
+            timestamps: dictation.writes_times(options),
+            language: options.return_language,
+        }
+        .decode(&written)
     }
 
     /// The likeliest character of each frame.
@@ -156,4 +266,8 @@ impl<A: AnyModel> SpeechRecognition<A> {
         }
         Ok(values.chunks(rows).map(largest).collect())
     }
+}
+
+fn unsupported(problem: &str, help: &str) -> Error {
+    Error::input("return_timestamps", format!("this model {problem}"), format!("ask for {help}"))
 }

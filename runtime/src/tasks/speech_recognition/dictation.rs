@@ -1,0 +1,171 @@
+//! A decoder that writes down what an encoder hears, half a minute at a time.
+//!
+//! Reference: `WhisperGenerationMixin.generate`, without its retries at higher temperatures.
+
+use std::collections::BTreeSet;
+
+use ndarray::{ArrayD, Axis, Slice, concatenate};
+
+use super::SpeechOptions;
+use super::times::{Times, heard};
+use super::tokens::{Beginning, Tokens};
+use crate::erased::AnyModel;
+use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
+use crate::tasks::text_generation::resolve;
+use crate::text::Tokenizer;
+use crate::{Error, Result, Values};
+
+const FEATURES: &str = "input_features";
+
+/// What is needed beside the model.
+#[derive(Debug)]
+pub(super) struct Dictation {
+    pub tokenizer: Tokenizer,
+    /// Tokens that stand for no text.
+    pub special: BTreeSet<i64>,
+    generation: GenerationConfig,
+    pub tokens: Tokens,
+    /// The frames that the encoder takes.
+    pub frames: usize,
+    positions: Option<usize>,
+}
+
+/// Tokens that were written, without those that begin every text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Dictated {
+    pub tokens: Vec<i64>,
+    /// The token of the language, where it was heard or is known.
+    pub language: Option<i64>,
+}
+
+impl Dictation {
+    pub(super) fn new(model: &dyn AnyModel) -> Result<Self> {
+        let checkpoint = model.checkpoint();
+        let input = model.inputs().iter().find(|input| input.name == FEATURES);
+        let frames = input.and_then(|input| input.shape.last()?.fixed()).ok_or_else(|| {
+            let problem = format!("{} takes no `{FEATURES}` of a fixed length", model.class());
+            Error::input("task", problem, "open a checkpoint of a class that writes down speech")
+        })?;
+        let tokenizer = Tokenizer::from_checkpoint(checkpoint)?;
+        Ok(Self {
+            special: tokenizer.special_ids(),
+            tokenizer,
+            generation: GenerationConfig::from_checkpoint(checkpoint)?,
+            tokens: Tokens::read(checkpoint)?,
+            frames,
+            positions: model.limit("sequence"),
+        })
+    }
+
+    /// Whether times are written: where they were asked for, or the checkpoint always does so.
+    pub(super) fn writes_times(&self, options: &SpeechOptions) -> bool {
+        options.timestamps.is_some() || self.tokens.return_timestamps == Some(true)
+    }
+
+    /// Writes down a sound of any length, by its features `[1, mels, frames]`.
+    pub(super) fn write(
+        &self,
+        model: &dyn AnyModel,
+        features: &ArrayD<f32>,
+        options: &SpeechOptions,
+    ) -> Result<Dictated> {
+        let total = features.len_of(Axis(2));
+        let times = self.writes_times(options) || total > self.frames;
+        let first_time = match self.tokens.first_time() {
+            None if times => {
+                let problem = "the checkpoint has no tokens of time, which long sounds and timestamps need";
+                let help = "ask for no timestamps, and cut long sounds by `chunk_length_s`";
+                return Err(Error::input("timestamps", problem, help));
+            }
+            None => i64::MAX,
+            Some(first) => first,
+        };
+        let default =
+            GenerationConfig { max_new_tokens: Some(256), num_beams: Some(5), ..Default::default() };
+        let mut config = resolve(&options.generation, &self.generation, &default, &self.tokenizer);
+        let prompt = match self.tokens.beginning(options, times)? {
+            Beginning::Known(tokens) => tokens,
+            Beginning::Heard { mut tokens, languages } => {
+                let language = self.language(model, &self.piece(features, 0)?, &languages)?;
+                if let Some(place) = tokens.get_mut(1) {
+                    *place = language;
+                }
+                tokens
+            }
+        };
+        let languages = self.tokens.languages();
+        let language = prompt.iter().copied().find(|token| languages.contains(token));
+        let prompt = Prompt::new(&[prompt], None)?;
+        let mut written = Dictated { tokens: vec![], language };
+        let mut start = 0;
+        while start < total {
+            self.bound(&mut config, prompt.length());
+            let mut steps = ModelSteps::encoder_decoder(model, self.piece(features, start)?)?;
+            let mut generation =
+                Generation::new(&prompt, &config).tokenizer(&self.tokenizer).positions(self.positions);
+            if times {
+                generation = generation.processor(Times {
+                    first: usize::try_from(first_time).unwrap_or(usize::MAX),
+                    end: config.ends().first().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0),
+                    prompt: prompt.length(),
+                    latest_start: self.tokens.max_initial_timestamp_index,
+                });
+            }
+            let generated = generation.run(&mut steps)?;
+            let text = generated.new_tokens(0);
+            let text = match text.split_last() {
+                Some((last, before)) if config.ends().contains(last) => before,
+                _ => text,
+            };
+            let frames = (total - start).min(self.frames);
+            let (length, step) = heard(text, first_time, frames);
+            written.tokens.extend_from_slice(&text[..length]);
+            // A text that ends where it begins would begin there for ever.
+            start += if step == 0 { frames } else { step };
+        }
+        Ok(written)
+    }
+
+    /// The frames of one piece, filled up with zeros.
+    fn piece(&self, features: &ArrayD<f32>, start: usize) -> Result<Values> {
+        let end = features.len_of(Axis(2)).min(start + self.frames);
+        let piece = features.slice_axis(Axis(2), Slice::from(start..end));
+        let mut rest = features.shape().to_vec();
+        rest[2] = self.frames - (end - start);
+        let rest = ArrayD::zeros(rest);
+        let piece = concatenate(Axis(2), &[piece, rest.view()])
+            .map_err(|e| Error::input(FEATURES, e.to_string(), "give features of one sound"))?;
+        Ok(Values::from([(FEATURES.to_owned(), piece.as_standard_layout().into_owned().into())]))
+    }
+
+    /// The likeliest of some languages.
+    fn language(&self, model: &dyn AnyModel, piece: &Values, languages: &[i64]) -> Result<i64> {
+        let prompt = Prompt::new(&[vec![self.tokens.start()]], None)?;
+        let scores = ModelSteps::encoder_decoder(model, piece.clone())?.start(&prompt)?;
+        let score = |id: i64| usize::try_from(id).ok().and_then(|id| scores.get((0, id)).copied());
+        let scored = languages.iter().filter_map(|&id| Some((id, score(id)?)));
+        // The smallest of equals, as elsewhere.
+        let best = scored.reduce(|best, next| match next.1.total_cmp(&best.1) {
+            std::cmp::Ordering::Greater => next,
+            std::cmp::Ordering::Equal if next.0 < best.0 => next,
+            _ => best,
+        });
+        best.map(|(id, _)| id).ok_or_else(|| {
+            let problem = "none of the checkpoint's languages has a score";
+            Error::input("language", problem, "name the language")
+        })
+    }
+
+    /// Keeps prompt and text within the model's positions.
+    fn bound(&self, config: &mut GenerationConfig, prompt: usize) {
+        let Some(positions) = self.positions else { return };
+        match (config.max_new_tokens, config.max_length) {
+            (Some(new), _) => config.max_new_tokens = Some(new.min(positions.saturating_sub(prompt))),
+            (None, Some(length)) => {
+                let beginning = prompt.min((positions / 2).saturating_sub(1));
+                config.max_length = Some(positions.min(length + beginning));
+            }
+            (None, None) => {}
+        }
+    }
+}

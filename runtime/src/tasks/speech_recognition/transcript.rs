@@ -1,0 +1,219 @@
+//! Tokens of words and times, of one piece or of many that overlap, to text with times.
+//!
+//! Reference: `transformers.models.whisper.tokenization_whisper._decode_asr`.
+
+use std::collections::BTreeSet;
+
+use super::languages;
+use super::{TimedText, Transcript};
+use crate::Result;
+use crate::text::Tokenizer;
+
+/// Positions of the encoder in one piece, of `precision` seconds each.
+const POSITIONS: f64 = 1500.0;
+
+/// The tokens of one piece, and its length and overlaps in seconds.
+pub(super) struct Piece {
+    pub tokens: Vec<i64>,
+    pub stride: Option<(f64, f64, f64)>,
+}
+
+/// What is asked for, and what the tokens mean.
+pub(super) struct Decoding<'a> {
+    pub tokenizer: &'a Tokenizer,
+    /// Tokens that stand for no text.
+    pub special: &'a BTreeSet<i64>,
+    /// The first token that is a time.
+    pub first_time: i64,
+    /// The seconds from one token of time to the next.
+    pub precision: f64,
+    pub timestamps: bool,
+    pub language: bool,
+}
+
+/// A part of the text that is not finished yet.
+#[derive(Clone, Default)]
+struct Part {
+    language: Option<&'static str>,
+    start: Option<f64>,
+    end: Option<f64>,
+}
+
+struct State<'a> {
+    decoding: &'a Decoding<'a>,
+    done: Vec<TimedText>,
+    part: Part,
+    language: Option<&'static str>,
+    /// The words of the pieces that the part is in.
+    before: Vec<Vec<i64>>,
+}
+
+impl Decoding<'_> {
+    pub(super) fn decode(&self, pieces: &[Piece]) -> Result<Transcript> {
+        let mut state =
+            State { decoding: self, done: vec![], part: Part::default(), language: None, before: vec![] };
+        let mut offset = 0.0;
+        for piece in pieces {
+            offset = state.piece(piece, offset)?;
+        }
+        if !state.before.is_empty() {
+            state.finish()?;
+        }
+        let text = state.done.iter().map(|part| part.text.as_str()).collect();
+        let chunks = (self.timestamps || self.language).then_some(state.done);
+        Ok(Transcript { text, chunks })
+    }
+}
+
+impl State<'_> {
+    /// Reads a piece that begins after `offset` seconds; gives where the next one begins.
+    fn piece(&mut self, piece: &Piece, mut offset: f64) -> Result<f64> {
+        let Decoding { first_time, precision, .. } = *self.decoding;
+        let seconds = |token: i64| (token - first_time) as f64 * precision;
+        // Times within what neighbours share are settled when all of it was read.
+        let mut earliest = first_time as f64;
+        let mut latest = None;
+        if let Some((length, left, right)) = piece.stride {
+            offset -= left;
+            if left > 0.0 {
+                earliest = left / precision + first_time as f64;
+            }
+            if right > 0.0 {
+                for &token in piece.tokens.iter().rev().filter(|token| **token >= first_time) {
+                    if latest.is_some() && seconds(token) < length - right {
+                        break;
+                    }
+                    latest = Some(token);
+                }
+            }
+        }
+        let mut words = vec![];
+        let mut skip = false;
+        // Pieces of half a minute that were written one after the other begin anew at zero.
+        let (mut largest, mut before_largest, mut passed) = (0.0, 0.0, 0.0);
+        for (index, &token) in piece.tokens.iter().enumerate() {
+            if token < first_time {
+                match self.decoding.special.contains(&token) {
+                    true => self.special(token, &mut words)?,
+                    false => words.push(token),
+                }
+                continue;
+            }
+            let time = seconds(token);
+            if time < largest {
+                let pair = |i: usize| piece.tokens[i - 1] >= first_time && piece.tokens[i - 2] >= first_time;
+                if index >= 2 && !pair(index) {
+                    passed += precision * POSITIONS;
+                } else {
+                    largest = before_largest;
+                    passed += before_largest;
+                }
+            }
+            before_largest = largest;
+            largest = time;
+            let time = hundredths(time + offset + passed);
+            if latest.is_some_and(|latest| token >= latest) {
+                skip = true;
+            } else if skip || (!self.before.is_empty() && (token as f64) < earliest) {
+                skip = false;
+            } else if self.part.start.is_none() {
+                self.part.start = Some(time);
+            } else if self.part.start != Some(time) {
+                self.part.end = Some(time);
+                self.before.push(std::mem::take(&mut words));
+                self.finish()?;
+            }
+        }
+        if let Some((length, _, right)) = piece.stride {
+            offset += length - right;
+        }
+        if !words.is_empty() {
+            self.before.push(words);
+        } else if self.before.iter().all(Vec::is_empty) {
+            self.begin();
+        }
+        Ok(offset)
+    }
+
+    /// A token that is no text: a language, or what has no meaning here.
+    fn special(&mut self, token: i64, words: &mut Vec<i64>) -> Result<()> {
+        let name = self.decoding.tokenizer.token(token).unwrap_or_default();
+        let code = name.strip_prefix("<|").and_then(|name| name.strip_suffix("|>"));
+        let Some(language) = code.and_then(languages::name) else { return Ok(()) };
+        if self.language.is_some_and(|before| before != language) && !self.decoding.timestamps {
+            self.before.push(std::mem::take(words));
+            self.finish()?;
+        }
+        self.part.language = Some(language);
+        self.language = Some(language);
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        self.part = Part { language: self.language, ..Part::default() };
+        self.before.clear();
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let text = self.decoding.tokenizer.decode(&joined(&self.before), false)?;
+        let Part { language, start, end } = self.part.clone();
+        self.done.push(TimedText {
+            text,
+            timestamp: self.decoding.timestamps.then_some((start, end)),
+            language: language.filter(|_| self.decoding.language).map(str::to_owned),
+        });
+        self.begin();
+        Ok(())
+    }
+}
+
+/// A number of seconds with two digits after the point.
+fn hundredths(seconds: f64) -> f64 {
+    format!("{seconds:.2}").parse().unwrap_or(seconds)
+}
+
+/// Texts that overlap as one: each goes on from the middle of what it has in common with the one before.
+fn joined(texts: &[Vec<i64>]) -> Vec<i64> {
+    let mut texts = texts.iter();
+    let mut left: &[i64] = texts.next().map(Vec::as_slice).unwrap_or_default();
+    let mut all = vec![];
+    for right in texts {
+        let (n, m) = (left.len(), right.len());
+        let mut best = 0.0;
+        let mut common = (n, n, 0, 0);
+        for shift in 1..n + m {
+            let (l, r) = (n.saturating_sub(shift)..n.min(n + m - shift), shift.saturating_sub(n)..m.min(shift));
+            let matches = left[l.clone()].iter().zip(&right[r.clone()]).filter(|(a, b)| a == b).count();
+            // Of equals the longer one.
+            let score = matches as f64 / shift as f64 + shift as f64 / 10_000.0;
+            if matches > 1 && score > best {
+                best = score;
+                common = (l.start, l.end, r.start, r.end);
+            }
+        }
+        all.extend_from_slice(&left[..(common.0 + common.1) / 2]);
+        left = &right[(common.2 + common.3) / 2..];
+    }
+    all.extend_from_slice(left);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_texts_are_joined_once() {
+        let texts = |texts: &[&[i64]]| joined(&texts.iter().map(|text| text.to_vec()).collect::<Vec<_>>());
+        assert_eq!(texts(&[&[1, 2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);
+        assert_eq!(texts(&[&[1, 2, 3, 9], &[2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);
+        assert_eq!(texts(&[&[1, 2], &[3, 4]]), [1, 2, 3, 4]);
+        assert!(joined(&[]).is_empty());
+    }
+
+    #[test]
+    fn seconds_have_two_digits() {
+        assert_eq!(hundredths(29.979_999), 29.98);
+        assert_eq!(hundredths(0.0), 0.0);
+    }
+}
