@@ -18,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Sounds in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;

@@ -83,6 +83,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &["automatic-speech-recognition", "audio-classification"];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

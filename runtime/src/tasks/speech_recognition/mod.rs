@@ -224,7 +224,8 @@ impl<A: AnyModel> SpeechRecognition<A> {
         let whole = [Chunk::whole(samples.len())];
         for piece in pieces.unwrap_or(&whole) {
             let own = &samples[piece.start..piece.end];
-            let long = pieces.is_none() && self.audio.extractor.longest().is_some_and(|most| own.len() > most);
+            let long =
+                pieces.is_none() && self.audio.extractor.longest().is_some_and(|most| own.len() > most);
             let extract = ExtractOptions {
                 padding: long.then_some(Padding::Longest),
                 truncation: long.then_some(false),

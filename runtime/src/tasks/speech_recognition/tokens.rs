@@ -92,9 +92,7 @@ impl Tokens {
                 None => tokens.push(language_id),
             }
         }
-        let known = |token: &Option<i64>| {
-            self.task_to_id.iter().flatten().any(|(_, id)| *token == Some(*id))
-        };
+        let known = |token: &Option<i64>| self.task_to_id.iter().flatten().any(|(_, id)| *token == Some(*id));
         match task {
             Some(task) => {
                 let id = self.task_id(task)?;
@@ -134,7 +132,11 @@ impl Tokens {
         let found = ids.get(&language).or_else(|| ids.get(&format!("<|{code}|>")));
         found.copied().ok_or_else(|| {
             let names: Vec<_> = ids.keys().map(|name| name.trim_matches(['<', '|', '>'])).collect();
-            Error::input("language", format!("`{language}` is not known"), format!("one of {}", names.join(", ")))
+            Error::input(
+                "language",
+                format!("`{language}` is not known"),
+                format!("one of {}", names.join(", ")),
+            )
         })
     }
 

@@ -182,7 +182,8 @@ fn joined(texts: &[Vec<i64>]) -> Vec<i64> {
         let mut best = 0.0;
         let mut common = (n, n, 0, 0);
         for shift in 1..n + m {
-            let (l, r) = (n.saturating_sub(shift)..n.min(n + m - shift), shift.saturating_sub(n)..m.min(shift));
+            let (l, r) =
+                (n.saturating_sub(shift)..n.min(n + m - shift), shift.saturating_sub(n)..m.min(shift));
             let matches = left[l.clone()].iter().zip(&right[r.clone()]).filter(|(a, b)| a == b).count();
             // Of equals the longer one.
             let score = matches as f64 / shift as f64 + shift as f64 / 10_000.0;
