@@ -22,6 +22,8 @@ pub mod dims {
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
     /// Images, where texts are run with them.
     pub const IMAGES: Dim = Dim::symbol("images");
+    /// Videos, where texts are run with them.
+    pub const VIDEOS: Dim = Dim::symbol("videos");
     /// Rows of pixels.
     pub const HEIGHT: Dim = Dim::symbol("height");
     /// Columns of pixels.

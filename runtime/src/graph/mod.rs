@@ -180,6 +180,16 @@ impl Graph {
         self.idle.push(name.to_owned());
     }
 
+    /// Names a scope whose parameters checkpoints hold and this class of the reference does not use either.
+    pub fn idle_scope(&mut self, scope: &Scope) {
+        self.idle.push(scope.name(""));
+    }
+
+    /// Whether a parameter is one of those.
+    pub(crate) fn is_idle(&self, name: &str) -> bool {
+        self.idle.iter().any(|idle| name == idle || idle.ends_with('.') && name.starts_with(idle))
+    }
+
     /// Names a value as an output of the model.
     ///
     /// # Errors

@@ -126,7 +126,7 @@ impl<A: Architecture> Sections<A> {
         let graph_ms = millis(start);
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let mut unused = self.weights.unused(&located);
-        unused.retain(|name| !graph.idle.contains(name));
+        unused.retain(|name| !graph.is_idle(name));
         let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
         let Setting { rules, hardware, options, lowering } = self.setting.clone();
         let program = Program::new(graph, located, rules, hardware, options, lowering)?;

@@ -182,14 +182,16 @@ impl Emitter<'_> {
         if rank < 2 || shape[rank - 2] == queries {
             return Ok(bias);
         }
-        if let Some(name) = self.derived.get(&(id, "full")) {
+        // Queries of several lengths may share a mask.
+        let full = format!("{bias}/full/{queries}");
+        if let Some(name) = self.symbols.get(&full) {
             return Ok(name.clone());
         }
         let from = shape.clone();
         shape[rank - 2] = queries;
         shape[rank - 1] = keys;
-        let name = self.expand_named(&bias, &from, &shape, &format!("{bias}/full"))?;
-        self.derived.insert((id, "full"), name.clone());
+        let name = self.expand_named(&bias, &from, &shape, &full)?;
+        self.symbols.insert(full, name.clone());
         Ok(name)
     }
 

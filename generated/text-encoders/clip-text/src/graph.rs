@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = inputs(g, c);
+    let inputs = Inputs::new(g, c);
     let hidden = encoder(g, c, &g.root(), &inputs)?;
     let pooled = pooler(g, c, &inputs.input_ids, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
@@ -38,7 +38,7 @@ fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `text_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn text_embeds(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = inputs(g, c);
+    let inputs = Inputs::new(g, c);
     let hidden = encoder(g, c, &g.scope("text_model"), &inputs)?;
     let pooled = pooler(g, c, &inputs.input_ids, &hidden)?;
     let embeds = g.linear_no_bias(&g.scope("text_projection"), &pooled, c.projection_dim)?;
@@ -53,18 +53,20 @@ struct Inputs {
     position_ids: Tensor,
 }
 
-/// Declares it.
-fn inputs(g: &mut Graph, c: &Config) -> Inputs {
-    g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
-    let shape = dims![BATCH, SEQUENCE];
-    Inputs {
-        input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-        attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
-        position_ids: g.input(
-            Input::i64("position_ids", shape)
-                .or(Fill::Positions)
-                .below(c.max_position_embeddings, "max_position_embeddings"),
-        ),
+impl Inputs {
+    /// Declares them.
+    fn new(g: &mut Graph, c: &Config) -> Self {
+        g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
+        let shape = dims![BATCH, SEQUENCE];
+        Self {
+            input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            position_ids: g.input(
+                Input::i64("position_ids", shape)
+                    .or(Fill::Positions)
+                    .below(c.max_position_embeddings, "max_position_embeddings"),
+            ),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
@@ -41,7 +41,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `image_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, positions, hidden_size]`.
 fn image_embeds(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let base = g.scope("vision_model");
     let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
@@ -51,7 +51,7 @@ fn image_embeds(g: &mut Graph, c: &Config) -> Result<()> {
 }
 
 /// The images: `[batch, num_channels, image_size, image_size]`.
-fn pixel_values(g: &mut Graph, c: &Config) -> Tensor {
+fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 

@@ -5,3 +5,19 @@
 //! What CLIP's vision model checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image feature extraction: the hidden states of a picture, or one vector for it.
+///
+/// Takes checkpoints of `CLIPVisionModel`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let features = weft_clip_vision::tasks::ImageFeatureExtraction::open("h94/IP-Adapter")?.load()?;
+/// let states = features.run(&Image::open("cat.jpg")?)?;
+/// println!("{:?}", states.shape());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;

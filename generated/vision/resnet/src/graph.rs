@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, channels, rows, columns]`, `pooler_output` `[batch, channels, 1, 1]`.
 fn feature_map(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let hidden = encoder(g, c, &g.root(), &pixels)?;
     let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], true)?;
     g.output("last_hidden_state", &hidden)?;
@@ -38,7 +38,7 @@ fn feature_map(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let base = g.scope("resnet");
     let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], false)?;
@@ -47,7 +47,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 }
 
 /// The images: `[batch, num_channels, height, width]`.
-fn pixel_values(g: &mut Graph, c: &Config) -> Tensor {
+fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 

@@ -5,3 +5,36 @@
 //! What ResNet checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image classification: classes of a picture, best first.
+///
+/// Takes checkpoints of `ResNetForImageClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let classifier = weft_resnet::tasks::ImageClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run(&Image::open("cat.jpg")?)? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
+
+/// Image feature extraction: the hidden states of a picture, or one vector for it.
+///
+/// Takes checkpoints of `ResNetModel`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let features = weft_resnet::tasks::ImageFeatureExtraction::open("microsoft/resnet-50")?.load()?;
+/// let states = features.run(&Image::open("cat.jpg")?)?;
+/// println!("{:?}", states.shape());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;

@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = pooler(g, c, &base, &hidden)?;
@@ -42,7 +42,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let base = g.scope("vit");
     let hidden = encoder(g, c, &base, &pixels)?;
     let pooled = g.take(&hidden, 1, 0)?;
@@ -56,7 +56,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let (side, stride) = (c.image_size / c.patch_size, c.encoder_stride);
     let patches = side * side;
-    let pixels = pixel_values(g, c);
+    let pixels = images(g, c);
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(Fill::Zeros));
     let base = g.scope("vit");
     let embedded = embeddings(g, c, &base, &pixels, Some(&masked))?;
@@ -74,7 +74,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
 }
 
 /// The images: `[batch, num_channels, image_size, image_size]`.
-fn pixel_values(g: &mut Graph, c: &Config) -> Tensor {
+fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 

@@ -1,0 +1,74 @@
+"""DETR: positions of both kinds, masks, both kinds of backbone layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from transformers import DetrConfig, ResNetConfig
+
+from weft_reference import stores
+from weft_reference.cases import Case, Store
+from weft_reference.inputs import floats
+
+
+def config(backbone: dict[str, Any] | None = None, **changes: Any) -> DetrConfig:
+    layout = {"embedding_size": 4, "hidden_sizes": [6, 8], "depths": [1, 1], "layer_type": "basic"} | (backbone or {})
+    stages = [f"stage{len(layout['depths'])}"]
+    tiny = {
+        "num_queries": 5,
+        "d_model": 16,
+        "encoder_layers": 2,
+        "encoder_ffn_dim": 20,
+        "encoder_attention_heads": 2,
+        "decoder_layers": 2,
+        "decoder_ffn_dim": 24,
+        "decoder_attention_heads": 4,
+    }
+    return DetrConfig(backbone_config=ResNetConfig(**layout, out_features=stages), **(tiny | changes))
+
+
+def images(size: tuple[int, int] = (27, 36), masked: bool = True) -> dict[str, np.ndarray]:
+    """Two images, the second of which is smaller: padded below and on the right."""
+    pixels = floats("pixels", (2, 3, *size), -2.0, 2.0)
+    if not masked:
+        return {"pixel_values": pixels}
+    mask = np.ones((2, *size), np.int64)
+    mask[1, 18:] = 0
+    mask[1, :, 25:] = 0
+    return {"pixel_values": pixels * mask[:, None].astype(np.float32), "pixel_mask": mask}
+
+
+def case(
+    name: str,
+    head: str,
+    notes: str,
+    inputs: dict[str, np.ndarray] | None = None,
+    store: Store | None = None,
+    **changes: Any,
+) -> Case:
+    return Case(f"detr/{name}", f"Detr{head}", config(**changes), inputs or images(), notes, store)
+
+
+def goldens() -> Iterator[Case]:
+    yield case("base", "Model", "Two images, the second padded.")
+    yield case("no-mask", "Model", "Two images of one size, no mask.", images((24, 30), masked=False))
+    yield case("object-detection", "ForObjectDetection", "Three classes and no object.", num_labels=3)
+    yield case("learned-positions", "ForObjectDetection", "Learned positions.", position_embedding_type="learned")
+    yield case(
+        "bottleneck",
+        "ForObjectDetection",
+        "A backbone of bottleneck layers; another function.",
+        backbone={"layer_type": "bottleneck", "hidden_sizes": [8, 12, 16], "depths": [1, 2, 1]},
+        activation_function="gelu",
+        inputs=images((40, 33)),
+    )
+    yield case(
+        "file",
+        "ForObjectDetection",
+        "model.safetensors as save_pretrained writes it, under the names of published checkpoints.",
+        store=stores.whole,
+        encoder_layers=1,
+        decoder_layers=1,
+    )
