@@ -1,6 +1,10 @@
 //! What a model takes: name, type, shape, the value it has when it is not given, and its range.
 
+use std::fmt;
+use std::sync::Arc;
+
 use super::{Dim, Dtype, Shape};
+use crate::{Result, Value, Values};
 
 /// An input of the model, by the reference's argument name.
 #[derive(Clone, Debug)]
@@ -15,6 +19,18 @@ pub struct Input {
     pub fill: Option<Fill>,
     /// Ids must be below this, by the configuration field of that name.
     pub below: Option<(usize, &'static str)>,
+    /// What computes it from the other inputs before a run, where it is not given.
+    pub(crate) computed: Option<Computed>,
+}
+
+/// A value that depends on other inputs in ways that graphs do not express, such as rows that are picked by sizes.
+#[derive(Clone)]
+pub(crate) struct Computed(pub Arc<dyn Fn(&Values) -> Result<Value> + Send + Sync>);
+
+impl fmt::Debug for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Computed")
+    }
 }
 
 /// What an input is when it is not given.
@@ -40,23 +56,30 @@ pub enum Fill {
 impl Input {
     /// An input of 64-bit integers.
     pub fn i64(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::I64, shape, fill: None, below: None }
+        Self { name: name.to_owned(), dtype: Dtype::I64, shape, fill: None, below: None, computed: None }
     }
 
     /// An input of 32-bit floating-point numbers.
     pub fn f32(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::F32, shape, fill: None, below: None }
+        Self { name: name.to_owned(), dtype: Dtype::F32, shape, fill: None, below: None, computed: None }
     }
 
     /// An input of truth values.
     pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::Bool, shape, fill: None, below: None }
+        Self { name: name.to_owned(), dtype: Dtype::Bool, shape, fill: None, below: None, computed: None }
     }
 
     /// Makes it optional.
     #[must_use]
     pub fn or(mut self, fill: Fill) -> Self {
         self.fill = Some(fill);
+        self
+    }
+
+    /// Computes it from the other inputs before a run, where it is not given.
+    #[must_use]
+    pub fn computed(mut self, of: impl Fn(&Values) -> Result<Value> + Send + Sync + 'static) -> Self {
+        self.computed = Some(Computed(Arc::new(of)));
         self
     }
 

@@ -14,6 +14,7 @@
 
 mod classes;
 mod draw;
+mod packing;
 mod picture;
 mod planes;
 mod processor;
@@ -24,6 +25,7 @@ mod size;
 mod tiles;
 
 pub use classes::Layout;
+pub use packing::Packing;
 pub use picture::Image;
 pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;

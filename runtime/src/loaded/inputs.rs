@@ -34,11 +34,18 @@ pub(super) fn complete(
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
-            None if input.fill.is_none() => {
+            None if input.fill.is_none() && input.computed.is_none() => {
                 let help = format!("give it as {} {}", input.dtype, show(&input.shape));
                 return Err(Error::input(&input.name, "is required and was not given", help));
             }
             None => {}
+        }
+    }
+    for input in inputs {
+        if let (None, Some(computed)) = (given.get(&input.name), &input.computed) {
+            let value = (computed.0)(&given)?;
+            check(input, &value, &mut symbols)?;
+            given.insert(input.name.clone(), value);
         }
     }
     for limit in limits {

@@ -1,0 +1,133 @@
+//! Which image features a language model reads, and in what order, where large pictures come in tiles.
+//!
+//! Reference: `LlavaNextModel.pack_image_features`, `unpad_image`.
+
+use ndarray::ArrayD;
+
+use super::Pixels;
+use super::tiles::best;
+use crate::{Error, Result, Value, Values};
+
+/// How pictures come in tiles, and tiles in patches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// The sizes that a picture may be brought to: height and width, pixels.
+    pub grid: Vec<Vec<usize>>,
+    /// The edge of a tile, pixels.
+    pub tile: usize,
+    /// The edge of a tile, patches.
+    pub patches: usize,
+}
+
+impl Packing {
+    /// The rows of all tiles' features that are read, picture by picture: `[features]` i64, from `image_sizes`
+    /// `[images, 2]` (height, width) and `pixel_values` `[images, tiles, …]`. The row behind the last stands for the end
+    /// of a line.
+    ///
+    /// # Errors
+    /// When either is missing, or a picture would need more tiles than there are.
+    pub fn rows(&self, values: &Values) -> Result<Value> {
+        let missing = |name: &str| {
+            Error::input(name, "is required and was not given", "give both pixel_values and image_sizes")
+        };
+        let sizes = values.get("image_sizes").ok_or_else(|| missing("image_sizes"))?;
+        let shape = values.get("pixel_values").ok_or_else(|| missing("pixel_values"))?.shape();
+        let sizes = sizes.i64("image_sizes")?;
+        let &[images, tiles, ..] = shape else {
+            let problem = format!("has shape {shape:?}");
+            return Err(Error::input(
+                "pixel_values",
+                problem,
+                "give it as [images, tiles, channels, height, width]",
+            ));
+        };
+        let end_of_line = images * tiles * self.patches * self.patches;
+        let mut rows = vec![];
+        for (index, size) in sizes.rows().into_iter().enumerate() {
+            let size = size.iter().map(|&n| usize::try_from(n).unwrap_or_default()).collect::<Vec<_>>();
+            let picture = match size.as_slice() {
+                &[height, width] if height > 0 && width > 0 => self.picture((height, width)),
+                _ => None,
+            };
+            let Some(picture) = picture else {
+                let problem = format!("holds {size:?}, which no size of image_grid_pinpoints suits");
+                return Err(Error::input(
+                    "image_sizes",
+                    problem,
+                    "give height and width of each picture, pixels",
+                ));
+            };
+            if picture.tiles > tiles {
+                let problem = format!("has {tiles} tiles for picture {index}, which needs {}", picture.tiles);
+                return Err(Error::input("pixel_values", problem, "make it with the checkpoint's processor"));
+            }
+            let first = index * tiles * self.patches * self.patches;
+            rows.extend(picture.rows.into_iter().map(|row| row.map_or(end_of_line, |row| first + row)));
+        }
+        let rows: Vec<i64> = rows.into_iter().map(|row| row as i64).collect();
+        Ok(ArrayD::from_shape_vec(vec![rows.len()], rows)
+            .map(Value::I64)
+            .unwrap_or_else(|_| Value::I64(ArrayD::zeros(vec![0]))))
+    }
+
+    /// The whole picture, then line by line what its tiles show of it; nothing stands for the end of a line.
+    fn picture(&self, (height, width): Pixels) -> Option<Picture> {
+        let grid: Vec<Pixels> =
+            self.grid.iter().filter_map(|size| Some((*size.first()?, *size.get(1)?))).collect();
+        let target = best((height, width), &grid)?;
+        let tiles = 1 + target.0.div_ceil(self.tile) * target.1.div_ceil(self.tile);
+        let across = target.1 / self.tile;
+        let edge = self.patches;
+        let shape = (target.0 / self.tile * edge, across * edge);
+        let (lines, columns) = unpadded(shape, (height, width));
+        let mut rows: Vec<_> = (0..edge * edge).map(Some).collect();
+        for line in lines {
+            rows.extend(columns.clone().map(|column| {
+                let tile = 1 + line / edge * across + column / edge;
+                Some((tile * edge + line % edge) * edge + column % edge)
+            }));
+            rows.push(None);
+        }
+        Some(Picture { tiles, rows })
+    }
+}
+
+/// How a picture is read.
+struct Picture {
+    tiles: usize,
+    rows: Vec<Option<usize>>,
+}
+
+/// The lines and columns of a grid of patches that show a picture of this size, and not the borders around it.
+fn unpadded(
+    (lines, columns): Pixels,
+    (height, width): Pixels,
+) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+    // As the reference, which rounds what floating point leaves of whole numbers.
+    let whole = |x: f64| ((x * 1e7).round_ties_even() / 1e7) as usize;
+    let border = |length: usize, kept: usize| length.saturating_sub(kept) / 2;
+    if width as f64 / height as f64 > columns as f64 / lines as f64 {
+        let border = border(lines, whole(height as f64 * (columns as f64 / width as f64)));
+        (border..lines - border, 0..columns)
+    } else {
+        let border = border(columns, whole(width as f64 * (lines as f64 / height as f64)));
+        (0..lines, border..columns - border)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_picture_loses_the_lines_above_and_below() {
+        let packing = Packing { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
+        let picture = packing.picture((4, 16)).unwrap();
+        assert_eq!(picture.tiles, 3);
+        let lines: Vec<_> = picture.rows.split(Option::is_none).map(<[_]>::to_vec).collect();
+        assert_eq!(unpadded((2, 4), (4, 16)), (0..2, 0..4));
+        assert_eq!(unpadded((4, 4), (4, 16)), (1..3, 0..4));
+        assert_eq!(lines[0], [0, 1, 2, 3, 4, 5, 8, 9].map(Some));
+        assert_eq!(lines[1], [6, 7, 10, 11].map(Some));
+    }
+}
