@@ -55,7 +55,9 @@ fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `logits` `[images, num_labels]`.
 fn patches_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
-    let hidden = vision::encoder(g, &c.vision_config, &g.scope("vision_model"), &pixels)?;
+    let w = g.scope("vision_model");
+    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
+    g.idle_scope(&w.scope("post_layernorm"));
     let patches = g.slice_dims(&hidden, 1, 1.into(), hidden.shape()[1].clone())?;
     let pooled = g.reduce(Reduction::Mean, &patches, &[1], false)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
