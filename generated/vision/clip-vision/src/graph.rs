@@ -50,11 +50,6 @@ fn image_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`.
-fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
-}
-
 /// Embeddings, then layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
@@ -68,6 +63,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
     }
     Ok(x)
+}
+
+/// The images: `[batch, num_channels, image_size, image_size]`.
+fn images(g: &mut Graph, c: &Config) -> Tensor {
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 
 /// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.

@@ -73,11 +73,6 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("reconstruction", &pixels)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`.
-fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
-}
-
 /// Embeddings, then layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values, None)?;
@@ -90,6 +85,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
         x = layer(g, c, &w.scope("layers").index(index), x)?;
     }
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
+}
+
+/// The images: `[batch, num_channels, image_size, image_size]`.
+fn images(g: &mut Graph, c: &Config) -> Tensor {
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 
 /// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
