@@ -78,6 +78,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "", legacy: &[], published: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &["zero-shot-video-classification"];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)

@@ -19,7 +19,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Pictures in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;

@@ -9,7 +9,6 @@
 //!
 //! ```no_run
 //! use weft_deit::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("facebook/deit-base-distilled-patch16-224")?.load()?;
@@ -19,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Pictures in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;

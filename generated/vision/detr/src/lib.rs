@@ -9,7 +9,6 @@
 //!
 //! ```no_run
 //! use weft_detr::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("facebook/detr-resnet-50")?.load()?;
@@ -19,7 +18,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Pictures in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;
@@ -27,6 +26,6 @@ mod hardware;
 mod model;
 pub mod tasks;
 
-pub use config::{Config, BackboneConfig};
+pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};
 pub use model::{Head, Inputs, Model, Outputs};

@@ -2,7 +2,7 @@
 // model_specs/vision/resnet.yaml and templates/crate/src/tasks.rs.tera with those in templates/pipeline.
 // Do not edit: change those and run the command again.
 
-//! What DETR checkpoints are for, each as a type: text in, structured answers out.
+//! What DETR checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 

@@ -8,7 +8,6 @@
 //!
 //! ```no_run
 //! use weft_dinov2::{Inputs, Model};
-//! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("facebook/dinov2-base")?.load()?;
@@ -18,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! Pictures in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;
