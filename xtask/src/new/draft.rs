@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
-use weft_generator::spec::model::{ConfigEntry, ModelSpec, Scalar};
+use weft_generator::spec::model::ModelSpec;
 
-use super::nearest::{Nearest, classes, own_fields};
+use super::fields::{self, scalar};
+use super::nearest::{Nearest, classes};
 
 /// A spec to be.
 pub struct Draft {
@@ -93,56 +94,9 @@ pub fn draft(
             "  prefix: {prefix}  # decide: what head classes put before the base model's tensor names"
         ));
     }
-    fields(&mut text, config, parent);
+    fields::draft(&mut text, config, parent);
     graph(&mut text, parent);
     Draft { category, text }
-}
-
-/// The fields that differ from the parent's; all of them without one.
-fn fields(text: &mut String, config: &Map<String, Value>, parent: Option<&ModelSpec>) {
-    let mut lines = Vec::new();
-    for key in own_fields(config) {
-        let value = &config[key];
-        match parent.and_then(|spec| spec.config.get(key)) {
-            Some(entry) if same(default(entry), value) => {}
-            Some(_) if is_plain(value) => lines.push(format!("  {key}: {}", scalar(value))),
-            Some(_) => {
-                lines
-                    .push(format!("  # decide: {key} is {}, which its parent does not expect", short(value)));
-            }
-            None if is_plain(value) => {
-                let known =
-                    parent.map_or(String::new(), |spec| format!("; `{}` does not have it", spec.model));
-                lines.push(format!(
-                    "  {key}: {}  # decide: whether the graph depends on it{known}",
-                    scalar(value)
-                ));
-            }
-            None => {
-                lines.push(format!("  # decide: {key} is {}: describe it, or leave it out", short(value)));
-            }
-        }
-    }
-    for (key, entry) in parent.into_iter().flat_map(|spec| &spec.config) {
-        let required = !matches!(entry, ConfigEntry::Explicit(field) if field.optional == Some(true));
-        if required && !config.contains_key(key) && key != "id2label" {
-            let shown = default(entry).map_or_else(String::new, |value| format!(" ({})", scalar(value)));
-            lines.push(format!(
-                "  # decide: {key} is not in config.json: its parent's default{shown}, or {{remove: true}}"
-            ));
-        }
-    }
-    if lines.is_empty() {
-        return;
-    }
-    text.push_str(
-        "\n# decide: these are one checkpoint's values; a spec holds the architecture's own defaults.\n",
-    );
-    let only_comments = lines.iter().all(|line| line.trim_start().starts_with('#'));
-    text.push_str(if only_comments { "config: {}\n" } else { "config:\n" });
-    for line in lines {
-        let _ = writeln!(text, "{line}");
-    }
 }
 
 fn graph(text: &mut String, parent: Option<&ModelSpec>) {
@@ -209,54 +163,4 @@ fn camel(name: &str) -> String {
         chars.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(chars).collect::<String>()
     };
     name.split(['-', '_']).map(word).collect()
-}
-
-fn default(entry: &ConfigEntry) -> Option<&Scalar> {
-    match entry {
-        ConfigEntry::Default(value) => Some(value),
-        ConfigEntry::Explicit(field) => field.default.as_ref(),
-    }
-}
-
-fn same(default: Option<&Scalar>, value: &Value) -> bool {
-    match default.map(serde_json::to_value) {
-        Some(Ok(Value::Number(a))) if value.is_number() => a.as_f64() == value.as_f64(),
-        Some(Ok(default)) => default == *value,
-        _ => value.is_null(),
-    }
-}
-
-fn is_plain(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Object(_) => false,
-        Value::Array(items) => {
-            let kind = |value: &Value| (value.is_number(), value.is_string(), value.is_boolean());
-            items.iter().all(|item| is_plain(item) && !item.is_array() && kind(item) == kind(&items[0]))
-                && !items.is_empty()
-        }
-        _ => true,
-    }
-}
-
-/// A value as YAML writes it.
-fn scalar(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(text)) => {
-            let plain = serde_yaml::to_string(&text).unwrap_or_default();
-            if plain.contains(['|', '>']) { format!("{text:?}") } else { plain.trim_end().to_owned() }
-        }
-        Ok(Value::Array(items)) => format!("[{}]", items.iter().map(scalar).collect::<Vec<_>>().join(", ")),
-        Ok(other) => other.to_string(),
-        Err(_) => String::new(),
-    }
-}
-
-/// A value that has no place in a spec as it is, in a few words.
-fn short(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Object(map) => format!("an object with {} fields", map.len()),
-        Value::Array(items) => format!("a list of {}", items.len()),
-        other => other.to_string(),
-    }
 }

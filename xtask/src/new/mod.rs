@@ -1,6 +1,7 @@
 //! `cargo xtask new`: drafts the spec of a model from its `config.json`.
 
 mod draft;
+mod fields;
 mod nearest;
 mod validate;
 
@@ -162,6 +163,45 @@ graph: {template: encoder, block: post_norm, heads: {Model: base, ForMaskedLM: m
             "num_channels": 3, "qkv_bias": true, "depths": [2, 2, 6], "encoder_stride": 16
         });
         insta::assert_snapshot!(drafted("vit", &config));
+    }
+
+    #[test]
+    fn configurations_within_the_configuration() {
+        let config = serde_json::json!({
+            "architectures": ["LlavaForConditionalGeneration"], "model_type": "llava", "projector_hidden_act": "gelu",
+            "text_config": {"model_type": "llama", "hidden_size": 64, "rope_theta": 10000.0, "rope_scaling": null},
+            "vision_config": {"image_size": 224, "patch_size": 14}
+        });
+        insta::assert_snapshot!(drafted("llava", &config), @r"
+        # Drafted from a config.json of LlavaForConditionalGeneration. Every line with `decide:` waits for a person; remove the mark then.
+        model: llava
+        title: Llava  # decide: its name in prose
+        architecture: multimodal  # decide: one of the types in model_specs/architectures.yaml
+        category: vision-language
+        # decide: a sentence or two that opens the documentation, with the paper.
+        summary: The Llava architecture.
+        # decide: published checkpoints, the best known first.
+        checkpoints: []
+        class_prefix: Llava
+
+        # decide: these are one checkpoint's values; a spec holds the architecture's own defaults.
+        config:
+          projector_hidden_act: gelu  # decide: whether the graph depends on it
+          text_config:
+            rope_parameters: 10000.0  # decide: whether the graph depends on it
+            hidden_size: 64  # decide: whether the graph depends on it
+          vision_config:
+            image_size: 224  # decide: whether the graph depends on it
+            patch_size: 14  # decide: whether the graph depends on it
+
+        # decide: the graph template and its parts (templates/graph/); an architecture that no template describes
+        # needs one of its own, see CONTRIBUTING.md.
+        graph:
+          template: decide
+
+        # decide: the tasks it serves, by the names `transformers.pipeline` uses.
+        tasks: []
+        ");
     }
 
     #[test]
