@@ -47,7 +47,7 @@ fn wrong_types() {
         "#);
     insta::assert_snapshot!(spec("hardware: {cpu: {support: ful}}\nconfig: {hidden_size: {type: usiz}}\n"), @r#"
         specs/text-encoders/mine.yaml:5: `hardware.cpu.support`: expected one of full, limited, no, found the text "ful"; did you mean `full`?
-        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [[usize]], pair, tokens, rope, ropes, activation, labels, found the text "usiz"; did you mean `usize`?
+        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [[usize]], pair, tokens, rope, ropes, activation, feed_forward, labels, found the text "usiz"; did you mean `usize`?
         "#);
 }
 
@@ -151,8 +151,8 @@ fn config_without_a_type() {
 fn graph() {
     insta::assert_snapshot!(spec("graph: {template: encodr}\n"), @"specs/text-encoders/mine.yaml:5: `graph.template`: there is no `encodr` in templates/graph/; expected one of […]; did you mean `encoder`?");
     insta::assert_snapshot!(spec("graph: {atention: separate, causal: is_decodr, layers: 3}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head; did you mean `attention`?
-        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head
+        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle; did you mean `attention`?
+        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle
         specs/text-encoders/mine.yaml:5: `graph.layers`: expected the name of a part or a map with its options, found the number 3
         ");
     insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: seperate}, mlp: [dense]}\n"), @r"

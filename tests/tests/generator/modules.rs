@@ -23,6 +23,36 @@ fn a_model_of_modules() {
     }
 }
 
+#[test]
+fn descendants_say_what_differs() {
+    let workshop = workshop(SPEC);
+    let child = "model: solo\ntitle: Solo\nextends: duo\ncategory: multimodal\nconfig:\n  text_config: {hidden_size: 64, \
+                 head_dim: 16, type_vocab_size: {remove: true}}\n  head_config: {fields: {depth: 5}}\n  kv_heads: 2\ngraph: {modules: \
+                 {text: {embeddings: {types: null}, attention: {query: q}}}}\n";
+    let head = include_str!("../../fixtures/duo_head.rs.tera").replace(" token_type_ids,", "");
+    workshop.template("graph/parts/head/duo.rs.tera", &head).spec("multimodal/solo.yaml", child);
+    workshop.run().unwrap();
+    let files = workshop.files("out/multimodal");
+    let changed = |file: &str| {
+        let diff = |a: &str, b: &str| {
+            let lines =
+                files[b].lines().skip(4).map(|line| line.replace("Solo", "Duo").replace("solo", "duo"));
+            lines.filter(|line| !files[a].contains(line.as_str())).collect::<Vec<_>>().join("\n")
+        };
+        diff(&format!("duo/src/{file}"), &format!("solo/src/{file}"))
+    };
+    insta::assert_snapshot!(changed("config.rs"), @r"
+        Some(2)
+        64
+        Some(16)
+        Self { depth: 5 }
+        ");
+    insta::assert_snapshot!(changed("graph/text.rs"), @r#"
+        /// The sum of word and position embeddings, normalised.
+            let q = g.linear(&w.scope("q"), x, c.hidden_size)?;
+        "#);
+}
+
 /// What the generator says of the fixture with something in it replaced.
 fn wrong(old: &str, new: &str) -> String {
     assert!(SPEC.contains(old), "{old} is not in the fixture");
@@ -42,8 +72,8 @@ fn modules_that_do_not_fit() {
     insta::assert_snapshot!(wrong("model: bert", "model: duo"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: `duo` has this module itself; a model must not be a part of itself");
     insta::assert_snapshot!(wrong("model: bert", "model: [bert]"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: expected the name of a spec, found a list");
     insta::assert_snapshot!(wrong("pooler: first_token", "heads: {Model: base}, poler: x"), @r"
-        specs/multimodal/duo.yaml:22: `graph.modules.text.heads`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head
-        specs/multimodal/duo.yaml:22: `graph.modules.text.poler`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head; did you mean `pooler`?
+        specs/multimodal/duo.yaml:22: `graph.modules.text.heads`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle
+        specs/multimodal/duo.yaml:22: `graph.modules.text.poler`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle; did you mean `pooler`?
         ");
     insta::assert_snapshot!(wrong("{config: text_config, model: bert, pooler: first_token}", "bert"), @r#"
         specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `num_attention_heads` is not a field of config
