@@ -62,6 +62,34 @@ impl<'de> Deserialize<'de> for Tokens {
     }
 }
 
+/// Words: `"c2p|p2c"`, `["c2p", "p2c"]`, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Words(pub Vec<String>);
+
+impl Words {
+    /// Whether a word is among them.
+    pub fn contain(&self, word: &str) -> bool {
+        self.0.iter().any(|known| known == word)
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected words, as a list or with `|` between them")]
+        enum Form {
+            None(()),
+            Text(String),
+            List(Vec<String>),
+        }
+        Ok(Self(match Form::deserialize(deserializer)? {
+            Form::None(()) => vec![],
+            Form::Text(text) => text.to_lowercase().split('|').map(|word| word.trim().to_owned()).collect(),
+            Form::List(words) => words,
+        }))
+    }
+}
+
 /// For fields in which `null` says what a missing field says.
 ///
 /// # Errors

@@ -214,6 +214,9 @@ pub enum ConfigType {
     /// Ids of tokens: one number or several.
     #[serde(rename = "tokens")]
     Tokens,
+    /// Words: `a|b` or a list.
+    #[serde(rename = "words")]
+    Words,
     /// Rotary position embeddings, as `rope_parameters` or as older files have them; the default is `rope_theta`.
     #[serde(rename = "rope")]
     Rope,

@@ -48,9 +48,23 @@ pub fn relative_bias(
     buckets: RelativeBuckets,
 ) -> Result<Tensor> {
     let reach = buckets.max_distance as i64;
+    let rows = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
+    let index = by_distance(g, queries, keys, rows)?;
+    let bias = g.gather(table, &index, 0)?;
+    let bias = g.transpose(&bias, &[2, 0, 1])?;
+    g.unsqueeze(&bias, 0)
+}
+
+/// What a table says of every query and key `[queries, keys]` i64, by how far the key is after the query. The table's
+/// middle is for no distance; distances longer than it has are as its ends.
+///
+/// # Errors
+/// When the positions have not one axis each.
+pub fn by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: Vec<i64>) -> Result<Tensor> {
     let ([query_count], [key_count]) = (queries.shape(), keys.shape()) else {
-        return Err(g.misfit("relative_bias", "positions must have one axis"));
+        return Err(g.misfit("by_distance", "positions must have one axis"));
     };
+    let reach = (table.len() / 2) as i64;
     let rows = g.reshape(queries, crate::dims![query_count, 1])?;
     let columns = g.reshape(keys, crate::dims![1, key_count])?;
     let distance = g.sub(&columns, &rows)?;
@@ -58,12 +72,29 @@ pub fn relative_bias(
     let distance = g.binary(Binary::Min, &distance, &longest)?;
     let distance = g.binary(Binary::Max, &distance, &shortest)?;
     let index = g.add(&distance, &longest)?;
-    let all: Vec<i64> = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
-    let all = g.integers(&[all.len()], all)?;
-    let index = g.gather(&all, &index, 0)?;
-    let bias = g.gather(table, &index, 0)?;
-    let bias = g.transpose(&bias, &[2, 0, 1])?;
-    g.unsqueeze(&bias, 0)
+    let table = g.integers(&[table.len()], table)?;
+    g.gather(&table, &index, 0)
+}
+
+/// The rows that a table of signed distances has for `-reach` to `reach`, and half the number of its rows: each distance
+/// up to `reach` has its own, or with `buckets` each up to half of that, and the longer ones share the rest by their
+/// logarithm (He et al., 2020 and 2021, arXiv:2006.03654, arXiv:2111.09543).
+pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usize) {
+    let span = buckets.unwrap_or(reach);
+    let middle = (span / 2).max(1) as f32;
+    let bucket = |distance: i64| {
+        let far = distance.abs() as f32;
+        if buckets.is_none() || far <= middle {
+            return distance;
+        }
+        // In the precision and the order of the reference: the last bit decides where a bucket ends.
+        let longest = ((reach as f64 - 1.0) / f64::from(middle)) as f32;
+        let steps = ((far / middle).ln() / longest.ln() * (middle - 1.0)).ceil() + middle;
+        distance.signum() * steps as i64
+    };
+    let (reach, span) = (reach as i64, span as i64);
+    let row = |distance| (bucket(distance) + span).clamp(0, 2 * span - 1);
+    ((-reach..=reach).map(row).collect(), span as usize)
 }
 
 /// A mask of what is seen (bool) and a bias (f32) as one bias, by which nothing else is seen.
@@ -90,5 +121,14 @@ mod tests {
         assert_eq!(of(&[1, 7, 8, 16, 64, 200]), [17, 23, 24, 26, 30, 31]);
         let before = RelativeBuckets { causal: true, ..both };
         assert_eq!([5, 0, -3, -15, -16, -127, -128].map(|d| before.of(d)), [0, 0, 3, 15, 16, 31, 31]);
+    }
+
+    #[test]
+    fn signed_distances_are_the_references() {
+        let (rows, span) = signed_distances(4, None);
+        assert_eq!((rows, span), (vec![0, 1, 2, 3, 4, 5, 6, 7, 7], 4));
+        let (rows, span) = signed_distances(16, Some(8));
+        assert_eq!(span, 8);
+        assert_eq!(rows[16..], [8, 9, 10, 11, 12, 13, 13, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15]);
     }
 }

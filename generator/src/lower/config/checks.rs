@@ -46,6 +46,7 @@ pub(super) fn add(
     let shown = field.key.as_deref().unwrap_or(name);
     if let Some(min) = field.min {
         match (kind, min, optional) {
+            (ConfigType::Usize, 0, _) => {}
             (ConfigType::Usize, 1, false) => {
                 config.sizes.push(Size { ident: ident.to_owned(), key: shown.to_owned() });
             }

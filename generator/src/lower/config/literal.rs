@@ -50,6 +50,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::UsizeLists => "Vec<Vec<usize>>",
         ConfigType::Pair => "Pair",
         ConfigType::Tokens => "Tokens",
+        ConfigType::Words => "Words",
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
         ConfigType::Activation => "Activation",
@@ -91,6 +92,7 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         (ConfigType::Tokens, Scalar::Int(number)) if *number >= 0 => {
             format!("Tokens(vec![{}])", grouped(*number))
         }
+        (ConfigType::Words, Scalar::List(_)) => format!("Words({})", literal(ConfigType::Strings, value)?),
         (ConfigType::Tokens, Scalar::List(_)) => {
             format!("Tokens({})", literal(ConfigType::Usizes, value)?)
         }

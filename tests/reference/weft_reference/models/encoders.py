@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,16 @@ NO_CAUSAL = ("causal-lm",)
 EDGES = np.array([[[i * 3, i + 5, i * 3 + 9, i + 11] for i in range(11)], [[60 - i, 2, 61, 7] for i in range(11)]])
 ONLY_BASE = tuple(name for name in HEADS if name not in ("base", "question-answering"))
 QUESTION = np.array([[5, 9, 33, 7, 60, 33, 12, 13, 14], [33, 50, 51, 52, 53, 54, 55, 0, 0]], np.int64)
+
+RELATIVE = {
+    "relative_attention": True,
+    "position_biased_input": False,
+    "pos_att_type": ["c2p", "p2c"],
+    "max_position_embeddings": 20,
+    "type_vocab_size": 2,
+}
+FAR = Extra("far", "base", "Longer than the distances that are told apart.", {"max_position_embeddings": 40}, lengths=(33, 25))
+SHARES = np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
 
 ENCODERS = {
     "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
@@ -224,6 +234,92 @@ ENCODERS = {
         {"embedding_size": 32, "q_groups": 2, "v_groups": 1, "post_attention_groups": 4, "intermediate_groups": 8},
         without=NO_CAUSAL,
         extras=(UNTIED,),
+    ),
+    "deberta": Encoder(
+        "Deberta",
+        RELATIVE,
+        without=(*NO_CAUSAL, "multiple-choice"),
+        extras=(
+            replace(FAR, config={"max_position_embeddings": 40, "max_relative_positions": 12}),
+            Extra(
+                "positions",
+                "masked-lm",
+                "Positions in embeddings, no relative attention, no segments.",
+                {"relative_attention": False, "position_biased_input": True, "pos_att_type": None, "type_vocab_size": 0},
+            ),
+            Extra("content-to-position", "base", "Distances meet queries alone.", {"pos_att_type": ["c2p"]}),
+            Extra("position-to-content", "base", "Distances meet keys alone.", {"pos_att_type": ["p2c"]}),
+            Extra("left-padding", "masked-lm", "The second sequence is padded on the left.", padding="left"),
+        ),
+    ),
+    "deberta-v2": Encoder(
+        "DebertaV2",
+        RELATIVE | {"position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": True, "type_vocab_size": 0},
+        without=NO_CAUSAL,
+        extras=(
+            FAR,
+            Extra(
+                "convolution",
+                "base",
+                "A convolution beside the first layer; distances have projections and no buckets.",
+                {
+                    "conv_kernel_size": 3,
+                    "conv_groups": 2,
+                    "conv_act": "gelu",
+                    "share_att_key": False,
+                    "position_buckets": -1,
+                    "norm_rel_ebd": "none",
+                    "max_relative_positions": 6,
+                },
+            ),
+            Extra(
+                "positions",
+                "base",
+                "Positions and segments in embeddings, no relative attention.",
+                {"relative_attention": False, "position_biased_input": True, "type_vocab_size": 2},
+            ),
+        ),
+    ),
+    "mobilebert": Encoder(
+        "MobileBert",
+        {"embedding_size": 20, "intra_bottleneck_size": 16, "num_feedforward_networks": 3},
+        without=NO_CAUSAL,
+        more={"pre-training": "ForPreTraining", **NSP},
+        extras=(
+            UNTIED,
+            Extra("layer-norm", "base", "Layer normalisation; the pooler has no layer.", {"normalization_type": "layer_norm", "classifier_activation": False}),
+            Extra("no-bottleneck", "base", "No bottleneck, no trigrams, one MLP.", {"use_bottleneck": False, "trigram_input": False, "num_feedforward_networks": 1}),
+            Extra("bottleneck-attention", "base", "Attention within the narrow stream.", {"use_bottleneck_attention": True}),
+        ),
+    ),
+    "convbert": Encoder(
+        "ConvBert",
+        {"embedding_size": 20, "conv_kernel_size": 5},
+        pad=1,
+        without=NO_CAUSAL,
+        extras=(
+            UNTIED,
+            Extra("groups", "base", "MLPs in groups; one head in four attends.", {"num_groups": 2, "head_ratio": 4, "embedding_size": 32}),
+            Extra("one-head", "base", "Fewer heads than the ratio: one attends.", {"head_ratio": 8}),
+        ),
+    ),
+    "lilt": Encoder(
+        "Lilt",
+        {"hidden_size": 48, "max_2d_position_embeddings": 64},
+        without=(*NO_CAUSAL, "masked-lm", "multiple-choice"),
+        extras=(
+            Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": EDGES}),
+            Extra("boxes-token-classification", "token-classification", "Every token has a place on the page.", {"channel_shrink_ratio": 2}, {"bbox": EDGES}),
+        ),
+    ),
+    "bros": Encoder(
+        "Bros",
+        {"hidden_size": 64},
+        without=tuple(HEADS),
+        extras=(
+            Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": SHARES}, padding="left"),
+            Extra("boxes-token-classification", "token-classification", "Every token has a place on the page.", {"num_labels": 3, "bbox_scale": 10.0}, {"bbox": SHARES}),
+        ),
     ),
 }
 MODELS = tuple(ENCODERS)
