@@ -105,7 +105,8 @@ pub fn masked_bias(g: &mut Graph, seen: &Tensor, bias: &Tensor) -> Result<Tensor
     if seen.dtype() != Dtype::Bool {
         return Err(g.misfit("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
     }
-    let hidden = g.scalar(f32::MIN);
+    // Just above the lowest number, which engines take for minus infinity: what sees nothing gets the mean of all.
+    let hidden = g.scalar(-3e38);
     g.select(seen, bias, &hidden)
 }
 

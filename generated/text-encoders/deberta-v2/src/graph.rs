@@ -209,6 +209,10 @@ impl Relative {
         let queries = g.transpose(&keys, &[0, 1, 3, 2])?;
         let seen = g.binary(Binary::And, &keys, &queries)?;
         if !c.relative_attention {
+            // Checkpoints may have this, and nothing reads it.
+            for name in ["weight", "bias"] {
+                g.idle_weight(&w.scope("encoder").scope("LayerNorm").name(name));
+            }
             return Ok(Self { seen, distances: None });
         }
         let w = w.scope("encoder");
