@@ -81,6 +81,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "bros", legacy: &[], published: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &["feature-extraction"];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)

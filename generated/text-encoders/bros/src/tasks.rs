@@ -2,7 +2,7 @@
 // model_specs/text-encoders/bert.yaml and templates/crate/src/tasks.rs.tera with those in
 // templates/pipeline. Do not edit: change those and run the command again.
 
-//! What BROS checkpoints are for, each as a type: text in, structured answers out.
+//! What BROS checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 

@@ -3,7 +3,7 @@
 // templates/crate/src/tasks.rs.tera with those in templates/pipeline. Do not edit: change those and run
 // the command again.
 
-//! What DeBERTa-v2 checkpoints are for, each as a type: text in, structured answers out.
+//! What DeBERTa-v2 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 

@@ -2,7 +2,7 @@
 // model_specs/text-encoders/bert.yaml and templates/crate/src/tasks.rs.tera with those in
 // templates/pipeline. Do not edit: change those and run the command again.
 
-//! What DeBERTa checkpoints are for, each as a type: text in, structured answers out.
+//! What DeBERTa checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 

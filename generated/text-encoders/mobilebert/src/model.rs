@@ -108,6 +108,14 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "mobilebert", legacy: &[], published: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &[
+        "feature-extraction",
+        "sentence-embedding",
+        "fill-mask",
+        "text-classification",
+        "token-classification",
+        "question-answering",
+    ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)
