@@ -36,12 +36,13 @@ pub struct Bounds {
     pub ymax: i64,
 }
 
-/// A copy of a picture with the boxes of what was found, a colour for each label.
+/// A copy of a picture with the boxes of what was found, their labels and scores, a colour for each label.
 pub fn draw(image: &Image, found: &[Detection]) -> Image {
     let mut image = image.clone();
     for object in found {
         let Bounds { xmin, ymin, xmax, ymax } = object.bounds;
-        image.draw_box([xmin, ymin, xmax, ymax], object.class);
+        let name = format!("{} {:.0}%", object.label, object.score * 100.0);
+        image.draw_box([xmin, ymin, xmax, ymax], object.class, &name);
     }
     image
 }
@@ -107,6 +108,6 @@ mod tests {
         let json = serde_json::to_value(&found[0]).unwrap();
         assert_eq!(json["box"], json!({"xmin": 25, "ymin": 10, "xmax": 75, "ymax": 30}));
         let drawn = draw(&Image::from_pixels(&Array3::zeros((40, 100, 3))).unwrap(), &found);
-        assert!(drawn.pixels()[[10, 50, 2]] > 0 && drawn.pixels()[[20, 50, 2]] == 0);
+        assert!(drawn.pixels()[[30, 50, 2]] > 0 && drawn.pixels()[[20, 50, 2]] == 0);
     }
 }
