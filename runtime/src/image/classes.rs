@@ -43,10 +43,19 @@ pub(super) const CLASSES: &[Class] = &[
     }),
     class("CLIP", Layout::Single, false, || cropped(3, OPENAI)),
     class("Bit", Layout::Single, false, || cropped(3, OPENAI)),
-    class("Detr", Layout::Masked, false, || {
-        let size = json!({"shortest_edge": 800, "longest_edge": 1333});
-        with(base(&size, 2, IMAGENET), json!({"do_pad": true}))
+    class("ChineseCLIP", Layout::Single, false, || cropped(3, OPENAI)),
+    class("ConvNext", Layout::Single, false, || {
+        let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
+        with(shortest, json!({"crop_pct": 224.0 / 256.0}))
     }),
+    class("Beit", Layout::Single, true, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
+    class("Pvt", Layout::Single, true, || exact(224, 3, IMAGENET)),
+    class("Segformer", Layout::Single, true, || exact(512, 2, IMAGENET)),
+    class("MobileNetV1", Layout::Single, false, || with(cropped(2, HALF), json!({"size": 256}))),
+    class("MobileNetV2", Layout::Single, false, || with(cropped(2, HALF), json!({"size": 256}))),
+    class("Detr", Layout::Masked, false, filled_up),
+    class("ConditionalDetr", Layout::Masked, false, filled_up),
+    class("DeformableDetr", Layout::Masked, false, filled_up),
     class("Llava", Layout::Square, false, || cropped(3, OPENAI)),
     class("LlavaNext", Layout::Tiles, false, || {
         let grid = json!([[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]);
@@ -78,6 +87,12 @@ fn exact(edge: usize, resample: u8, statistics: Statistics) -> Json {
 fn cropped(resample: u8, statistics: Statistics) -> Json {
     let shortest = base(&json!({"shortest_edge": 224}), resample, statistics);
     with(shortest, json!({"do_center_crop": true, "crop_size": {"height": 224, "width": 224}}))
+}
+
+/// As large as two limits allow, and filled up to the largest of a batch.
+fn filled_up() -> Json {
+    let size = json!({"shortest_edge": 800, "longest_edge": 1333});
+    with(base(&size, 2, IMAGENET), json!({"do_pad": true}))
 }
 
 /// Settings with others put over them; null leaves a setting as it is.

@@ -57,6 +57,7 @@ struct Written {
     pad_size: Option<Json>,
     #[serde(default)]
     image_grid_pinpoints: Vec<Pixels>,
+    crop_pct: Option<f64>,
 }
 
 /// One number for all channels, or one for each.
@@ -83,6 +84,9 @@ pub(super) struct Source {
     class: &'static Class,
     json: Json,
 }
+
+/// The edge from which on nothing is cut off by `crop_pct`.
+const WHOLE_FROM: usize = 384;
 
 const FILE: &str = "preprocessor_config.json";
 const NESTED: &str = "processor_config.json";
@@ -175,13 +179,26 @@ impl Settings {
                 "`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned()
             );
         }
+        let mut resize = written.do_resize.then_some(size);
+        let mut crop = crop_size.filter(|_| written.do_center_crop);
+        if let (Some(part), true) = (written.crop_pct, written.do_resize) {
+            let edge = match size {
+                Size::Shortest(edge) if part > 0.0 && part <= 1.0 => edge,
+                _ => return Err(format!("`crop_pct`: {part} of {size:?} cannot be cut out")),
+            };
+            (resize, crop) = if edge < WHOLE_FROM {
+                (Some(Size::Shortest((edge as f64 / part) as usize)), crop.or(Some((edge, edge))))
+            } else {
+                (Some(Size::Exact((edge, edge))), crop)
+            };
+        }
         let single = |values: [f64; 3]| values.map(|value| value as f32);
         Ok(Self {
             layout: class.layout,
-            resize: written.do_resize.then_some(size),
+            resize,
             size,
             resample: written.resample,
-            crop: crop_size.filter(|_| written.do_center_crop),
+            crop,
             crop_size,
             rescale: written.do_rescale.then_some(written.rescale_factor),
             normalize: written.do_normalize.then_some([single(mean), single(std)]),

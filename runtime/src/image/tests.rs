@@ -190,8 +190,14 @@ fn defaults_are_the_references() {
         assert_eq!(told, untold, "{name}");
         for key in written.as_object().unwrap().keys() {
             let known = class.defaults().get(key).is_some();
-            let passed_over = ["image_processor_type", "do_convert_rgb", "do_convert_annotations", "format"]
-                .contains(&key.as_str());
+            let passed_over = [
+                "image_processor_type",
+                "do_convert_rgb",
+                "do_convert_annotations",
+                "format",
+                "do_reduce_labels",
+            ]
+            .contains(&key.as_str());
             assert!(known || passed_over, "{name}: {key} has no default");
         }
     }
@@ -207,6 +213,14 @@ fn refusal(files: &[(&str, Json)]) -> String {
     let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
     ImageProcessor::from_checkpoint(&checkpoint)
         .map_or_else(|e| e.to_string(), |p| format!("{:?}", p.settings().layout))
+}
+
+#[test]
+fn large_pictures_are_not_cut() {
+    let class = classes::Class::named("ConvNextImageProcessor").unwrap();
+    let settings = |size: usize| Settings::read(class, &json!({"size": size})).unwrap();
+    assert_eq!((settings(224).resize, settings(224).crop), (Some(Size::Shortest(256)), Some((224, 224))));
+    assert_eq!((settings(384).resize, settings(384).crop), (Some(Size::Exact((384, 384))), None));
 }
 
 #[test]

@@ -37,6 +37,15 @@ CLASSES = (
     "SiglipImageProcessor",
     "DeiTImageProcessor",
     "BitImageProcessor",
+    "ChineseCLIPImageProcessor",
+    "ConvNextImageProcessor",
+    "BeitImageProcessor",
+    "PvtImageProcessor",
+    "SegformerImageProcessor",
+    "MobileNetV1ImageProcessor",
+    "MobileNetV2ImageProcessor",
+    "ConditionalDetrImageProcessor",
+    "DeformableDetrImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -181,6 +190,9 @@ def cropped() -> Iterator[ProcessorCase]:
     only = {"do_resize": False, "crop_size": {"height": 9, "width": 6}}
     yield ProcessorCase("clip-crop-only", kind, only, ("rgb.png", "tiny.png"))
     yield ProcessorCase("clip-nested", kind, CROP, ("rgba.png",), True)
+    part = {"size": {"shortest_edge": 13}, "crop_pct": 0.7}
+    yield ProcessorCase("convnext", "ConvNextImageProcessor", part, TWO)
+    yield ProcessorCase("convnext-number", "ConvNextFeatureExtractor", {"size": 14}, TWO, key=OLD)
 
 
 def padded() -> Iterator[ProcessorCase]:
