@@ -18,18 +18,24 @@ pub(super) struct Arguments {
     pub head: Option<String>,
     pub threads: Option<usize>,
     pub context: Option<String>,
+    pub chat: bool,
     pub json: bool,
     pub help: bool,
     labels: Vec<String>,
     set: Map<String, Json>,
 }
 
-const OPTIONS: [(&str, &str, &str); 11] = [
+const OPTIONS: [(&str, &str, &str); 12] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     ("--precision", "P", "f32 (where not given), f16 or bf16"),
     ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
     ("--threads", "N", "Threads within an operation"),
+    (
+        "--chat",
+        "",
+        "text-generation: each input is what a user says, put into the checkpoint's chat template",
+    ),
     ("--context", "TEXT", "question-answering: the text with the answers; inputs are the questions"),
     ("--label", "TEXT", "zero-shot tasks: a label to choose from; give it once for each"),
     ("--out", "FILE", "object-detection: the picture with what was found drawn onto it"),
@@ -50,6 +56,7 @@ impl Arguments {
             head: None,
             threads: None,
             context: None,
+            chat: false,
             json: false,
             help: false,
             labels: vec![],
@@ -75,6 +82,7 @@ impl Arguments {
                 return Err(format!("`{name}` is no option; an input that begins with `-` goes after `--`"));
             };
             if value.is_empty() {
+                parsed.chat |= name == "--chat";
                 parsed.json |= name == "--json";
                 parsed.help |= name == "--help";
                 continue;
@@ -187,26 +195,27 @@ mod tests {
     fn help_lists_options_and_tasks() {
         insta::assert_snapshot!(help("bert", &[Task::FillMask, Task::QuestionAnswering]), @r"
         Runs bert checkpoints.
-        
+
         Usage: run CHECKPOINT [INPUT]... [options]
-        
+
           CHECKPOINT  a folder, or an id of the Hugging Face hub
           INPUT       a text, the path of a picture, sound or video, or JSON as `transformers.pipeline` takes it;
                       without any, each line of standard input
-        
+
         Options:
           --task TASK           What to do; what the checkpoint's class is for where not given
           --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
           --precision P         f32 (where not given), f16 or bf16
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
+          --chat                text-generation: each input is what a user says, put into the checkpoint's chat template
           --context TEXT        question-answering: the text with the answers; inputs are the questions
           --label TEXT          zero-shot tasks: a label to choose from; give it once for each
           --out FILE            object-detection: the picture with what was found drawn onto it
           --set NAME=VALUE      A parameter of the reference's pipeline: --set top_k=3
           --json                One JSON document instead of plain text
           --help                This text
-        
+
         Tasks: fill-mask, question-answering
         ");
     }

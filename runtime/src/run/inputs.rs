@@ -2,13 +2,19 @@
 
 use serde_json::{Value as Json, json};
 
+use super::arguments::Arguments;
 use crate::tasks::Task;
 use crate::{Error, Result};
 
 /// Each input as it is shown and as the task takes it.
-pub(super) fn of(task: Task, words: &[String], context: Option<&str>) -> Result<Vec<(String, Json)>> {
+pub(super) fn of(task: Task, words: &[String], arguments: &Arguments) -> Result<Vec<(String, Json)>> {
+    let context = arguments.context.as_deref();
     if task != Task::QuestionAnswering {
-        return Ok(words.iter().map(|word| (word.clone(), parsed(word))).collect());
+        let message = |text: Json| match arguments.chat && text.is_string() {
+            true => json!([{ "role": "user", "content": text }]),
+            false => text,
+        };
+        return Ok(words.iter().map(|word| (word.clone(), message(parsed(word)))).collect());
     }
     let question = |question: &str, context: &str| {
         (question.to_owned(), json!({ "question": question, "context": context }))
@@ -41,20 +47,24 @@ fn parsed(word: &str) -> Json {
 mod tests {
     use super::*;
 
-    fn of_words(task: Task, words: &[&str], context: Option<&str>) -> Result<Vec<Json>> {
+    fn of_words(task: Task, words: &[&str], option: &str) -> Result<Vec<Json>> {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        Ok(of(task, &words, context)?.into_iter().map(|(_, input)| input).collect())
+        let line: Vec<String> = ["dir", option].iter().map(|&word| word.to_owned()).collect();
+        let arguments = Arguments::parse(&line).unwrap();
+        Ok(of(task, &words, &arguments)?.into_iter().map(|(_, input)| input).collect())
     }
 
     #[test]
     fn texts_objects_and_questions() {
-        let texts = of_words(Task::FillMask, &["A [MASK].", "[MASK]", r#"{"a": 1}"#], None).unwrap();
+        let texts = of_words(Task::FillMask, &["A [MASK].", "[MASK]", r#"{"a": 1}"#], "--json").unwrap();
         assert_eq!(texts, [json!("A [MASK]."), json!("[MASK]"), json!({"a": 1})]);
+        let chat = of_words(Task::TextGeneration, &["Hi.", "[1]"], "--chat").unwrap();
+        assert_eq!(chat, [json!([{"role": "user", "content": "Hi."}]), json!([1])]);
         let asked = json!({"question": "Who?", "context": "Ada."});
         let qa = Task::QuestionAnswering;
-        assert_eq!(of_words(qa, &["Who?", "Ada."], None).unwrap(), [asked.clone()]);
-        assert_eq!(of_words(qa, &["Who?"], Some("Ada.")).unwrap(), [asked.clone()]);
-        assert_eq!(of_words(qa, &[&asked.to_string()], None).unwrap(), [asked]);
-        assert!(of_words(qa, &["Who?"], None).unwrap_err().to_string().contains("--context TEXT"));
+        assert_eq!(of_words(qa, &["Who?", "Ada."], "--json").unwrap(), [asked.clone()]);
+        assert_eq!(of_words(qa, &["Who?"], "--context=Ada.").unwrap(), [asked.clone()]);
+        assert_eq!(of_words(qa, &[&asked.to_string()], "--json").unwrap(), [asked]);
+        assert!(of_words(qa, &["Who?"], "--json").unwrap_err().to_string().contains("--context TEXT"));
     }
 }

@@ -5,6 +5,7 @@ mod arguments;
 mod inputs;
 
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -137,27 +138,32 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Resul
     let several = arguments.inputs.len() > 1;
     let mut one = |shown: &str, input: Json| {
         let start = Instant::now();
-        match pipeline.run_json(&input, &parameters) {
+        if !arguments.json && several {
+            print(shown);
+        }
+        let mut told = Told { prompt: input.as_str(), any: false };
+        let answer = match arguments.json {
+            true => pipeline.run_json(&input, &parameters),
+            false => pipeline.run_told(&input, &parameters, &mut |piece| told.tell(piece)),
+        };
+        match answer {
             Ok(output) if arguments.json => {
                 all.push(json!({ "input": input, "output": output, "ms": millis(start) }));
             }
-            Ok(output) => {
-                let heading = if several { format!("{shown}\n") } else { String::new() };
-                print(&format!("{heading}{}", answers::show(&output)));
-            }
+            Ok(_) if told.any => print(""),
+            Ok(output) => print(&answers::show(&output)),
             Err(error) => {
                 sound = false;
                 eprintln!("{shown}: {error}");
             }
         }
     };
-    for (shown, input) in inputs::of(task, &arguments.inputs, arguments.context.as_deref())? {
+    for (shown, input) in inputs::of(task, &arguments.inputs, arguments)? {
         one(&shown, input);
     }
     if arguments.inputs.is_empty() {
         for line in std::io::stdin().lines().map_while(std::io::Result::ok).filter(|line| !line.is_empty()) {
-            for (shown, input) in inputs::of(task, std::slice::from_ref(&line), arguments.context.as_deref())?
-            {
+            for (shown, input) in inputs::of(task, std::slice::from_ref(&line), arguments)? {
                 one(&shown, input);
             }
         }
@@ -167,6 +173,24 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Resul
         print(&serde_json::to_string_pretty(&document).unwrap_or_else(|_| document.to_string()));
     }
     Ok(sound)
+}
+
+/// Generated text, shown as it comes.
+struct Told<'a> {
+    prompt: Option<&'a str>,
+    any: bool,
+}
+
+impl Told<'_> {
+    fn tell(&mut self, piece: &str) -> ControlFlow<()> {
+        let mut out = std::io::stdout();
+        let prompt = if self.any { "" } else { self.prompt.unwrap_or_default() };
+        self.any = true;
+        match write!(out, "{prompt}{piece}").and_then(|()| out.flush()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
 }
 
 /// Standard output may be closed before all is said: `| head`.

@@ -7,7 +7,9 @@ use super::JsonPipeline;
 use super::parameters::Parameters;
 use super::pipelines::{texts, to_json};
 use crate::erased::AnyModel;
-use crate::tasks::{GenerationOptions, Summarization, Text2TextGeneration, TextGeneration, Translation};
+use crate::tasks::{
+    GenerationOptions, OnText, Summarization, Text2TextGeneration, TextGeneration, Translation,
+};
 use crate::text::chat::{ChatOptions, Message};
 use crate::{Error, Result};
 
@@ -72,6 +74,38 @@ impl<A: AnyModel> JsonPipeline for TextGeneration<A> {
         });
         Ok(one_of(all.collect::<Result<_>>()?, inputs.is_array()))
     }
+
+    fn run_told(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+        let plain = SHAPING.iter().all(|name| parameters.get(name).is_none());
+        match (chats(inputs)?.as_deref(), inputs) {
+            (Some([chat]), _) if plain => {
+                let options = all_options(parameters)?;
+                to_json(&[self.stream_chat(chat, &options, on_text)?])
+            }
+            (None, Json::String(text)) if plain => {
+                let options = all_options(parameters)?;
+                to_json(&[self.stream(text, &options, on_text)?])
+            }
+            _ => self.run_json(inputs, parameters),
+        }
+    }
+}
+
+/// Parameters that shape the prompt or the answer, or ask for several answers.
+const SHAPING: [&str; 6] = [
+    "num_return_sequences",
+    "return_full_text",
+    "tools",
+    "documents",
+    "continue_final_message",
+    "tokenizer_encode_kwargs",
+];
+
+fn all_options(parameters: &Json) -> Result<GenerationOptions> {
+    let parameters = Parameters::new(parameters)?;
+    let options = options(&parameters)?;
+    parameters.finish()?;
+    Ok(options)
 }
 
 fn only(text: &str) -> Json {

@@ -14,9 +14,9 @@ use serde_json::Value as Json;
 
 use super::{
     AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
-    ObjectDetection, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition, Summarization, Task,
-    Text2TextGeneration, TextClassification, TextGeneration, TokenClassification, Translation,
-    ZeroShotImageClassification, ZeroShotVideoClassification,
+    ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition,
+    Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration, TokenClassification,
+    Translation, ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -30,6 +30,16 @@ pub trait JsonPipeline: Send + Sync {
     /// # Errors
     /// When inputs or parameters are not the task's, or the pipeline fails.
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json>;
+
+    /// As [`JsonPipeline::run_json`], and tells of the text of a single answer as it is generated, where the task
+    /// generates text.
+    ///
+    /// # Errors
+    /// As [`JsonPipeline::run_json`].
+    fn run_told(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+        let _ = on_text;
+        self.run_json(inputs, parameters)
+    }
 }
 
 /// Loads a checkpoint for a task by name.
