@@ -2,10 +2,11 @@
 
 use serde_json::Value as Json;
 
+use crate::engine::Placement;
 use crate::graph::Input;
 use crate::hub::Checkpoint;
 use crate::model::{Architecture, Part};
-use crate::{Cache, Result, Values};
+use crate::{Cache, Result, Timings, Values};
 
 /// What pipelines need of a model, as [`Loaded`](crate::Loaded) has it.
 ///
@@ -44,6 +45,16 @@ pub trait AnyModel: Send + Sync + 'static {
     fn checkpoint(&self) -> &Checkpoint;
     /// The name of the loaded class.
     fn class(&self) -> &'static str;
+    /// The nodes that each device runs.
+    fn placement(&self) -> Placement;
+    /// How long loading took.
+    fn timings(&self) -> Timings;
+    /// The checkpoint's tensors that the head does not use.
+    fn unused_weights(&self) -> &[String];
+    /// The bytes of all the checkpoint's tensors.
+    fn weight_bytes(&self) -> u64;
+    /// Whether the backend takes every length as a number only.
+    fn needs_fixed_shapes(&self) -> bool;
 }
 
 /// A model behind a pointer.
@@ -89,6 +100,26 @@ macro_rules! through {
 
         fn class(&$self) -> &'static str {
             $inner.class()
+        }
+
+        fn placement(&$self) -> Placement {
+            $inner.placement()
+        }
+
+        fn timings(&$self) -> Timings {
+            $inner.timings()
+        }
+
+        fn unused_weights(&$self) -> &[String] {
+            $inner.unused_weights()
+        }
+
+        fn weight_bytes(&$self) -> u64 {
+            $inner.weight_bytes()
+        }
+
+        fn needs_fixed_shapes(&$self) -> bool {
+            $inner.needs_fixed_shapes()
         }
     };
 }

@@ -2,6 +2,7 @@
 
 mod device;
 mod graphics;
+mod loading;
 mod machine;
 
 use std::ffi::OsString;
@@ -21,6 +22,9 @@ use machine::Machine;
 /// Show which backends this machine can run, what was found, and what is missing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
+    /// Also build a generated crate's tests, and let them load each engine: what it says of itself and its devices
+    #[arg(long)]
+    load: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -58,6 +62,9 @@ struct Backend {
     missing: Vec<String>,
     /// Worth knowing; nothing is missing.
     notes: Vec<String>,
+    /// What its engine says, loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loaded: Option<loading::Loaded>,
 }
 
 /// Whether a backend can run here.
@@ -96,7 +103,17 @@ pub fn environment(hardware: Hardware) -> Vec<(&'static str, OsString)> {
 pub fn run(args: &Args) -> Result<bool> {
     let specs = HardwareSpecs::load(&root().join("model_specs"))?;
     let machine = Machine::this();
-    let report = examine(&machine, &specs);
+    let mut report = examine(&machine, &specs);
+    if args.load {
+        let binary = loading::binary()?;
+        for backend in &mut report.backends {
+            let loaded = loading::load(&binary, backend.hardware);
+            if loaded.engine.is_none() {
+                backend.state = State::Unavailable;
+            }
+            backend.loaded = Some(loaded);
+        }
+    }
     if args.json {
         terminal::say(serde_json::to_string_pretty(&report)?)?;
     } else {
@@ -149,6 +166,7 @@ fn backend(spec: &HardwareSpec, libraries: Vec<Library>, finding: Finding) -> Ba
         devices: finding.devices,
         missing: finding.missing,
         notes: finding.notes,
+        loaded: None,
     }
 }
 
@@ -229,6 +247,9 @@ fn text(report: &Report) -> String {
             State::Unavailable => "not on this machine",
         };
         lines.push(format!("{:<10}{state}", backend.hardware.name()));
+        if let Some(loaded) = &backend.loaded {
+            lines.push(format!("          {loaded}"));
+        }
         for device in &backend.devices {
             lines.push(format!("          {device}"));
         }

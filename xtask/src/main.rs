@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod generate;
 mod new;
+mod process;
 mod query;
 mod record;
 mod reference;

@@ -136,6 +136,19 @@ impl Record {
     }
 }
 
+/// Writes `~` for the home folder, as test binaries do: results are shown to others, whom it does not concern.
+pub fn without_home(text: &str) -> String {
+    let home = std::env::var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
+    tilde(text, home.trim_end_matches(['/', '\\']))
+}
+
+fn tilde(text: &str, home: &str) -> String {
+    match home.is_empty() {
+        true => text.to_owned(),
+        false => text.replace(&format!("{home}/"), "~/").replace(&format!("{home}\\"), "~\\"),
+    }
+}
+
 /// Reads a file of records; a last line cut short by a crash is left out.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
     let text =
@@ -193,6 +206,16 @@ mod tests {
         assert_eq!(record("device", true, Some("no such op")).outcome(), Outcome::Failed);
         assert_eq!(record("untested", false, None).outcome(), Outcome::Skipped);
         insta::assert_snapshot!(record("device", true, Some("no such op")).explanation(), @"passes although listed as a known failure (no such op): take it off the list");
+    }
+
+    #[test]
+    fn the_home_folder_is_hidden() {
+        assert_eq!(
+            tilde("starting /home/ada/target/hardware: gone", "/home/ada"),
+            "starting ~/target/hardware: gone"
+        );
+        assert_eq!(tilde("/home/adam/x", "/home/ada"), "/home/adam/x");
+        assert_eq!(tilde("a/b", ""), "a/b");
     }
 
     #[test]

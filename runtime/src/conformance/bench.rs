@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::arguments::Arguments;
 use super::machine::private_bytes;
+use super::subject::{Request, Subject};
 use crate::graph::{Dtype, Input};
-use crate::loaded::{Loader, millis};
-use crate::model::Architecture;
-use crate::{Result, Value, Values};
+use crate::loaded::millis;
+use crate::{AnyModel, Result, Value, Values};
 
-pub(super) fn main<A: Architecture>(arguments: &[String]) -> Result<ExitCode> {
+pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let [dir] = arguments.alone.as_slice() else {
         return Err(crate::Error::input("--bench", "needs one checkpoint", "write `--bench DIR --batch 1`"));
@@ -24,12 +24,13 @@ pub(super) fn main<A: Architecture>(arguments: &[String]) -> Result<ExitCode> {
     let (batch, sequence) = (arguments.number("batch", 1)?, arguments.number("sequence", 128)?);
     let before = private_bytes();
     let start = Instant::now();
-    let model = Loader::<A>::open(dir)?
-        .hardware(arguments.hardware()?)
-        .precision(arguments.precision()?)
-        .threads(arguments.number("threads", 2)?)
-        .load()?;
-    let loaded = model.loaded();
+    let loaded = (subject.load)(Request {
+        checkpoint: dir,
+        hardware: Some(arguments.hardware()?),
+        precision: arguments.precision()?,
+        threads: Some(arguments.number("threads", 2)?),
+        ..Request::default()
+    })?;
     let load_ms = millis(start);
     let inputs: Values = loaded
         .inputs()

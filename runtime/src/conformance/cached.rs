@@ -4,13 +4,13 @@ use ndarray::{Axis, Slice};
 
 use crate::case::Case;
 use crate::graph::{Dim, Input};
-use crate::model::{Architecture, Part};
-use crate::{Cache, Loaded, Result, Value, Values};
+use crate::model::Part;
+use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
 
 /// The outputs of a prefill and single steps, joined, by the names of the golden's; none where the head has no steps.
-pub(super) fn steps<A: Architecture>(loaded: &Loaded<A>, case: &Case) -> Result<Option<Values>> {
+pub(super) fn steps(loaded: &dyn AnyModel, case: &Case) -> Result<Option<Values>> {
     let parts = loaded.parts();
     if !parts.contains(&Part::Step) || loaded.needs_fixed_shapes() {
         return Ok(None);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 /// Operating system, architecture and processor.
 pub(super) fn describe() -> BTreeMap<String, String> {
     let mut machine = BTreeMap::from([
@@ -30,4 +32,58 @@ pub(super) fn private_bytes() -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
     };
     Some((kilobytes("Private_Clean:")? + kilobytes("Private_Dirty:")?) * 1024)
+}
+
+/// Writes `~` for the home folder in every text: results are shown to others, whom it does not concern.
+pub(super) fn hide_home(record: &mut Json) {
+    let home = std::env::var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
+    let home = home.trim_end_matches(['/', '\\']);
+    if !home.is_empty() {
+        hide(record, home);
+    }
+}
+
+fn hide(value: &mut Json, home: &str) {
+    match value {
+        Json::String(text) if text.contains(home) => *text = tilde(text, home),
+        Json::Array(values) => values.iter_mut().for_each(|value| hide(value, home)),
+        Json::Object(fields) => fields.values_mut().for_each(|value| hide(value, home)),
+        _ => {}
+    }
+}
+
+/// Replaces a folder where it stands as a whole one: `/home/ada/x`, not `/home/adam` nor `/mnt/home/ada`.
+fn tilde(text: &str, home: &str) -> String {
+    let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(home) {
+        let (before, after) = (&rest[..at], &rest[at + home.len()..]);
+        let whole = !before.ends_with(part_of_name) && !after.starts_with(part_of_name);
+        hidden.push_str(before);
+        hidden.push_str(if whole { "~" } else { home });
+        rest = after;
+    }
+    hidden + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_folder_is_hidden_wherever_it_stands_whole() {
+        let mut record = serde_json::json!({
+            "reason": "not in /home/ada/.cache/weft; HOME is /home/ada",
+            "outputs": [{"problem": "/home/adam/x, /mnt/home/ada/y, file:///home/ada/z"}],
+            "passed": false,
+        });
+        hide(&mut record, "/home/ada");
+        let want = serde_json::json!({
+            "reason": "not in ~/.cache/weft; HOME is ~",
+            "outputs": [{"problem": "/home/adam/x, /mnt/home/ada/y, file://~/z"}],
+            "passed": false,
+        });
+        assert_eq!(record, want);
+    }
 }

@@ -4,10 +4,12 @@
 mod arguments;
 mod bench;
 mod cached;
+mod doctor;
 mod lowered;
 mod machine;
 mod record;
 mod run;
+mod subject;
 mod tasks;
 mod trials;
 mod verify;
@@ -15,6 +17,7 @@ mod verify;
 use std::process::ExitCode;
 
 pub use record::Record;
+use subject::Subject;
 
 use crate::case::TOLERANCE;
 use crate::hardware::{Declared, Support};
@@ -102,14 +105,19 @@ impl BackendSuite {
     }
 }
 
-/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task` and `--bench` do those.
+/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench` and `--doctor` do those.
 pub fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    run(Subject::of::<A>(), suite, &arguments)
+}
+
+fn run(subject: Subject, suite: &'static Suite, arguments: &[String]) -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
-        Some("--verify") => verify::main::<A>(suite, &arguments[1..]),
-        Some("--task") => tasks::main::<A>(suite, &arguments[1..]),
-        Some("--bench") => bench::main::<A>(&arguments[1..]),
-        _ => return trials::main::<A>(suite),
+        Some("--verify") => verify::main(subject, suite, &arguments[1..]),
+        Some("--task") => tasks::main(subject, &arguments[1..]),
+        Some("--doctor") => doctor::main(&arguments[1..]),
+        Some("--bench") => bench::main(subject, &arguments[1..]),
+        _ => return trials::main(subject, suite),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");

@@ -81,7 +81,9 @@ impl Record {
         let Some(path) = std::env::var_os("WEFT_RESULTS").filter(|path| !path.is_empty()) else {
             return Ok(());
         };
-        let mut line = serde_json::to_vec(self)?;
+        let mut record = serde_json::to_value(self)?;
+        machine::hide_home(&mut record);
+        let mut line = serde_json::to_vec(&record)?;
         line.push(b'\n');
         std::fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(&line)
     }

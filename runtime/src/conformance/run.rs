@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
+use super::subject::{Request, Subject};
 use super::{BackendSuite, Record, cached, lowered, machine};
 use crate::case::{Case, OutputReport, compare};
-use crate::loaded::{Loader, Lowering, millis};
-use crate::model::Architecture;
-use crate::{Error, Hardware, Precision, Result, engine};
+use crate::loaded::{Lowering, millis};
+use crate::weights::Weights;
+use crate::{AnyModel, Error, Hardware, Precision, Result, engine};
 
 /// What to run a case on.
 #[derive(Clone, Copy)]
@@ -28,25 +29,27 @@ impl Target<'_> {
         if self.absent.is_some() { Hardware::Cpu } else { self.hardware }
     }
 
-    /// A loader for it, and what is noted about the backend's form of the graph while it runs on the CPU.
-    pub(super) fn loader<A: Architecture>(&self, dir: &Path) -> Result<(Loader<A>, Option<Lowering>)> {
-        let loader = Loader::<A>::open(&dir.to_string_lossy())?
-            .hardware(self.runs_on())
-            .precision(self.precision)
-            .threads(1);
-        if self.absent.is_none() {
-            return Ok((loader.cpu_fallback(self.cpu_fallback), None));
+    /// How to open a case for it. What is noted about the backend's form of the graph while it runs on the CPU is kept
+    /// in the request's `lowering`.
+    pub(super) fn request<'r>(&'r self, dir: &'r str, weights: Option<Weights>) -> Request<'r> {
+        let here = self.absent.is_none();
+        Request {
+            checkpoint: dir,
+            hardware: Some(self.runs_on()),
+            precision: self.precision,
+            threads: Some(1),
+            weights,
+            cpu_fallback: if here { self.cpu_fallback } else { &[] },
+            lowering: (!here).then(|| Lowering::to(self.hardware)),
         }
-        let lowering = Lowering::to(self.hardware);
-        Ok((loader.lowering(lowering.clone()), Some(lowering)))
     }
 }
 
 /// Runs a golden; a case that cannot be run is a failed record, not an error.
-pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
+pub(super) fn golden(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut record = Record::new(A::NAME, &name, target.kind, target.hardware, target.precision);
-    let done = attempt::<A>(dir, target, &mut record);
+    let mut record = Record::new(subject.name, &name, target.kind, target.hardware, target.precision);
+    let done = attempt(subject, dir, target, &mut record);
     ended(record, done)
 }
 
@@ -66,17 +69,15 @@ pub(super) fn ended(mut record: Record, done: Result<()>) -> Record {
     record
 }
 
-fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
+fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
     let case = Case::open(dir)?;
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
-    let (mut loader, lowering) = target.loader::<A>(dir)?;
-    if let Some(weights) = case.weights()? {
-        loader = loader.weights(weights);
-    }
+    let folder = dir.to_string_lossy();
+    let request = target.request(&folder, case.weights()?);
+    let lowering = request.lowering.clone();
     let start = Instant::now();
-    let model = loader.load()?;
-    let loaded = model.loaded();
+    let loaded = (subject.load)(request)?;
     let load = millis(start);
     record.versions.insert("engine".to_owned(), engine::available(target.runs_on())?);
     record.class = loaded.class().to_owned();
@@ -89,7 +90,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
     record.ms = steps.map(|(step, ms)| (step.to_owned(), ms)).into();
     record.memory_bytes = machine::private_bytes();
     record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance(target.tolerance));
-    if let Some(outputs) = cached::steps(loaded, &case)? {
+    if let Some(outputs) = cached::steps(loaded.as_ref(), &case)? {
         let wanted = case.outputs.iter().filter(|(name, _)| outputs.contains_key(*name));
         let wanted = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
         let reports = compare(&outputs, &wanted, case.meta.tolerance(target.tolerance));
@@ -100,7 +101,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
         );
     }
     let close = record.outputs.iter().all(|output| output.passed);
-    record.reason = ignored_weights::<A>(loaded, &case);
+    record.reason = ignored_weights(loaded.as_ref(), &case);
     record.passed = close && record.reason.is_none();
     record.evidence = if record.passed { evidence(target.hardware) } else { "failed" }.to_owned();
     if let Some(lowering) = &lowering {
@@ -111,7 +112,7 @@ fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record)
 
 /// A golden lists all the reference's parameters: one that the graph leaves out is an error even where the
 /// numbers agree.
-fn ignored_weights<A: Architecture>(loaded: &crate::Loaded<A>, case: &Case) -> Option<String> {
+fn ignored_weights(loaded: &dyn AnyModel, case: &Case) -> Option<String> {
     let ignored: Vec<_> =
         loaded.unused_weights().iter().filter(|name| case.meta.parameters.contains_key(*name)).collect();
     (!ignored.is_empty()).then(|| format!("the graph does not use the reference's parameters {ignored:?}"))

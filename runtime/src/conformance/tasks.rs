@@ -11,12 +11,12 @@ use serde_json::{Value as Json, json};
 
 use super::arguments::Arguments;
 use super::run::{Target, ended};
-use super::{Record, Suite, lowered, machine};
+use super::subject::{Request, Subject};
+use super::{Record, lowered, machine};
 use crate::case::{Meta, OutputReport, rule};
-use crate::loaded::{Loader, millis};
-use crate::model::Architecture;
+use crate::loaded::millis;
 use crate::weights::Weights;
-use crate::{Error, Result, engine, tasks};
+use crate::{Error, Result, engine};
 
 /// `task.json`.
 #[derive(Debug, Deserialize)]
@@ -57,23 +57,22 @@ fn case_weights(dir: &Path) -> Result<Option<Weights>> {
 }
 
 /// Runs a task case.
-pub(super) fn golden<A: Architecture>(dir: &Path, target: Target<'_>) -> Record {
+pub(super) fn golden(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut record = Record::new(A::NAME, &name, target.kind, target.hardware, target.precision);
-    let done = attempt::<A>(dir, target, &mut record);
+    let mut record = Record::new(subject.name, &name, target.kind, target.hardware, target.precision);
+    let done = attempt(subject, dir, target, &mut record);
     ended(record, done)
 }
 
-fn attempt<A: Architecture>(dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
+fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
     let case = read(&dir.join(FILE))?;
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
-    let (mut loader, lowering) = target.loader::<A>(dir)?;
-    if let Some(weights) = rule(dir, &case.meta)? {
-        loader = loader.weights(weights);
-    }
+    let folder = dir.to_string_lossy();
+    let request = target.request(&folder, rule(dir, &case.meta)?);
+    let lowering = request.lowering.clone();
     let start = Instant::now();
-    let pipeline = tasks::load_json(&case.task, loader)?;
+    let pipeline = (subject.pipeline)(&case.task, request)?;
     record.ms.insert("load".to_owned(), millis(start));
     record.versions.insert("engine".to_owned(), engine::available(target.runs_on())?);
     let tolerance = case.meta.tolerance(target.tolerance);
@@ -174,23 +173,23 @@ fn short(json: &Json) -> String {
 /// `--task TASK --checkpoint DIR`: a line `{"inputs": …, "parameters": …}` in, a line `{"output": …, "ms": …}`
 /// or `{"error": …}` out; answers also say how long loading took. `--out FILE` is the parameter `out` of every line:
 /// the picture with what was found drawn onto it.
-pub(super) fn main<A: Architecture>(_suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
+pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let ([task], Some(checkpoint)) = (arguments.alone.as_slice(), arguments.get("checkpoint")) else {
         let help = "write `--task fill-mask --checkpoint DIR`";
         return Err(Error::input("--task", "needs a task and a checkpoint", help));
     };
-    let mut loader =
-        Loader::<A>::open(checkpoint)?.hardware(arguments.hardware()?).precision(arguments.precision()?);
-    if let Some(threads) = arguments.get("threads") {
-        let wrong = |_| Error::input("--threads", format!("`{threads}` is no number"), "give a whole number");
-        loader = loader.threads(threads.parse().map_err(wrong)?);
-    }
-    if let Some(weights) = case_weights(Path::new(checkpoint))? {
-        loader = loader.weights(weights);
-    }
+    let threads = arguments.get("threads").is_some().then(|| arguments.number("threads", 0)).transpose()?;
+    let request = Request {
+        checkpoint,
+        hardware: Some(arguments.hardware()?),
+        precision: arguments.precision()?,
+        threads,
+        weights: case_weights(Path::new(checkpoint))?,
+        ..Request::default()
+    };
     let start = Instant::now();
-    let pipeline = tasks::load_json(task, loader)?;
+    let pipeline = (subject.pipeline)(task, request)?;
     let loaded_ms = millis(start);
     let mut passed = true;
     for line in std::io::stdin().lock().lines().map_while(std::io::Result::ok) {

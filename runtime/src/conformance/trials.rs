@@ -8,12 +8,12 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use super::lowered::Presence;
 use super::run::{Target, golden, judge};
+use super::subject::Subject;
 use super::{BackendSuite, Record, Suite, Tolerance, tasks};
 use crate::lower;
-use crate::model::Architecture;
 
 /// Runs the tests that the arguments select.
-pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
+pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Sessions have threads of their own; tests side by side would only compete.
     arguments.test_threads.get_or_insert(1);
@@ -21,7 +21,7 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
         eprintln!("error: {error}\n  help: write the reason into the spec and generate the crate again");
         return ExitCode::FAILURE;
     }
-    let goldens = goldens::<A>(suite);
+    let goldens = goldens(subject, suite);
     let cases = cases(&goldens, "io.safetensors");
     let task_cases = cases_of_tasks(&goldens);
     if cases.is_empty() {
@@ -36,9 +36,9 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
         let hardware = backend.declared.hardware;
         let plan = Arc::new(Plan { backend, presence: OnceLock::new() });
         for tolerance in backend.precisions {
-            let task = tasks::golden::<A>;
-            let goldens = cases.iter().map(|dir| trial::<A>(&plan, tolerance, dir, "", golden::<A>));
-            let answers = task_cases.iter().map(|dir| trial::<A>(&plan, tolerance, dir, "tasks/", task));
+            let goldens = cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "", golden));
+            let answers =
+                task_cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "tasks/", tasks::golden));
             trials.extend(goldens.chain(answers).map(|trial| {
                 // A pass without the hardware says so beside its name.
                 let told = lower::source(hardware).is_some()
@@ -52,9 +52,9 @@ pub(super) fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
 }
 
 /// The model's cases: those of `$WEFT_GOLDENS`, for binaries that run on another machine than they were built on.
-fn goldens<A: Architecture>(suite: &Suite) -> PathBuf {
+fn goldens(subject: Subject, suite: &Suite) -> PathBuf {
     match std::env::var_os("WEFT_GOLDENS").filter(|path| !path.is_empty()) {
-        Some(folder) => Path::new(&folder).join(A::NAME),
+        Some(folder) => Path::new(&folder).join(subject.name),
         None => PathBuf::from(suite.goldens),
     }
 }
@@ -89,12 +89,13 @@ fn selected(arguments: &Arguments, name: &str) -> bool {
     !arguments.list && arguments.filter.iter().all(fits) && !arguments.skip.iter().any(fits)
 }
 
-fn trial<A: Architecture>(
+fn trial(
+    subject: Subject,
     plan: &Arc<Plan>,
     tolerance: &'static Tolerance,
     dir: &Path,
     prefix: &str,
-    run: fn(&Path, Target<'_>) -> Record,
+    run: fn(Subject, &Path, Target<'_>) -> Record,
 ) -> Trial {
     let (plan, backend) = (Arc::clone(plan), plan.backend);
     let hardware = backend.declared.hardware;
@@ -104,7 +105,7 @@ fn trial<A: Architecture>(
     let kind = if prefix.is_empty() { "golden" } else { "task" };
     let dir: PathBuf = dir.to_path_buf();
     Trial::ignorable_test(name, move || {
-        let blank = || Record::new(A::NAME, &case, kind, hardware, tolerance.precision);
+        let blank = || Record::new(subject.name, &case, kind, hardware, tolerance.precision);
         if let Some((evidence, reason)) = plan.not_run() {
             let record = Record { evidence: evidence.to_owned(), reason: Some(reason.clone()), ..blank() };
             append(&record)?;
@@ -118,7 +119,7 @@ fn trial<A: Architecture>(
             absent: plan.presence().published(),
             cpu_fallback: backend.cpu_fallback_ops,
         };
-        let record = Record { case: case.clone(), ..run(&dir, target) };
+        let record = Record { case: case.clone(), ..run(subject, &dir, target) };
         if let Some(reason) = record.reason.as_ref().filter(|_| record.evidence == "untested") {
             append(&record)?;
             return Ok(Completion::ignored_with(reason));

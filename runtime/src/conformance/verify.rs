@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use super::arguments::Arguments;
 use super::lowered::Presence;
 use super::run::{Target, golden};
+use super::subject::Subject;
 use super::{Suite, tasks};
 use crate::Result;
 use crate::case::TOLERANCE;
-use crate::model::Architecture;
 
 /// One JSON record a line with `--json`, a line for each output otherwise.
-pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
+pub(super) fn main(subject: Subject, suite: &Suite, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let (hardware, precision) = (arguments.hardware()?, arguments.precision()?);
     let tolerance = suite.backend(hardware).map_or(TOLERANCE, |backend| backend.tolerance(precision));
@@ -24,7 +24,7 @@ pub(super) fn main<A: Architecture>(suite: &Suite, arguments: &[String]) -> Resu
     for dir in &arguments.alone {
         let dir = Path::new(dir);
         let of_task = !dir.join("io.safetensors").is_file() && dir.join(tasks::FILE).is_file();
-        let record = if of_task { tasks::golden::<A>(dir, target) } else { golden::<A>(dir, target) };
+        let record = if of_task { tasks::golden(subject, dir, target) } else { golden(subject, dir, target) };
         passed &= record.passed;
         if arguments.json {
             println!("{}", serde_json::to_string(&record).unwrap_or_default());

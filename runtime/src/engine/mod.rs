@@ -99,6 +99,20 @@ pub fn available(hardware: Hardware) -> Result<String> {
     }
 }
 
+/// The devices that a backend's engine finds, in its own words.
+///
+/// # Errors
+/// As [`available`].
+pub fn devices(hardware: Hardware) -> Result<Vec<String>> {
+    platform::check(hardware)?;
+    match hardware {
+        Hardware::Openvino => openvino::devices(),
+        // A page is not told what it runs on.
+        hardware if in_browser(hardware) => Ok(vec![]),
+        hardware => onnxruntime::devices(hardware),
+    }
+}
+
 /// Whether a backend is reached through a browser: WebNN always; WebGPU where `WEFT_WEBGPU` is `browser`, or where
 /// only a browser has it.
 pub(crate) fn in_browser(hardware: Hardware) -> bool {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::gather::{Cell, Group, Report};
+use super::gather::{Cell, Report};
+use super::groups::Group;
 use crate::table::{Table, difference};
 
 pub fn text(report: &Report) -> String {

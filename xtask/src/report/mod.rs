@@ -2,8 +2,10 @@
 
 mod csv;
 mod gather;
+mod groups;
 mod html;
 mod markdown;
+mod svg;
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,14 +21,21 @@ use crate::workspace;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask report --format html --out report.html
-  cargo xtask report --format md results/ gpu-machine/results.jsonl")]
+  cargo xtask report --format md results/ gpu-machine/results.jsonl
+  cargo xtask report --docs                         draws docs/results.* from results/ again")]
 pub struct Args {
-    /// `md` to read, `html` to show, `csv` for spreadsheets, `json` for programs.
+    /// `md` to read, `html` to show, `svg` for a picture, `csv` for spreadsheets, `json` for programs.
     #[arg(long, value_enum, default_value_t = Format::Md)]
     format: Format,
     /// Where to write it; to standard output if left out.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write docs/results.md, .html and .svg from the committed records in results/.
+    #[arg(long, conflicts_with_all = ["format", "out", "results"])]
+    docs: bool,
+    /// With `--docs`: write nothing, name the files that are not as drawn, and exit with 1 when there are any.
+    #[arg(long, requires = "docs")]
+    check: bool,
     /// Files or folders of records [default: results/ and the local runs of `cargo xtask test`].
     #[arg(value_name = "RESULTS")]
     results: Vec<PathBuf>,
@@ -36,27 +45,30 @@ pub struct Args {
 enum Format {
     Md,
     Html,
+    Svg,
     Csv,
     Json,
 }
 
-/// Runs the verb.
+impl Format {
+    fn draw(self, report: &gather::Report) -> Result<String> {
+        Ok(match self {
+            Self::Md => markdown::text(report),
+            Self::Html => html::page(report)?,
+            Self::Svg => svg::text(report),
+            Self::Csv => csv::text(report),
+            Self::Json => serde_json::to_string_pretty(report)?,
+        })
+    }
+}
+
+/// Runs the verb; false when `--check` found a file that is not as drawn.
 pub fn run(args: &Args) -> Result<bool> {
-    let paths = sources(&args.results)?;
-    let mut records = Vec::new();
-    for path in record::files(&paths)? {
-        records.extend(record::read(&path)?);
+    if args.docs {
+        return docs(args.check);
     }
-    if records.is_empty() {
-        note("no records yet: the report shows declarations only; run `cargo xtask test` first");
-    }
-    let report = gather::Report::new(&Catalog::load()?, records);
-    let text = match args.format {
-        Format::Md => markdown::text(&report),
-        Format::Html => html::page(&report)?,
-        Format::Csv => csv::text(&report),
-        Format::Json => serde_json::to_string_pretty(&report)?,
-    };
+    let report = gathered(&sources(&args.results)?)?;
+    let text = args.format.draw(&report)?;
     match &args.out {
         Some(path) => {
             fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
@@ -65,6 +77,40 @@ pub fn run(args: &Args) -> Result<bool> {
         None => say(text)?,
     }
     Ok(true)
+}
+
+fn gathered(paths: &[PathBuf]) -> Result<gather::Report> {
+    let mut records = Vec::new();
+    for path in record::files(paths)? {
+        records.extend(record::read(&path)?);
+    }
+    if records.is_empty() {
+        note("no records yet: the report shows declarations only; run `cargo xtask test` first");
+    }
+    Ok(gather::Report::new(&Catalog::load()?, records))
+}
+
+/// The committed report: of the committed records alone, so that it is the same on every machine.
+fn docs(check: bool) -> Result<bool> {
+    let report = gathered(&[workspace::root().join("results")])?;
+    let mut same = true;
+    for (name, format) in [("md", Format::Md), ("html", Format::Html), ("svg", Format::Svg)] {
+        let path = workspace::root().join("docs/results").with_extension(name);
+        let text = format.draw(&report)?;
+        if fs::read_to_string(&path).is_ok_and(|committed| committed == text) {
+            continue;
+        }
+        same = false;
+        if check {
+            note(format!(
+                "docs/results.{name} is not what results/ and the specs say: run `cargo xtask report --docs`"
+            ));
+        } else {
+            fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+            note(format!("wrote docs/results.{name}"));
+        }
+    }
+    Ok(same || !check)
 }
 
 /// The given paths, or the places where results are kept.

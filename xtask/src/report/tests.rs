@@ -1,7 +1,7 @@
 //! The formats, from a few records of two machines.
 
 use super::gather::{Report, evidence};
-use super::{csv, html, markdown};
+use super::{csv, html, markdown, svg};
 use crate::record::{Output, Record};
 use crate::specs::Catalog;
 use weft_generator::spec::architectures::Architectures;
@@ -88,6 +88,11 @@ fn markdown_has_every_section() {
 #[test]
 fn csv_has_a_line_for_each_backend_and_precision() {
     insta::assert_snapshot!(csv::text(&report()));
+}
+
+#[test]
+fn svg_has_a_row_for_each_category_with_models() {
+    insta::assert_snapshot!(svg::text(&report()));
 }
 
 #[test]

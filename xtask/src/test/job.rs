@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use weft_generator::spec::hardware::Hardware;
 
-use super::process::{End, watch};
+use crate::process::{End, watch};
 use crate::record::{self, Record};
 use crate::workspace::Member;
 
@@ -141,7 +141,7 @@ impl Job {
             backend: self.hardware.name().into(),
             precision,
             evidence: evidence.into(),
-            reason: Some(reason),
+            reason: Some(record::without_home(&reason)),
             machine: machine(),
             ..Record::default()
         }

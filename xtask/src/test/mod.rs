@@ -2,7 +2,6 @@
 
 mod job;
 mod junit;
-mod process;
 mod summary;
 
 use std::collections::BTreeMap;

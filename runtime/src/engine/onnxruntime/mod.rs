@@ -1,5 +1,6 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
+mod coreml;
 mod placement;
 mod provider;
 mod session;
@@ -24,6 +25,12 @@ pub(super) fn version(hardware: Hardware) -> Result<String> {
     let (environment, path) = environment(hardware)?;
     provider::Provider::of(environment, hardware)?;
     Ok(format!("ONNX Runtime {}", version_in(path).unwrap_or_else(|| path.display().to_string())))
+}
+
+/// The devices that the provider offers.
+pub(super) fn devices(hardware: Hardware) -> Result<Vec<String>> {
+    let (environment, _) = environment(hardware)?;
+    Ok(provider::Provider::of(environment, hardware)?.described(environment))
 }
 
 /// The version that a library's path carries: `libonnxruntime.so.1.31.1`, or its package's folder.

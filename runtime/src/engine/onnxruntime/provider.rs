@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use ort::device::Device;
 use ort::environment::Environment;
 use ort::memory::DeviceType;
+use ort::session::builder::SessionBuilder;
 
-use super::placement;
+use super::{coreml, placement};
 use crate::engine::library;
-use crate::{Error, Hardware, Result};
+use crate::{Error, Hardware, Precision, Result};
 
 /// A provider that is registered with the environment.
 #[derive(Clone, Debug)]
@@ -43,7 +44,10 @@ impl Provider {
                 "onnxruntime-migraphx",
                 "onnxruntime/capi/onnxruntime_providers_migraphx",
             ),
-            Hardware::Metal => ("MLX", "onnxruntime-ep-mlx", "onnxruntime_ep_mlx/onnxruntime_ep_mlx"),
+            Hardware::Metal if !wants_mlx() => return core_ml(),
+            Hardware::Metal => {
+                ("MLXExecutionProvider", "onnxruntime-ep-mlx", "onnxruntime_ep_mlx/onnxruntime_mlx_ep")
+            }
             Hardware::Qnn => {
                 ("QNNExecutionProvider", "onnxruntime-qnn", "onnxruntime_qnn/onnxruntime_providers_qnn")
             }
@@ -79,7 +83,7 @@ impl Provider {
     }
 
     /// The devices to place a session on.
-    pub(super) fn devices<'e>(&self, environment: &'e Environment) -> impl Iterator<Item = Device<'e>> {
+    fn devices<'e>(&self, environment: &'e Environment) -> impl Iterator<Item = Device<'e>> {
         let (name, wanted) = (self.name, self.device);
         let mut found: Vec<_> =
             environment.devices().filter(|device| device.ep().is_ok_and(|ep| ep == name)).collect();
@@ -92,8 +96,39 @@ impl Provider {
         found.into_iter()
     }
 
+    /// The devices to place a session on, in words: `GPU by NVIDIA`.
+    pub(super) fn described(&self, environment: &Environment) -> Vec<String> {
+        let described = self.devices(environment).map(|device| {
+            let device = device.hardware_device();
+            let kind = match device.ty() {
+                DeviceType::GPU => "GPU",
+                DeviceType::NPU => "NPU",
+                _ => "CPU",
+            };
+            match device.vendor().unwrap_or_default() {
+                "" => kind.to_owned(),
+                vendor => format!("{kind} by {vendor}"),
+            }
+        });
+        described.collect()
+    }
+
+    /// Puts a session there.
+    pub(super) fn place(
+        &self,
+        environment: &Environment,
+        builder: SessionBuilder,
+        precision: Precision,
+    ) -> ort::Result<SessionBuilder> {
+        if self.name == coreml::NAME {
+            return coreml::place(builder, precision);
+        }
+        // Without explicit devices a session would prefer any plugin that happens to be registered.
+        Ok(builder.with_devices(self.devices(environment), Some(&self.options()))?)
+    }
+
     /// The options as ONNX Runtime reads them.
-    pub(super) fn options(&self) -> Vec<(String, String)> {
+    fn options(&self) -> Vec<(String, String)> {
         self.options.iter().map(|(key, value)| (format!("{}.{key}", self.name), value.clone())).collect()
     }
 
@@ -109,6 +144,22 @@ impl Provider {
             _ => &[],
         }
     }
+}
+
+/// CoreML, which comes with ONNX Runtime itself.
+fn core_ml() -> Result<Provider> {
+    if coreml::is_available() {
+        let hardware = Hardware::Metal;
+        return Ok(Provider { hardware, name: coreml::NAME, device: None, options: vec![] });
+    }
+    let problem = "this ONNX Runtime was built without CoreML";
+    let help = "unset ORT_DYLIB_PATH, or set WEFT_METAL=mlx after `cargo xtask setup --hw metal`";
+    Err(Error::unavailable(Hardware::Metal, problem, help))
+}
+
+/// Whether `WEFT_METAL` asks for MLX in place of CoreML.
+fn wants_mlx() -> bool {
+    std::env::var("WEFT_METAL").is_ok_and(|asked| asked == "mlx")
 }
 
 /// The Hexagon processor; where there is none, the vendor's emulator of it, for a named part.

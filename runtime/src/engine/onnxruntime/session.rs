@@ -67,8 +67,7 @@ fn create(
         builder = builder.with_prepacking(false)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
-    // Without explicit devices a session would prefer any plugin that happens to be registered.
-    builder = builder.with_devices(provider.devices(environment), Some(&provider.options()))?;
+    builder = provider.place(environment, builder, options.precision)?;
     let session = builder.commit_from_memory(&lowered.bytes())?;
     let placement = placement::of(&session)?;
     Ok((session, placement))

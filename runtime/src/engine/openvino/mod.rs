@@ -7,7 +7,7 @@ mod running;
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use openvino::{Core, DeviceType};
+use openvino::{Core, DeviceType, PropertyKey};
 
 use super::{Compiled, Options};
 use crate::lower::Lowered;
@@ -29,6 +29,17 @@ pub(super) fn version() -> Result<String> {
     let version = openvino::version().build_number;
     // Begins with "2026.4.1-22982-…".
     Ok(format!("OpenVINO {}", version.split('-').next().unwrap_or(&version)))
+}
+
+/// Its devices by name, with what each is.
+pub(super) fn devices() -> Result<Vec<String>> {
+    let core = core()?;
+    let found = core.available_devices().map_err(|e| failed("cannot list its devices", &e))?;
+    let shown = |device: &DeviceType<'_>| {
+        let name = core.get_property(device, &PropertyKey::DeviceFullName).unwrap_or_default();
+        format!("{}: {}", device.as_ref(), name.trim()).trim_end_matches(": ").to_owned()
+    };
+    Ok(found.iter().map(shown).collect())
 }
 
 /// The process's core, made once. Its settings are the process's, so whoever compiles keeps it locked.

@@ -1,0 +1,57 @@
+//! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
+
+use crate::loaded::{Loader, Lowering};
+use crate::model::Architecture;
+use crate::tasks::{JsonPipeline, load_json};
+use crate::weights::Weights;
+use crate::{AnyModel, Erased, Hardware, Precision, Result};
+
+/// How to open a checkpoint.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Request<'a> {
+    pub checkpoint: &'a str,
+    pub hardware: Option<Hardware>,
+    pub precision: Precision,
+    pub threads: Option<usize>,
+    pub weights: Option<Weights>,
+    pub cpu_fallback: &'a [&'a str],
+    pub lowering: Option<Lowering>,
+}
+
+/// What a generated crate's tests need of its architecture.
+#[derive(Clone, Copy)]
+pub(super) struct Subject {
+    /// The crate's name in the specs.
+    pub name: &'static str,
+    /// Loads a model.
+    pub load: fn(Request<'_>) -> Result<Erased>,
+    /// Loads the pipeline of a task.
+    pub pipeline: fn(&str, Request<'_>) -> Result<Box<dyn JsonPipeline>>,
+}
+
+impl Subject {
+    pub(super) fn of<A: Architecture>() -> Self {
+        Self {
+            name: A::NAME,
+            load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
+            pipeline: |task, request| load_json(task, loader::<A>(request)?),
+        }
+    }
+}
+
+fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
+    let mut loader = Loader::<A>::open(request.checkpoint)?
+        .hardware(request.hardware.unwrap_or(Hardware::Cpu))
+        .precision(request.precision)
+        .cpu_fallback(request.cpu_fallback);
+    if let Some(threads) = request.threads {
+        loader = loader.threads(threads);
+    }
+    if let Some(weights) = request.weights {
+        loader = loader.weights(weights);
+    }
+    if let Some(lowering) = request.lowering {
+        loader = loader.lowering(lowering);
+    }
+    Ok(loader)
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Type-checks the runtime and one generated crate for other platforms, from Linux, without their toolchains.
+#
+#   bash tests/portability/check.sh                       # all of them
+#   bash tests/portability/check.sh aarch64-apple-darwin  # one
+#
+# A target that rustup has is checked with it. For any other, Debian's rustc-web, cargo-web and rust-web-src build the
+# standard library from its source; they are installed where that is possible. Downloads from the hub stay out: their
+# TLS library has C code, which only the platform's own compiler builds.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+all=(aarch64-apple-darwin aarch64-linux-android x86_64-pc-windows-msvc)
+if [ $# -gt 0 ]; then targets=("$@"); else targets=("${all[@]}"); fi
+
+debian() {
+  [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library" ]
+}
+install_debian() {
+  debian && return
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends rustc-web cargo-web rust-web-src >/dev/null
+  fi
+  debian && return
+  echo "error: neither rustup's target $1 nor Debian's rustc-web is there" >&2
+  echo "  help: rustup target add $1, or on Debian: apt install rustc-web cargo-web rust-web-src" >&2
+  exit 2
+}
+
+# The workspace without what cannot be checked here; its sources are the repository's own.
+house=target/portability/house
+mkdir -p "$house/generated/text-encoders"
+ln -sfn "$PWD/runtime" "$house/runtime"
+ln -sfn "$PWD/generated/text-encoders/bert" "$house/generated/text-encoders/bert"
+ln -sfn "$PWD/tests" "$house/tests"
+cp Cargo.lock "$house/Cargo.lock"
+sed -e 's|^members = .*|members = ["runtime", "generated/text-encoders/bert"]|' -e '/^default-members/d' \
+    -e 's|^weft = .*|weft = { path = "runtime", default-features = false, features = ["browser"] }|' \
+    -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
+
+for target in "${targets[@]}"; do
+  echo "== $target ($SECONDS s)"
+  if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
+    check=(cargo check)
+    environment=()
+  else
+    install_debian "$target"
+    check=(/usr/bin/cargo check -Zbuild-std=std,panic_abort)
+    environment=(env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1)
+  fi
+  (cd "$house" && "${environment[@]}" "${check[@]}" --quiet --target "$target" --target-dir ../build \
+    --package weft --package weft-bert --no-default-features --features weft/browser)
+done
+echo "all type-checked ($SECONDS s)"
