@@ -53,6 +53,8 @@ pub trait AnyModel: Send + Sync + 'static {
     fn unused_weights(&self) -> &[String];
     /// The bytes of all the checkpoint's tensors.
     fn weight_bytes(&self) -> u64;
+    /// The parts whose last values were asked for, each with its output's name, in the order they are computed.
+    fn probed(&self) -> &[(String, String)];
     /// Whether the backend takes every length as a number only.
     fn needs_fixed_shapes(&self) -> bool;
 }
@@ -116,6 +118,10 @@ macro_rules! through {
 
         fn weight_bytes(&$self) -> u64 {
             $inner.weight_bytes()
+        }
+
+        fn probed(&$self) -> &[(String, String)] {
+            $inner.probed()
         }
 
         fn needs_fixed_shapes(&$self) -> bool {

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,6 +48,8 @@ pub struct Outcome {
 /// Lines of standard error that are kept.
 const STDERR_LINES: usize = 12;
 const TICK: Duration = Duration::from_millis(50);
+/// How long a process that has ended may keep its streams open, through a child that left its group.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Runs `command`; `on_line` sees each line of standard output and says whether it is progress.
 pub fn watch(
@@ -65,20 +66,20 @@ pub fn watch(
     if let Some(stdout) = child.stdout.take() {
         each_line(stdout, move |line| drop(sender.send(line)));
     }
-    let stderr = Arc::new(Mutex::new(VecDeque::new()));
-    if let Some(stream) = child.stderr.take() {
-        let kept = Arc::clone(&stderr);
-        each_line(stream, move |line| {
-            if let Ok(mut kept) = kept.lock() {
-                kept.push_back(line);
-                if kept.len() > STDERR_LINES {
-                    kept.pop_front();
-                }
-            }
-        });
+    let (sender, errors) = mpsc::channel();
+    if let Some(stderr) = child.stderr.take() {
+        each_line(stderr, move |line| drop(sender.send(line)));
     }
+    let mut stderr = VecDeque::new();
+    let mut keep = |line| {
+        stderr.push_back(line);
+        if stderr.len() > STDERR_LINES {
+            stderr.pop_front();
+        }
+    };
     let mut progress = Instant::now();
     let end = loop {
+        errors.try_iter().for_each(&mut keep);
         match lines.recv_timeout(TICK) {
             Ok(line) => {
                 if on_line(&line) {
@@ -100,10 +101,14 @@ pub fn watch(
         }
     };
     end_group(&mut child);
-    while let Ok(line) = lines.recv_timeout(TICK) {
+    // Both streams end with the process; on a busy machine their readers may be behind.
+    while let Ok(line) = lines.recv_timeout(DRAIN) {
         on_line(&line);
     }
-    let stderr = stderr.lock().map(|kept| kept.iter().cloned().collect()).unwrap_or_default();
+    while let Ok(line) = errors.recv_timeout(DRAIN) {
+        keep(line);
+    }
+    let stderr = stderr.into();
     Ok(Outcome { end, stderr })
 }
 

@@ -9,6 +9,18 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::{Error, Result, Value, Values};
 
+/// Every tensor of a file, by its name.
+pub(crate) fn tensors(path: &Path) -> Result<Values> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let damaged = |problem: String| Error::case(path, problem, "make it again");
+    let file = SafeTensors::deserialize(&bytes).map_err(|e| damaged(format!("is damaged: {e}")))?;
+    let read = |(name, view): (&str, TensorView<'_>)| match value(&view) {
+        Ok(value) => Ok((name.to_owned(), value)),
+        Err(problem) => Err(damaged(format!("tensor `{name}`: {problem}"))),
+    };
+    file.iter().map(read).collect()
+}
+
 /// The `in.` and the `out.` tensors.
 pub(super) fn read(path: &Path) -> Result<(Values, Values)> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;

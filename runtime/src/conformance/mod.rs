@@ -3,6 +3,7 @@
 
 mod arguments;
 mod bench;
+mod bisect;
 mod cached;
 mod doctor;
 mod lowered;
@@ -105,7 +106,7 @@ impl BackendSuite {
     }
 }
 
-/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench` and `--doctor` do those.
+/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect` and `--doctor` do those.
 pub fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     run(Subject::of::<A>(), suite, &arguments)
@@ -116,6 +117,7 @@ fn run(subject: Subject, suite: &'static Suite, arguments: &[String]) -> ExitCod
         Some("--verify") => verify::main(subject, suite, &arguments[1..]),
         Some("--task") => tasks::main(subject, &arguments[1..]),
         Some("--doctor") => doctor::main(&arguments[1..]),
+        Some("--bisect") => bisect::main(subject, suite, &arguments[1..]),
         Some("--bench") => bench::main(subject, &arguments[1..]),
         _ => return trials::main(subject, suite),
     };

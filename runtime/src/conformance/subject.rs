@@ -16,6 +16,8 @@ pub(super) struct Request<'a> {
     pub weights: Option<Weights>,
     pub cpu_fallback: &'a [&'a str],
     pub lowering: Option<Lowering>,
+    /// Parts whose last values are wanted besides the outputs.
+    pub probes: &'a [String],
 }
 
 /// What a generated crate's tests need of its architecture.
@@ -43,7 +45,8 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     let mut loader = Loader::<A>::open(request.checkpoint)?
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
-        .cpu_fallback(request.cpu_fallback);
+        .cpu_fallback(request.cpu_fallback)
+        .probes(request.probes);
     if let Some(threads) = request.threads {
         loader = loader.threads(threads);
     }

@@ -8,6 +8,7 @@ mod dim;
 mod dtype;
 mod input;
 mod op;
+mod probe;
 mod scope;
 mod select;
 mod shape;

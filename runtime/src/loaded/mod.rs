@@ -35,6 +35,7 @@ pub struct Loader<A: Architecture> {
     dims: std::collections::BTreeMap<String, usize>,
     options: Options,
     lowering: Option<Lowering>,
+    probes: Vec<String>,
 }
 
 impl<A: Architecture> Loader<A> {
@@ -53,6 +54,7 @@ impl<A: Architecture> Loader<A> {
             dims: Default::default(),
             options: Options::default(),
             lowering: None,
+            probes: vec![],
         })
     }
 
@@ -141,6 +143,13 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
+    /// Makes the last value of each of these parts (`encoder.layer.0`) an output as well.
+    #[must_use]
+    pub(crate) fn probes(mut self, parts: &[String]) -> Self {
+        self.probes = parts.to_vec();
+        self
+    }
+
     /// The checkpoint that was found.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
@@ -169,7 +178,13 @@ impl<A: Architecture> Loader<A> {
         let sections = Sections::<A>::new(
             head,
             weights,
-            Setting { rules, hardware: chosen.hardware, options: self.options, lowering: self.lowering },
+            Setting {
+                rules,
+                hardware: chosen.hardware,
+                options: self.options,
+                lowering: self.lowering,
+                probes: self.probes,
+            },
         );
         let main = sections.get(&config, self.part)?;
         let loaded = Loaded {
@@ -341,6 +356,11 @@ impl<A: Architecture> Loaded<A> {
     /// The checkpoint's tensors that this head does not use.
     pub fn unused_weights(&self) -> &[String] {
         &self.main.unused
+    }
+
+    /// The parts whose last values were asked for, each with its output's name, in the order they are computed.
+    pub(crate) fn probed(&self) -> &[(String, String)] {
+        &self.main.probes
     }
 
     /// The bytes of all the checkpoint's tensors.

@@ -48,6 +48,8 @@ pub(super) struct Setting {
     pub hardware: Hardware,
     pub options: Options,
     pub lowering: Option<Lowering>,
+    /// Parts of the whole whose last values are wanted besides its outputs.
+    pub probes: Vec<String>,
 }
 
 /// One part, ready to run.
@@ -57,6 +59,8 @@ pub(super) struct Section {
     pub program: Program,
     pub graph_ms: f64,
     pub unused: Vec<String>,
+    /// The parts that were asked for, each with the output that has its last value.
+    pub probes: Vec<(String, String)>,
 }
 
 impl Section {
@@ -124,13 +128,14 @@ impl<A: Architecture> Sections<A> {
         let mut graph = Graph::new();
         A::build(&mut graph, config, self.head, part)?;
         let graph_ms = millis(start);
+        let probes = if part == Part::Whole { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let mut unused = self.weights.unused(&located);
         unused.retain(|name| !graph.is_idle(name));
         let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
-        let Setting { rules, hardware, options, lowering } = self.setting.clone();
+        let Setting { rules, hardware, options, lowering, .. } = self.setting.clone();
         let program = Program::new(graph, located, rules, hardware, options, lowering)?;
-        let section = Arc::new(Section { inputs, limits, program, graph_ms, unused });
+        let section = Arc::new(Section { inputs, limits, program, graph_ms, unused, probes });
         ready.insert(part, Arc::clone(&section));
         Ok(section)
     }

@@ -1,5 +1,7 @@
 //! `cargo xtask test`: builds the generated tests, runs each crate's in a process of its own, reports what was seen.
 
+mod bisect;
+mod changed;
 mod job;
 mod junit;
 mod summary;
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use weft_generator::spec::hardware::Hardware;
 
+use self::changed::Passed;
 use self::job::{Job, Settings};
 use self::summary::Summary;
 use crate::binaries::{self, Profile};
@@ -29,6 +32,8 @@ use crate::workspace::{self, Member};
   cargo xtask test                                  every model on the CPU
   cargo xtask test --hw cpu --hw openvino --model bert
   cargo xtask test --hw all --category text-encoders --shard 1/4 --junit tests.xml
+  cargo xtask test --changed                        only what is not known to pass as it is
+  cargo xtask test --bisect bert masked-lm          where a graph departs from the reference
   cargo xtask test masked-lm                        only tests whose name contains this")]
 pub struct Args {
     /// Backend to test on (repeatable).
@@ -58,6 +63,14 @@ pub struct Args {
     /// The folder for the run's records [default: weft-results in cargo's target folder].
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    /// Leave out models that passed on a backend before, when neither their tests' binary nor a golden nor a runtime
+    /// package has changed since.
+    #[arg(long)]
+    changed: bool,
+    /// Instead of testing, show the first module of the reference that this model's graph departs from, in each golden
+    /// whose name contains the filter.
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["category", "model", "shard"])]
+    bisect: Option<String>,
     /// Only tests whose name, `<model>::<hw>::<precision>::<case>`, contains this.
     filter: Option<String>,
 }
@@ -91,6 +104,10 @@ impl Shard {
 pub fn run(args: &Args) -> Result<bool> {
     let start = Instant::now();
     let hardware = workspace::backends(&args.hw);
+    if let Some(model) = &args.bisect {
+        prepare(&hardware);
+        return bisect::run(model, args.filter.as_deref(), &hardware);
+    }
     let mut members = workspace::select(workspace::root(), &args.category, &args.model)?;
     if let Some(shard) = args.shard {
         let mut position = 0..;
@@ -113,16 +130,32 @@ pub fn run(args: &Args) -> Result<bool> {
     let scratch = dir.join(format!("{run}.parts"));
     fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
     let settings = Settings { run: run.clone(), limit: Duration::from_secs(args.timeout.max(1)), scratch };
-    let (jobs, mut records) = plan(&members, &binaries, &hardware, args.filter.as_deref(), &settings);
+    let (mut jobs, mut records) = plan(&members, &binaries, &hardware, args.filter.as_deref(), &settings);
     let file = dir.join(format!("{run}.jsonl"));
     append(&file, &records)?;
     if jobs.is_empty() && records.is_empty() {
         fs::remove_dir_all(&settings.scratch)?;
         return Err(Usage("no test matches; `--help` says how names are made".into()).into());
     }
+    let goldens = workspace::root().join("tests/goldens");
+    let mut passed = Passed::load();
+    if args.changed {
+        let before = jobs.len();
+        let mut kept = Vec::new();
+        for job in jobs {
+            if !passed.has(&job, &goldens)? {
+                kept.push(job);
+            }
+        }
+        jobs = kept;
+        note(format!("{} of {before} passed before and have not changed", before - jobs.len()));
+    }
     let at_once = args.jobs.or(thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     records.extend(run_all(&jobs, &settings, at_once, &file)?);
     fs::remove_dir_all(&settings.scratch)?;
+    if args.filter.is_none() && !interrupted() {
+        passed.keep(&jobs, &records, &goldens)?;
+    }
 
     let summary = Summary::new(&records, &run, &file, built, start.elapsed(), interrupted());
     if let Some(path) = &args.junit {
