@@ -11,6 +11,8 @@ from transformers import DetrConfig, ResNetConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.detr import LABELS, tasks
 
 
 def config(backbone: dict[str, Any] | None = None, **changes: Any) -> DetrConfig:
@@ -51,7 +53,7 @@ def case(
     return Case(f"detr/{name}", f"Detr{head}", config(**changes), inputs or images(), notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "Model", "Two images, the second padded.")
     yield case("no-mask", "Model", "Two images of one size, no mask.", images((24, 30), masked=False))
     yield case("object-detection", "ForObjectDetection", "Three classes and no object.", num_labels=3)
@@ -72,3 +74,4 @@ def goldens() -> Iterator[Case]:
         encoder_layers=1,
         decoder_layers=1,
     )
+    yield from tasks(config(num_labels=len(LABELS)))
