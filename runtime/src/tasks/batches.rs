@@ -55,16 +55,23 @@ impl<A: AnyModel> TextModel<A> {
             .map(|(size, _)| size)
     }
 
+    /// The positions that the model has for what is given to it; an encoder's may be others than a decoder's.
+    pub(super) fn positions(&self) -> Option<usize> {
+        let ids = self.model.inputs().iter().find(|input| input.name == "input_ids");
+        let length = ids.and_then(|ids| ids.shape.last()).map(ToString::to_string);
+        self.model.limit(length.as_deref().unwrap_or("sequence"))
+    }
+
     /// The longest row: the tokenizer's limit or the model's positions, whichever is less.
     pub(super) fn longest(&self) -> Option<usize> {
         let settings = self.tokenizer.settings().model_max_length;
-        settings.into_iter().chain(self.model.limit("sequence")).min()
+        settings.into_iter().chain(self.positions()).min()
     }
 
     /// Encodes texts as `options` say and checks them.
     pub(super) fn rows(&self, texts: &[Text<'_>], options: &TextOptions) -> Result<Vec<Encoding>> {
         let encode = if options.truncation {
-            let limit = self.model.limit("sequence");
+            let limit = self.positions();
             let asked = options.max_length.or(self.longest());
             EncodeOptions::truncated(asked.into_iter().chain(limit).min())
         } else {
@@ -81,7 +88,7 @@ impl<A: AnyModel> TextModel<A> {
         allow_empty: bool,
     ) -> Result<Vec<Encoding>> {
         let rows = self.tokenizer.encode(texts, encode)?;
-        let bounds = Bounds { positions: self.model.limit("sequence"), vocab_size: self.vocab_size() };
+        let bounds = Bounds { positions: self.positions(), vocab_size: self.vocab_size() };
         for row in &rows {
             let name = numbered("text", row.sample, texts.len());
             if row.is_blank() && !allow_empty {

@@ -42,7 +42,10 @@ def pipeline(task: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBa
 
 @dataclass(frozen=True)
 class TaskCase:
-    """`answers` makes the function that answers calls: the pipeline unless the release has none for the task."""
+    """`answers` makes the function that answers calls: the pipeline unless the release has none for the task.
+
+    `generation` is what `generation_config.json` says, if there is one.
+    """
 
     path: str
     task: str
@@ -52,12 +55,16 @@ class TaskCase:
     calls: tuple[Call, ...]
     notes: str = ""
     answers: Answers = pipeline
+    generation: Mapping[str, Any] | None = None
 
     def make(self) -> Files:
         model, parameters = ruled_model(self.model_class, self.config)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             save_config(model, folder)
+            if self.generation is not None:
+                model.generation_config = transformers.GenerationConfig(**self.generation)
+                model.generation_config.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
             files = folder_files(folder)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

@@ -17,11 +17,14 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Text in, structured answers out: see [`tasks`].
 
 mod config;
 mod graph;
 mod hardware;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -103,6 +103,7 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &["text2text-generation", "summarization", "translation"];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

@@ -5,3 +5,42 @@
 //! What T5 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Text-to-text generation: a text written for another one.
+///
+/// Takes checkpoints of `T5ForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let writer = weft_t5::tasks::Text2TextGeneration::open("google-t5/t5-small")?.load()?;
+/// println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
+
+/// Summarization: a summary of a text.
+///
+/// Takes checkpoints of `T5ForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let summarization = weft_t5::tasks::Summarization::open("google-t5/t5-small")?.load()?;
+/// println!("{}", summarization.run("A long report.")?[0].summary_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Summarization = weft::tasks::Summarization<crate::Model>;
+
+/// Translation: a text in another language.
+///
+/// Takes checkpoints of `T5ForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let translation = weft_t5::tasks::Translation::open("google-t5/t5-small")?.load()?;
+/// println!("{}", translation.run("The weaver throws the weft.")?[0].translation_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Translation = weft::tasks::Translation<crate::Model>;

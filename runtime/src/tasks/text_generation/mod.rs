@@ -275,7 +275,7 @@ impl<A: AnyModel> TextGeneration<A> {
 impl<A: AnyModel> TextModel<A> {
     /// How a prompt is encoded.
     pub(super) fn encoding(&self, options: &GenerationOptions, add_special_tokens: bool) -> EncodeOptions {
-        let limit = self.model.limit("sequence");
+        let limit = self.positions();
         let longest = options.max_length.or(self.longest()).into_iter().chain(limit).min();
         let cut =
             if options.truncation { EncodeOptions::truncated(longest) } else { EncodeOptions::default() };

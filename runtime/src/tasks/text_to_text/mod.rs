@@ -80,7 +80,7 @@ impl<A: AnyModel> Writer<A> {
             let mut steps = ModelSteps::encoder_decoder(&self.text.model, inputs)?;
             let generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)
-                .positions(self.text.model.limit("decoder_sequence"))
+                .positions(self.text.model.limit("sequence"))
                 .seed(options.seed)
                 .first_row(index * size);
             let generated = match &mut on_text {

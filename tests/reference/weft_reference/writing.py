@@ -1,0 +1,122 @@
+"""Task goldens of models that write texts: small tokenizers, prompts, and the pipelines that release 5 has no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from weft_reference.tasks import Answer, Call, TaskCase
+from weft_reference.wordpiece import DATA
+
+# What the pipelines take where neither the caller nor the checkpoint says; as of release 4.57.
+DEFAULTS = {"max_new_tokens": 256, "num_beams": 4}
+NAMES = {"text2text-generation": "generated", "summarization": "summary", "translation": "translation"}
+
+
+@cache
+def unigram_tokenizer() -> PreTrainedTokenizerBase:
+    """As T5's: pieces with `▁` for spaces, `<pad>` 0, `</s>` 1 after every text, `<unk>` 2."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=180, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator((DATA / "corpus.txt").read_text(encoding="utf-8").splitlines(), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=64
+    )
+
+
+def text_to_text(task: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Answer:
+    """What `Text2TextGenerationPipeline` and those made from it do in release 4.57."""
+
+    def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
+        given = dict(parameters)
+        languages = [given.pop("src_lang", None), given.pop("tgt_lang", None)]
+        key = f"translation_{languages[0]}_to_{languages[1]}" if all(languages) else task
+        specific = dict((getattr(model.config, "task_specific_params", None) or {}).get(key, {}))
+        prefix = specific.pop("prefix", "")
+        truncation = given.pop("truncation", False)
+        given = {**specific, **given}
+        known = {**model.generation_config.to_diff_dict(), **given}
+        for name, value in DEFAULTS.items():
+            if known.get(name) is None and not (name == "max_new_tokens" and known.get("max_length") is not None):
+                given[name] = value
+        if "stop_strings" in known:
+            given["tokenizer"] = tokenizer
+        results = []
+        for text in [inputs] if isinstance(inputs, str) else inputs:
+            encoded = tokenizer(prefix + text, return_tensors="pt", truncation=truncation)
+            written = model.generate(encoded["input_ids"], attention_mask=encoded["attention_mask"], **given)
+            texts = [tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False) for ids in written]
+            results.append([{f"{NAMES[task]}_text": text} for text in texts])
+        if isinstance(inputs, str):
+            return results[0]
+        return [result[0] for result in results] if all(len(result) == 1 for result in results) else results
+
+    return answer
+
+
+TEXTS = ["The weaver throws the weft across the warp.", "A shuttle!", "Rivers are long, and cloth is wide."]
+SHORT = {"max_new_tokens": 12}
+GREEDY = {**SHORT, "num_beams": 1}
+
+
+def text_to_text_goldens(
+    model: str, model_class: str, config: Callable[..., PreTrainedConfig], **changes: Any
+) -> Iterator[TaskCase]:
+    """A tiny checkpoint for each task; texts greedily and with beams, one by one and together."""
+    tokenizer = unigram_tokenizer()
+    sizes = {"vocab_size": len(tokenizer), **changes}
+    generation = {"decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+    yield TaskCase(
+        f"{model}/tasks/text2text-generation",
+        "text2text-generation",
+        model_class,
+        config(**sizes),
+        tokenizer,
+        (
+            Call(TEXTS[0], SHORT),
+            Call(TEXTS[0], GREEDY),
+            Call(TEXTS, GREEDY),
+            Call(TEXTS, {**SHORT, "num_beams": 3, "num_return_sequences": 3, "length_penalty": 0.5}),
+            Call(TEXTS[2], {**SHORT, "num_beams": 3, "early_stopping": True, "no_repeat_ngram_size": 2}),
+            Call(TEXTS[2], {**GREEDY, "repetition_penalty": 1.6, "encoder_no_repeat_ngram_size": 2}),
+            Call(TEXTS[1], {**GREEDY, "min_new_tokens": 5, "bad_words_ids": [[7], [9, 11]], "encoder_repetition_penalty": 1.5}),
+            Call(TEXTS[1], {"max_length": 7, "forced_eos_token_id": 1, "num_beams": 2}),
+        ),
+        answers=text_to_text,
+        generation=generation,
+    )
+    summarization = {"prefix": "sum: ", "max_length": 14, "min_length": 4, "num_beams": 3, "no_repeat_ngram_size": 3}
+    yield TaskCase(
+        f"{model}/tasks/summarization",
+        "summarization",
+        model_class,
+        config(**sizes, task_specific_params={"summarization": {**summarization, "early_stopping": True}}),
+        tokenizer,
+        (Call(" ".join(TEXTS)), Call(TEXTS, {"max_length": 9}), Call(TEXTS[0], {"num_beams": 1})),
+        answers=text_to_text,
+        generation=generation,
+    )
+    pairs = {"translation_en_to_de": {"prefix": "to German: ", **SHORT}, "translation_en_to_fr": {"prefix": "to French: "}}
+    yield TaskCase(
+        f"{model}/tasks/translation",
+        "translation",
+        model_class,
+        config(**sizes, task_specific_params=pairs),
+        tokenizer,
+        (
+            Call(TEXTS[0], {"src_lang": "en", "tgt_lang": "de"}),
+            Call(TEXTS, {"src_lang": "en", "tgt_lang": "fr", "max_new_tokens": 8}),
+            Call(TEXTS[1], GREEDY),
+        ),
+        answers=text_to_text,
+        generation={**generation, "renormalize_logits": True},
+    )
