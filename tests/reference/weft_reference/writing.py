@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from weft_reference.tasks import Answer, Call, TaskCase
@@ -19,14 +20,15 @@ NAMES = {"text2text-generation": "generated", "summarization": "summary", "trans
 
 @cache
 def unigram_tokenizer() -> PreTrainedTokenizerBase:
-    """As T5's: pieces with `▁` for spaces, `<pad>` 0, `</s>` 1 after every text, `<unk>` 2."""
-    tokenizer = Tokenizer(models.Unigram())
+    """As T5's: pieces with `▁` for spaces, `<pad>` 0, `</s>` 1 after every text, `<unk>` 2.
+
+    `data/unigram.json` was learned from `data/corpus.txt`; learning it again would order equal scores anew.
+    """
+    pieces = [(piece, score) for piece, score in json.loads((DATA / "unigram.json").read_text(encoding="utf-8"))]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=2))
+    tokenizer.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece, _ in pieces[:3]])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=180, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
-    )
-    tokenizer.train_from_iterator((DATA / "corpus.txt").read_text(encoding="utf-8").splitlines(), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=64
