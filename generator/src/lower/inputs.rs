@@ -16,18 +16,31 @@ pub struct Input {
     pub heads: Vec<String>,
     /// Whether every head needs it, so that it must always be given.
     pub required: bool,
+    /// The classes that need it, where others do without.
+    pub needed_by: Vec<String>,
     /// What examples give for it.
     pub shown: String,
 }
 
 impl Input {
     pub(super) fn new(spec: &InputSpec) -> Self {
-        Self { spec: spec.clone(), heads: vec![], required: spec.fill.is_none(), shown: shown(spec) }
+        Self {
+            spec: spec.clone(),
+            needed_by: vec![],
+            heads: vec![],
+            required: spec.fill.is_none(),
+            shown: shown(spec),
+        }
     }
 
     /// Decides whether it is required, now that the heads are known.
     pub(super) fn settle(&mut self, heads: &[Head]) {
+        let needed = self.required;
         self.required &= heads.iter().all(|head| self.taken(head));
+        if needed && !self.required {
+            let taking = heads.iter().filter(|head| self.taken(head));
+            self.needed_by = taking.map(|head| head.class.clone()).collect();
+        }
     }
 
     fn taken(&self, head: &Head) -> bool {
@@ -36,21 +49,31 @@ impl Input {
     }
 }
 
-/// The inputs of a head in an example: `Inputs::new(array![[1, 2, 3]])`.
-pub fn example(inputs: &[Input], head: &Head) -> String {
+/// The statements of an example that runs a head: `let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;`.
+pub fn example(inputs: &[Input], head: &Head) -> Vec<String> {
     let required: Vec<_> =
         inputs.iter().filter(|input| input.required).map(|input| input.shown.as_str()).collect();
-    let mut text = format!("Inputs::new({})", required.join(", "));
+    let mut calls = vec![format!("Inputs::new({})", required.join(", "))];
     for input in inputs.iter().filter(|input| !input.required && input.spec.fill.is_none()) {
         if input.taken(head) {
-            text = format!("{text}.{}({})", input.spec.name, input.shown);
+            calls.push(format!(".{}({})", input.spec.name, input.shown));
         }
     }
-    text
+    let line = format!("let outputs = model.forward(&{})?;", calls.concat());
+    if line.chars().count() <= 100 {
+        return vec![line];
+    }
+    let last = calls.len() - 1;
+    let mut lines: Vec<_> = calls.iter().map(|call| format!("    {call}")).collect();
+    lines[0] = format!("let inputs = {}", calls[0]);
+    lines[last].push(';');
+    lines.push("let outputs = model.forward(&inputs)?;".to_owned());
+    lines
 }
 
 /// What an example has to import from `ndarray`.
-pub fn example_import(example: &str) -> &'static str {
+pub fn example_import(lines: &[String]) -> &'static str {
+    let example = lines.concat();
     let array = example.contains("(Array::") || example.contains(" Array::");
     let literal = example.contains("(array![") || example.contains(" array![");
     match (array, literal) {
@@ -69,13 +92,13 @@ fn shown(spec: &InputSpec) -> String {
         return "array![[1, 2, 3]]".to_owned();
     }
     let lengths: Vec<_> = spec.shape.iter().map(|axis| length(axis).to_string()).collect();
-    let (element, value) = match spec.dtype {
-        InputType::I64 => ("i64", "0"),
-        InputType::F32 => ("f32", "0.0"),
-        InputType::Bool => ("bool", "true"),
-    };
     let comma = if lengths.len() == 1 { "," } else { "" };
-    format!("Array::<{element}, _>::from_elem(({}{comma}), {value})", lengths.join(", "))
+    let lengths = format!("({}{comma})", lengths.join(", "));
+    match spec.dtype {
+        InputType::I64 => format!("Array::<i64, _>::zeros({lengths})"),
+        InputType::F32 => format!("Array::<f32, _>::zeros({lengths})"),
+        InputType::Bool => format!("Array::from_elem({lengths}, true)"),
+    }
 }
 
 /// A length that suits an axis of this name.

@@ -71,8 +71,8 @@ pub struct Model {
     pub parts: bool,
     /// The reference's classes.
     pub heads: Vec<heads::Head>,
-    /// The inputs of the first head in an example, as a Rust expression.
-    pub example: String,
+    /// The statements of an example that runs the first head.
+    pub example: Vec<String>,
     /// What the example imports.
     pub example_import: &'static str,
     /// The tasks.

@@ -12,7 +12,9 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("google-t5/t5-small")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[21603, 10, 37, 1]]).decoder_input_ids(array![[1, 2, 3]]))?;
+//! let inputs = Inputs::new(array![[21603, 10, 37, 1]])
+//!     .decoder_input_ids(array![[1, 2, 3]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

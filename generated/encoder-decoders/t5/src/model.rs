@@ -139,6 +139,8 @@ pub struct Inputs {
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, encoder_sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
     /// Token ids of the text that is written. `[batch, sequence]`
+    ///
+    /// Needed by `T5Model` and `T5ForConditionalGeneration`.
     pub decoder_input_ids: Option<ArrayD<i64>>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub decoder_attention_mask: Option<ArrayD<i64>>,

@@ -12,7 +12,9 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("openai/whisper-tiny")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array3::<f32>::zeros((1, 80, 3000))).decoder_input_ids(array![[50258]]))?;
+//! let inputs = Inputs::new(ndarray::Array3::<f32>::zeros((1, 80, 3000)))
+//!     .decoder_input_ids(array![[50258]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

@@ -114,6 +114,8 @@ pub struct Inputs {
     /// The log-mel spectrum; twice as many frames as `max_source_positions`. `[batch, num_mel_bins, frames]`
     pub input_features: ArrayD<f32>,
     /// The tokens written so far. `[batch, sequence]`
+    ///
+    /// Needed by `WhisperModel` and `WhisperForConditionalGeneration`.
     pub decoder_input_ids: Option<ArrayD<i64>>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub decoder_attention_mask: Option<ArrayD<i64>>,

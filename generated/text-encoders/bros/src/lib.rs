@@ -12,7 +12,8 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("jinho8345/bros-base-uncased")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]], array![[[0.1, 0.1, 0.2, 0.2], [0.2, 0.1, 0.3, 0.2], [0.3, 0.1, 0.4, 0.2]]]))?;
+//! let inputs = Inputs::new(array![[101, 7592, 102]], array![[[0.1, 0.1, 0.2, 0.2], [0.2, 0.1, 0.3, 0.2], [0.3, 0.1, 0.4, 0.2]]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

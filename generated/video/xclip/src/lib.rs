@@ -13,7 +13,8 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array5::<f32>::zeros((1, 8, 3, 224, 224)), array![[49406, 320, 2368, 49407]]))?;
+//! let inputs = Inputs::new(ndarray::Array5::<f32>::zeros((1, 8, 3, 224, 224)), array![[49406, 320, 2368, 49407]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.logits_per_video()?.shape());
 //! # Ok(())
 //! # }

@@ -13,7 +13,9 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("openai/clip-vit-base-patch32")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))).input_ids(array![[49406, 320, 2368, 49407]]))?;
+//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)))
+//!     .input_ids(array![[49406, 320, 2368, 49407]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.logits_per_image()?.shape());
 //! # Ok(())
 //! # }

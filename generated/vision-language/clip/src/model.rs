@@ -102,6 +102,8 @@ pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[images, num_channels, image_size, image_size]`
     pub pixel_values: ArrayD<f32>,
     /// Token ids. `[batch, sequence]`
+    ///
+    /// Needed by `CLIPModel`.
     pub input_ids: Option<ArrayD<i64>>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
