@@ -169,6 +169,9 @@ pub struct InputSpec {
     /// What stands for it when it is not given; required where there is none.
     #[serde(default)]
     pub fill: Option<FillWith>,
+    /// Where positions start that stand for it; 0 if left out.
+    #[serde(default)]
+    pub first: Option<usize>,
     /// The field of `config` that its values stay below.
     #[serde(default)]
     pub below: Option<String>,

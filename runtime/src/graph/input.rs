@@ -44,6 +44,8 @@ pub enum Fill {
     Positions,
     /// What a cache holds; nothing at first.
     Past,
+    /// This number, then the next ones along the last axis; where a cache is continued, on from its length.
+    PositionsFrom(usize),
     /// Along the last axis, the padding's id for padding and that plus 1, 2, 3 … for the tokens of another input.
     TokenPositions {
         /// The input that holds the tokens' ids; of the same shape.

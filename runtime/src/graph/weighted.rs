@@ -77,6 +77,20 @@ impl Graph {
         Ok(self.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
     }
 
+    /// Layer normalisation over the last axis, with `weight`, and with `bias` if it has one.
+    ///
+    /// # Errors
+    /// As [`Graph::layer_norm`].
+    pub fn layer_norm_biased(&mut self, w: &Scope, x: &Tensor, epsilon: f64, bias: bool) -> Result<Tensor> {
+        if bias {
+            return self.layer_norm(w, x, epsilon);
+        }
+        self.enter(w);
+        let width = self.width("LayerNormalization", x)?;
+        let scale = self.weight(&w.name("weight"), &[width])?;
+        Ok(self.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+    }
+
     /// Root-mean-square normalisation over the last axis, with `weight`.
     ///
     /// # Errors

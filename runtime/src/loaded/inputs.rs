@@ -142,9 +142,10 @@ fn filled(
         (Dtype::Bool, fill) => Value::Bool(ArrayD::from_elem(shape, fill == Fill::Ones)),
         (_, Fill::Zeros | Fill::Past) => Value::I64(integers(&|_| 0)),
         (_, Fill::Ones) => Value::I64(integers(&|_| 1)),
-        (_, Fill::Positions) => {
+        (_, Fill::Positions | Fill::PositionsFrom(_)) => {
+            let first = if let Fill::PositionsFrom(first) = fill { first } else { 0 };
             let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
-            Value::I64(integers(&|index| (past + index % last) as i64))
+            Value::I64(integers(&|index| (first + past + index % last) as i64))
         }
         (_, Fill::TokenPositions { ids, padding }) => match given.get(ids) {
             Some(Value::I64(ids)) => {

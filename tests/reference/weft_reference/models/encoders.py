@@ -123,6 +123,13 @@ RELATIVE = {
 FAR = Extra("far", "base", "Longer than the distances that are told apart.", {"max_position_embeddings": 40}, lengths=(33, 25))
 SHARES = np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
 
+AMINO = np.array([[0, 5, 9, 33, 7, 60, 12, 13, 2], [0, 50, 32, 52, 32, 54, 2, 1, 1]], np.int64)
+BIASES = {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True}
+WAVES = {
+    "full_attention": {"rope_type": "default", "rope_theta": 500.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+}
+
 ENCODERS = {
     "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
     "camembert": Encoder("Camembert", pad=1),
@@ -320,6 +327,48 @@ ENCODERS = {
             Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": SHARES}, padding="left"),
             Extra("boxes-token-classification", "token-classification", "Every token has a place on the page.", {"num_labels": 3, "bbox_scale": 10.0}, {"bbox": SHARES}),
         ),
+    ),
+    "nomic_bert": Encoder(
+        "NomicBert",
+        without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
+        extras=(
+            UNTIED,
+            POSITIONS,
+            Extra("head-dim", "base", "Heads wider than their share.", {"head_dim": 12}),
+        ),
+    ),
+    "esm": Encoder(
+        "Esm",
+        {"mask_token_id": 32, "pad_token_id": 1, "position_embedding_type": "rotary", "token_dropout": True},
+        pad=1,
+        types=0,
+        without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
+        extras=(
+            Extra("masked-tokens", "masked-lm", "Two tokens of the second text are masked.", inputs={"input_ids": AMINO}, lengths=(9, 7)),
+            Extra("absolute", "masked-lm", "A table of positions; embeddings are normalised.", {"position_embedding_type": "absolute", "emb_layer_norm_before": True, "token_dropout": False}),
+            Extra("absolute-left-padding", "base", "A table of positions, padding on the left.", {"position_embedding_type": "absolute"}, padding="left"),
+            replace(POSITIONS, name="rotary-position-ids"),
+        ),
+    ),
+    "modernbert": Encoder(
+        "ModernBert",
+        {"num_hidden_layers": 4, "local_attention": 6, "pad_token_id": 0},
+        types=0,
+        without=NO_CAUSAL,
+        extras=(
+            UNTIED,
+            POSITIONS,
+            Extra("mean", "sequence-classification", "The mean of all tokens; biases everywhere.", BIASES | {"classifier_pooling": "mean", "num_labels": 3}, padding="left"),
+            Extra("biases", "masked-lm", "Biases everywhere but in the decoder.", BIASES | {"decoder_bias": False}),
+            Extra("layer-types", "base", "Two layers in the other order, other wavelengths.", {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": WAVES}, padding="left"),
+        ),
+    ),
+    "nystromformer": Encoder(
+        "Nystromformer",
+        {"conv_kernel_size": 5},
+        pad=1,
+        without=NO_CAUSAL,
+        extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
     ),
 }
 MODELS = tuple(ENCODERS)
