@@ -37,6 +37,7 @@ mod text_classification;
 mod text_generation;
 mod text_to_text;
 mod token_classification;
+mod zero_shot_audio;
 mod zero_shot_vision;
 
 pub use audio_classification::{AudioClassification, AudioClassificationOptions};
@@ -58,6 +59,7 @@ pub use text_classification::{ClassificationOptions, Label, TextClassification};
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, OnText, TextGeneration};
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
+pub use zero_shot_audio::ZeroShotAudioClassification;
 pub use zero_shot_vision::{
     HypothesisOptions, VideoOptions, ZeroShotImageClassification, ZeroShotVideoClassification,
 };

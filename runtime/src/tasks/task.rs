@@ -46,11 +46,13 @@ pub enum Task {
     AutomaticSpeechRecognition,
     /// Labels for a sound.
     AudioClassification,
+    /// Labels of the caller's own for a sound.
+    ZeroShotAudioClassification,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -68,6 +70,7 @@ impl Task {
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
+        Self::ZeroShotAudioClassification,
     ];
 
     /// The name in specs and on the command line.
@@ -90,6 +93,7 @@ impl Task {
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",
+            Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
         }
     }
 
@@ -100,6 +104,7 @@ impl Task {
             | Self::SentenceEmbedding
             | Self::ImageFeatureExtraction
             | Self::ZeroShotImageClassification
+            | Self::ZeroShotAudioClassification
             | Self::ZeroShotVideoClassification => &[],
             Self::FillMask => &["ForMaskedLM"],
             Self::TextClassification => &["ForSequenceClassification"],

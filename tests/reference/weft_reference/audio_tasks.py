@@ -20,6 +20,7 @@ from transformers import PreTrainedConfig
 from weft_reference.cases import ruled_model, save_config
 from weft_reference.files import Files, folder_files
 from weft_reference.processors import sounds
+from weft_reference.processors.audio import middle
 from weft_reference.processors.resample import resample
 from weft_reference.tasks import Call, record, task_json
 
@@ -63,7 +64,8 @@ class AudioTaskCase:
 
         def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
             many = [samples(one, rate) for one in inputs] if isinstance(inputs, list) else samples(inputs, rate)
-            return plain(made(many, **parameters))
+            with middle():
+                return plain(made(many, **parameters))
 
         calls = [record(call, answer) for call in self.calls]
         for name in named(self.calls):

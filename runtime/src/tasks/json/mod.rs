@@ -16,7 +16,7 @@ use super::{
     AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
     ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition,
     Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration, TokenClassification,
-    Translation, ZeroShotImageClassification, ZeroShotVideoClassification,
+    Translation, ZeroShotAudioClassification, ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -82,6 +82,7 @@ pub(crate) fn json_pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPip
         Task::ZeroShotVideoClassification => Box::new(ZeroShotVideoClassification::from_model(model)?),
         Task::AutomaticSpeechRecognition => Box::new(SpeechRecognition::from_model(model)?),
         Task::AudioClassification => Box::new(AudioClassification::from_model(model)?),
+        Task::ZeroShotAudioClassification => Box::new(ZeroShotAudioClassification::from_model(model)?),
     })
 }
 

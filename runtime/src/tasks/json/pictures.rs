@@ -104,7 +104,10 @@ impl JsonPipeline for ZeroShotVideoClassification<Erased> {
     }
 }
 
-fn hypothesis(parameters: &Parameters<'_>, defaults: HypothesisOptions) -> Result<HypothesisOptions> {
+pub(super) fn hypothesis(
+    parameters: &Parameters<'_>,
+    defaults: HypothesisOptions,
+) -> Result<HypothesisOptions> {
     let inner = parameters.inner("tokenizer_kwargs")?;
     let tokenizing = inner.tokenizer()?;
     inner.finish()?;

@@ -1,15 +1,17 @@
 //! The pipelines of sounds: inputs are paths of files, samples with their rate, or lists of either.
 
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
 use super::parameters::Parameters;
-use super::pipelines::{shaped, start_of};
+use super::pictures::hypothesis;
+use super::pipelines::{shaped, start_of, texts};
 use crate::audio::Audio;
 use crate::erased::Erased;
 use crate::tasks::{
     AudioClassification, AudioClassificationOptions, SpeechOptions, SpeechRecognition, Timestamps,
+    ZeroShotAudioClassification,
 };
 use crate::{Error, Result};
 
@@ -60,6 +62,20 @@ impl JsonPipeline for SpeechRecognition<Erased> {
         parameters.finish()?;
         let results: Result<Vec<_>> =
             sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
+        shaped(inputs, results?)
+    }
+}
+
+impl JsonPipeline for ZeroShotAudioClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
+        let options = hypothesis(&parameters, Self::hypothesis())?;
+        parameters.finish()?;
+        let labels = texts(&labels)?;
+        let sounds = sounds(inputs)?;
+        let results: Result<Vec<_>> =
+            sounds.iter().map(|audio| self.run_with(audio, &labels, &options)).collect();
         shaped(inputs, results?)
     }
 }

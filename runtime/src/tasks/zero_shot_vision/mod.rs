@@ -45,8 +45,7 @@ impl<A: AnyModel> PairedModel<A> {
         Ok(Self { text: TextModel::new(model)?, processor })
     }
 
-    /// Scores labels against what a processor made of one picture or video; `logits` names the output
-    /// `[1, labels]`.
+    /// As [`scored`].
     fn scored(
         &self,
         processed: &Values,
@@ -54,25 +53,36 @@ impl<A: AnyModel> PairedModel<A> {
         options: &HypothesisOptions,
         logits: &str,
     ) -> Result<Vec<Label>> {
-        if labels.is_empty() {
-            return Err(Error::input("candidate_labels", "are none", "give at least one label"));
-        }
-        let template = &options.hypothesis_template;
-        if !template.contains("{}") {
-            let problem = format!("`{template}` has no place for the label");
-            return Err(Error::input("hypothesis_template", problem, "write {} where the label goes"));
-        }
-        let sentences: Vec<String> = labels.iter().map(|label| template.replacen("{}", label, 1)).collect();
-        let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
-        let rows = self.text.rows(&texts, &options.text)?;
-        let batch = self.text.tokenizer.pad(&rows, &Padding::default())?;
-        let mut values = self.text.inputs(&batch);
-        let inputs = self.text.model.inputs();
-        let taken = processed.iter().filter(|(name, _)| inputs.iter().any(|input| input.name == **name));
-        values.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
-        let outputs = self.text.model.run(values)?;
-        let scores: Vec<f32> = softmax(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
-        let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });
-        Ok(top(&scores, scores.len()).into_iter().filter_map(label).collect())
+        scored(&self.text, processed, labels, options, logits)
     }
+}
+
+/// Scores labels against what a processor made of one picture, video or sound; `logits` names the output `[1, labels]`.
+pub(super) fn scored<A: AnyModel>(
+    model: &TextModel<A>,
+    processed: &Values,
+    labels: &[&str],
+    options: &HypothesisOptions,
+    logits: &str,
+) -> Result<Vec<Label>> {
+    if labels.is_empty() {
+        return Err(Error::input("candidate_labels", "are none", "give at least one label"));
+    }
+    let template = &options.hypothesis_template;
+    if !template.contains("{}") {
+        let problem = format!("`{template}` has no place for the label");
+        return Err(Error::input("hypothesis_template", problem, "write {} where the label goes"));
+    }
+    let sentences: Vec<String> = labels.iter().map(|label| template.replacen("{}", label, 1)).collect();
+    let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
+    let rows = model.rows(&texts, &options.text)?;
+    let batch = model.tokenizer.pad(&rows, &Padding::default())?;
+    let mut values = model.inputs(&batch);
+    let inputs = model.model.inputs();
+    let taken = processed.iter().filter(|(name, _)| inputs.iter().any(|input| input.name == **name));
+    values.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
+    let outputs = model.model.run(values)?;
+    let scores: Vec<f32> = softmax(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
+    let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });
+    Ok(top(&scores, scores.len()).into_iter().filter_map(label).collect())
 }
