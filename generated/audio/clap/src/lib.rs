@@ -13,7 +13,8 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]], ndarray::Array4::<f32>::zeros((1, 1, 1001, 64))))?;
+//! let inputs = Inputs::new(array![[101, 7592, 102]], ndarray::Array4::<f32>::zeros((1, 1, 1001, 64)));
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.logits_per_audio()?.shape());
 //! # Ok(())
 //! # }
