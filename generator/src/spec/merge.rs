@@ -48,7 +48,10 @@ fn without_known_failures(entry: &Entry) -> Entry {
 /// What `null` in a child does to an inherited key.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
+    /// It takes the key away.
     Remove,
+    /// As well, and stays where nothing is inherited: an option that has a default is then nothing.
+    RemoveOrStay,
     Keep,
 }
 
@@ -62,7 +65,7 @@ fn merge<'a>(
     let mut entries: Vec<Entry> = parent.cloned().collect();
     for new in child.entries() {
         match entries.iter().position(|old| old.key == new.key) {
-            Some(index) if nulls == Nulls::Remove && new.value.data == Data::Null => {
+            Some(index) if nulls != Nulls::Keep && new.value.data == Data::Null => {
                 entries.remove(index);
             }
             Some(index) => {
@@ -126,7 +129,13 @@ fn options(old: &Node, new: &Node) -> Node {
 
 /// `graph`, or a module of it: slots are merged one by one.
 pub fn graph(old: &Node, new: &Node) -> Node {
-    map(old, new, slot)
+    match (&old.data, &new.data) {
+        (Data::Map(parent), Data::Map(_)) => {
+            let entries = merge(parent.iter(), new, Nulls::RemoveOrStay, slot);
+            Node { at: new.at.clone(), data: Data::Map(entries) }
+        }
+        _ => new.clone(),
+    }
 }
 
 /// A slot of `graph`: another part replaces the inherited one with all its options.

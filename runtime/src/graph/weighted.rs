@@ -28,6 +28,19 @@ impl Graph {
         if bias { self.linear(w, x, out) } else { self.linear_no_bias(w, x, out) }
     }
 
+    /// A linear layer whose weight lies the other way, `[in, out]`: `x · weight + bias`.
+    ///
+    /// # Errors
+    /// As [`Graph::linear`].
+    pub fn linear_transposed(&mut self, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
+        self.enter(w);
+        let width = self.width("Linear", x)?;
+        let weight = self.weight(&w.name("weight"), &[width, out])?;
+        let bias = self.weight(&w.name("bias"), &[out])?;
+        let h = self.matmul(x, &weight)?;
+        self.add(&h, &bias)
+    }
+
     /// A linear layer whose weights have names of their own, as tied ones do.
     ///
     /// # Errors

@@ -1,18 +1,36 @@
 //! Blocks of layers as functions over the graph, named as the field names them.
 
 mod activation;
+mod alibi;
 mod attention;
 mod cache;
+mod counted;
 mod feed_forward;
+mod heads;
+mod layers;
+mod learned;
+mod norms;
+mod pooling;
+mod positions;
 mod relative;
 pub mod rope;
 mod rotary;
 mod sequence;
 
 pub use activation::Activation;
+pub use alibi::{alibi, alibi_by_key, alibi_fractions, alibi_scaled, alibi_slopes, doubly_masked};
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
+pub use counted::{counted_positions, sinusoidal};
 pub use feed_forward::FeedForward;
+pub use heads::{clipped, group_parts, merge_heads, parts, repeated_halves, softcap, split_heads};
+pub use layers::{layer_scale, rope_of, slides};
+pub use learned::{differential_factor, learned_activation};
+pub use norms::{
+    layer_norm_by_head, layer_norm_each_head, layer_norm_if, layer_norm_no_bias, layer_norm_offset,
+    layer_norm_plain, rms_norm_offset, rms_norm_plain,
+};
+pub use pooling::last_token;
 pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;

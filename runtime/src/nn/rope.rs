@@ -21,6 +21,9 @@ pub struct RopeParameters {
     /// Pairs that turn with time, height and width, where positions have three coordinates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrope_section: Option<Vec<usize>>,
+    /// What queries grow by with the logarithm of how often the original length goes into their position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llama_4_scaling_beta: Option<f64>,
     /// How wavelengths are stretched for texts longer than those of the training.
     #[serde(flatten)]
     pub scaling: RopeScaling,
@@ -42,6 +45,9 @@ pub enum RopeScaling {
     Dynamic {
         /// How much longer texts may get.
         factor: f64,
+        /// A stretch of the base for texts of any length, in place of one by the length.
+        #[serde(default)]
+        alpha: Option<f64>,
     },
     /// Long ones by a factor, short ones not, with a ramp between (YaRN, arXiv:2309.00071).
     Yarn {
@@ -113,7 +119,13 @@ fn whole() -> f64 {
 impl RopeParameters {
     /// Plain rotary embeddings of this base.
     pub fn of(rope_theta: f64) -> Self {
-        Self { rope_theta, partial_rotary_factor: 1.0, mrope_section: None, scaling: RopeScaling::Default }
+        Self {
+            rope_theta,
+            partial_rotary_factor: 1.0,
+            mrope_section: None,
+            llama_4_scaling_beta: None,
+            scaling: RopeScaling::Default,
+        }
     }
 
     /// What of a head of this size is rotated.

@@ -43,6 +43,13 @@ impl Rotary {
         Ok(Self { cos, sin, width: 2 * pairs, interleaved: false })
     }
 
+    /// Rotates the other way.
+    #[must_use]
+    pub fn reversed(mut self, g: &mut Graph) -> Self {
+        self.sin = g.unary(Unary::Neg, &self.sin);
+        self
+    }
+
     /// Pairs are neighbours, not half a width apart.
     #[must_use]
     pub fn interleaved(mut self) -> Self {

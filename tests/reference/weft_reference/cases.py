@@ -35,6 +35,7 @@ class Case:
     notes: str = ""
     store: Store | None = None
     forward: Mapping[str, Any] = field(default_factory=dict)
+    attention: str = "eager"
     tolerance: float | None = None
     tolerance_reason: str | None = None
 
@@ -62,7 +63,7 @@ class Case:
 
     def model(self, folder: Path) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
         """The model, with the checkpoint it is to be read from written to `folder`."""
-        model, parameters = ruled_model(self.model_class, self.config)
+        model, parameters = ruled_model(self.model_class, self.config, attention=self.attention)
         if self.store is None:
             save_config(model, folder)
             return model, parameters
@@ -110,11 +111,11 @@ def deterministic() -> None:
 
 
 def ruled_model(
-    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0
+    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0, attention: str = "eager"
 ) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
     """A model in eval mode with weights by the rule, and the names and shapes that were filled."""
     torch.manual_seed(0)
-    model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")
+    model = getattr(transformers, model_class)._from_config(config, attn_implementation=attention)
     model = model.float().eval()
     return model, weights.fill(model, salt)
 

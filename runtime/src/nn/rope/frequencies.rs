@@ -31,7 +31,10 @@ impl RopeParameters {
         let inverse = match &self.scaling {
             RopeScaling::Default => plain(theta, width),
             RopeScaling::Linear { factor } => over(plain(theta, width), *factor),
-            RopeScaling::Dynamic { factor } => {
+            RopeScaling::Dynamic { alpha: Some(alpha), .. } => {
+                plain(theta * alpha.powf(width as f64 / (width as f64 - 2.0)), width)
+            }
+            RopeScaling::Dynamic { factor, alpha: None } => {
                 let most = max_position_embeddings as f64;
                 let length = length.unwrap_or_default().max(max_position_embeddings) as f64;
                 let stretch = factor * length / most - (factor - 1.0);

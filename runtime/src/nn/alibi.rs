@@ -1,0 +1,91 @@
+//! Attention with linear biases (Press et al., arXiv:2108.12409), and other masks that are added.
+
+use super::causal_mask;
+use crate::Result;
+use crate::graph::{Binary, Dim, Dtype, Graph, Tensor};
+
+/// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
+/// number for minus infinity.
+const LOWEST: f32 = -3e38;
+
+/// Slopes of heads by powers of two, those of the next power's odd ones for heads beyond.
+pub fn alibi_slopes(heads: usize) -> Vec<f32> {
+    let whole = if heads == 0 { 1 } else { 1 << heads.ilog2() };
+    let base = |count: usize| 2_f32.powf(-(2_f32.powf(3.0 - (count as f32).log2())));
+    let slopes = (1..=whole).map(|power| base(whole).powi(power as i32));
+    let more = (1..).step_by(2).map(|power| base(2 * whole).powi(power));
+    slopes.chain(more).take(heads).collect()
+}
+
+/// As [`alibi_slopes`], in bfloat16, and multiplied by what scores of heads of this size are.
+pub fn alibi_scaled(heads: usize, size: usize) -> Vec<f32> {
+    let scale = (size as f32).powf(-0.5);
+    alibi_slopes(heads).into_iter().map(|slope| half::bf16::from_f32(slope).to_f32() * scale).collect()
+}
+
+/// Slopes of heads in fractions of `most`, every other one first where heads are no power of two.
+pub fn alibi_fractions(heads: usize, most: f64) -> Vec<f32> {
+    let count = heads.next_power_of_two();
+    let slopes: Vec<_> =
+        (1..=count).map(|n| 2_f32.powf(-(n as f32 * (most / count as f64) as f32))).collect();
+    if count == heads {
+        return slopes;
+    }
+    let odd = slopes.iter().skip(1).step_by(2);
+    odd.chain(slopes.iter().step_by(2)).take(heads).copied().collect()
+}
+
+/// A mask of scores `[batch, 1, q, k]` with biases that grow with the key's position among tokens, `attention_mask`
+/// `[batch, k]`; one slope for each head: `[batch, heads, q, k]`.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn alibi(g: &mut Graph, mask: &Tensor, attention_mask: &Tensor, slopes: &[f32]) -> Result<Tensor> {
+    let one = g.integer(1);
+    let positions = g.cumsum(attention_mask, 1)?;
+    let positions = g.sub(&positions, &one)?;
+    let positions = g.mul(&positions, attention_mask)?;
+    let positions = g.unsqueeze(&positions, 1)?;
+    let positions = g.unsqueeze(&positions, 1)?;
+    biased(g, mask, &positions, slopes)
+}
+
+/// As [`alibi`], by the key's position among all keys.
+///
+/// # Errors
+/// As [`alibi`].
+pub fn alibi_by_key(g: &mut Graph, mask: &Tensor, slopes: &[f32]) -> Result<Tensor> {
+    let Some(keys) = mask.dim(-1).cloned() else {
+        return Err(g.misfit("alibi", "the mask has no axes"));
+    };
+    let positions = g.positions(&keys);
+    biased(g, mask, &positions, slopes)
+}
+
+fn biased(g: &mut Graph, mask: &Tensor, positions: &Tensor, slopes: &[f32]) -> Result<Tensor> {
+    let positions = g.cast(positions, Dtype::F32);
+    let slopes = g.constant(&[1, slopes.len(), 1, 1], slopes.to_vec())?;
+    let biases = g.mul(&slopes, &positions)?;
+    let lowest = g.scalar(LOWEST);
+    g.select(mask, &biases, &lowest)
+}
+
+/// A mask that is `mask` and, once more, causal with a window but without padding: where a position sees nothing, keys
+/// that both hide are hidden from it all the same.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn doubly_masked(
+    g: &mut Graph,
+    mask: &Tensor,
+    attention_mask: &Tensor,
+    past: &Dim,
+    window: Option<usize>,
+) -> Result<Tensor> {
+    let all = g.binary(Binary::Equal, attention_mask, attention_mask)?;
+    let near = causal_mask(g, &all, past, window)?;
+    let (seen, hidden) = (g.scalar(0.0), g.scalar(LOWEST));
+    let once = g.select(mask, &seen, &hidden)?;
+    let again = g.select(&near, &seen, &hidden)?;
+    g.add(&once, &again)
+}

@@ -1,0 +1,40 @@
+//! Positions that models count themselves.
+
+use crate::Result;
+use crate::graph::{Dim, Dtype, Graph, Tensor, Unary};
+
+/// The positions of tokens among tokens, counted from `offset`; padding has `offset - 1`. `attention_mask`
+/// `[batch, past + sequence]` to `[batch, sequence]`.
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn counted_positions(g: &mut Graph, attention_mask: &Tensor, past: &Dim, offset: i64) -> Result<Tensor> {
+    let shift = g.integer(offset - 1);
+    let counted = g.cumsum(attention_mask, 1)?;
+    let counted = g.mul(&counted, attention_mask)?;
+    let counted = g.add(&counted, &shift)?;
+    let keys = attention_mask.shape().get(1).cloned().unwrap_or(Dim::Fixed(0));
+    match past {
+        Dim::Fixed(0) => Ok(counted),
+        past => g.slice_dims(&counted, 1, past.clone(), keys),
+    }
+}
+
+/// Sines and then cosines of positions `[batch, sequence]`, whose wavelengths grow to 10000 turns:
+/// `[batch, sequence, width]`.
+///
+/// # Errors
+/// When the width is odd.
+pub fn sinusoidal(g: &mut Graph, position_ids: &Tensor, width: usize, offset: i64) -> Result<Tensor> {
+    let half = width / 2;
+    let step = -(10_000_f64.ln()) / (half.max(2) - 1) as f64;
+    let frequencies: Vec<_> = (0..half).map(|index| (index as f32 * step as f32).exp()).collect();
+    let frequencies = g.constant(&[half], frequencies)?;
+    let offset = g.integer(offset);
+    let positions = g.add(position_ids, &offset)?;
+    let positions = g.cast(&positions, Dtype::F32);
+    let positions = g.unsqueeze(&positions, 2)?;
+    let angles = g.mul(&positions, &frequencies)?;
+    let (sines, cosines) = (g.unary(Unary::Sin, &angles), g.unary(Unary::Cos, &angles));
+    g.concat(&[&sines, &cosines], 2)
+}

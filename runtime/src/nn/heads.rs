@@ -1,0 +1,80 @@
+//! Heads as an axis of their own and back, and parts of a width.
+
+use crate::Result;
+use crate::graph::{Graph, Tensor, show};
+
+/// `[batch, sequence, heads·size]` to `[batch, sequence, heads, size]`.
+///
+/// # Errors
+/// When the width is not a multiple of the heads.
+pub fn split_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
+    let ([batch, sequence, width], true) = (x.shape(), heads > 0) else {
+        return Err(g.misfit("split_heads", format!("{} into {heads} heads", show(x.shape()))));
+    };
+    let size = width.fixed().unwrap_or_default() / heads;
+    g.reshape(x, crate::dims![batch, sequence, heads, size])
+}
+
+/// `[batch, sequence, heads, size]` to `[batch, sequence, heads·size]`.
+///
+/// # Errors
+/// When there are not four axes.
+pub fn merge_heads(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    g.flatten(x, 2..4)
+}
+
+/// The last axis in parts of these widths.
+///
+/// # Errors
+/// When they do not add up to it.
+pub fn parts<const N: usize>(g: &mut Graph, x: &Tensor, sizes: [usize; N]) -> Result<[Tensor; N]> {
+    let parts = g.split(x, x.rank().saturating_sub(1), &sizes)?;
+    parts.try_into().map_err(|_| g.misfit("parts", format!("{} into {sizes:?}", show(x.shape()))))
+}
+
+/// All elements between `-most` and `most`, where that is given.
+///
+/// # Errors
+/// When they are not floating point.
+pub fn clipped<const N: usize>(g: &mut Graph, x: [Tensor; N], most: Option<f64>) -> Result<[Tensor; N]> {
+    let Some(most) = most else { return Ok(x) };
+    let clipped = x.iter().map(|x| g.clip(x, -most as f32, most as f32)).collect::<Result<Vec<_>>>()?;
+    clipped.try_into().map_err(|_| g.misfit("clipped", "too few"))
+}
+
+/// `most · tanh(x / most)`, where that is given.
+///
+/// # Errors
+/// When x is not floating point.
+pub fn softcap(g: &mut Graph, x: &Tensor, most: Option<f64>) -> Result<Tensor> {
+    let Some(most) = most else { return Ok(x.clone()) };
+    let x = g.scale(x, most.recip())?;
+    let x = g.tanh(&x);
+    g.scale(&x, most)
+}
+
+/// What each key and value head in turn holds: the queries that share it, its key and its value.
+/// `[batch, sequence, (heads + 2·kv_heads)·size]` to three of `[batch, sequence, …·size]`.
+///
+/// # Errors
+/// When the width is not a multiple of the heads.
+pub fn group_parts(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize) -> Result<[Tensor; 3]> {
+    let x = split_heads(g, x, kv_heads)?;
+    let shared = heads / kv_heads.max(1);
+    let size = x.dim(-1).and_then(crate::graph::Dim::fixed).unwrap_or_default() / (shared + 2);
+    let [q, k, v] = parts(g, &x, [shared * size, size, size])?;
+    Ok([merge_heads(g, &q)?, merge_heads(g, &k)?, merge_heads(g, &v)?])
+}
+
+/// Values of the first half of the heads twice, and of the second half twice; `[batch, sequence, heads·size]` or
+/// `[batch, heads, sequence, size]`.
+///
+/// # Errors
+/// When there are no heads to halve.
+pub fn repeated_halves(g: &mut Graph, v: &Tensor) -> Result<[Tensor; 2]> {
+    let axis = if v.rank() == 4 { 1 } else { 2 };
+    let length = v.shape().get(axis).and_then(crate::graph::Dim::fixed).unwrap_or_default();
+    let first = g.slice(v, axis, 0..length / 2)?;
+    let second = g.slice(v, axis, length / 2..length)?;
+    Ok([g.concat(&[&first, &first], axis)?, g.concat(&[&second, &second], axis)?])
+}

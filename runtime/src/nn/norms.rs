@@ -1,0 +1,116 @@
+//! Normalisations with other weights than one for each element.
+
+use crate::Result;
+use crate::graph::{Graph, Op, Scope, Tensor, show};
+
+/// Root-mean-square normalisation with `1 + weight`.
+///
+/// # Errors
+/// When the last axis has no fixed length; so for all of them.
+pub fn rms_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let scale = offset(g, w, x)?;
+    Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+}
+
+/// Root-mean-square normalisation without weights.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn rms_norm_plain(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let scale = ones(g, x)?;
+    Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+}
+
+/// Layer normalisation with `1 + weight`, and `bias`.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let scale = offset(g, w, x)?;
+    let width = width(g, x)?;
+    let shift = g.weight(&w.name("bias"), &[width])?;
+    Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
+}
+
+/// Layer normalisation with `weight` alone.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_no_bias(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    g.enter(w);
+    let width = width(g, x)?;
+    let scale = g.weight(&w.name("weight"), &[width])?;
+    Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+}
+
+/// Layer normalisation without weights.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_plain(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let scale = ones(g, x)?;
+    Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+}
+
+/// Layer normalisation, with `weight` and `bias` where there are any.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_if(g: &mut Graph, weighted: bool, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    if weighted { g.layer_norm(w, x, epsilon) } else { layer_norm_plain(g, x, epsilon) }
+}
+
+/// Layer normalisation of heads `[batch, sequence, heads, size]` by a `weight` `[heads, size]`.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_by_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    g.enter(w);
+    let (heads, size) = heads(g, x)?;
+    let h = layer_norm_plain(g, x, epsilon)?;
+    let weight = g.weight(&w.name("weight"), &[heads, size])?;
+    g.mul(&h, &weight)
+}
+
+/// Layer normalisation of heads `[batch, sequence, heads, size]`, each by a `norms.{head}.weight` of its own.
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_each_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    g.enter(w);
+    let (heads, size) = heads(g, x)?;
+    let h = layer_norm_plain(g, x, epsilon)?;
+    let mut weights = vec![];
+    for head in 0..heads {
+        weights.push(g.weight(&w.scope("norms").index(head).name("weight"), &[size])?);
+    }
+    let weights: Vec<_> = weights.iter().collect();
+    let weight = g.concat(&weights, 0)?;
+    let weight = g.reshape(&weight, crate::dims![heads, size])?;
+    g.mul(&h, &weight)
+}
+
+fn heads(g: &Graph, x: &Tensor) -> Result<(usize, usize)> {
+    let heads = x.dim(-2).and_then(crate::graph::Dim::fixed);
+    let heads = heads.ok_or_else(|| g.misfit("norm", format!("{} has no heads", show(x.shape()))))?;
+    Ok((heads, width(g, x)?))
+}
+
+fn offset(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    g.enter(w);
+    let width = width(g, x)?;
+    let weight = g.weight(&w.name("weight"), &[width])?;
+    let one = g.scalar(1.0);
+    g.add(&weight, &one)
+}
+
+fn ones(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let width = width(g, x)?;
+    g.constant(&[width], vec![1.0; width])
+}
+
+fn width(g: &Graph, x: &Tensor) -> Result<usize> {
+    x.dim(-1).and_then(crate::graph::Dim::fixed).ok_or_else(|| {
+        g.misfit("norm", format!("the last axis of {} must have a fixed length", show(x.shape())))
+    })
+}

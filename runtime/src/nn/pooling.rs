@@ -1,0 +1,34 @@
+//! One position out of a text.
+
+use crate::Result;
+use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, show};
+
+/// What x `[batch, sequence, width]` holds at the last token that is not `pad`: `[batch, width]`.
+///
+/// Without a `pad` that is the last position; with nothing but padding the first.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn last_token(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Option<usize>) -> Result<Tensor> {
+    let [batch, sequence, width] = x.shape() else {
+        return Err(g.misfit("last_token", format!("{} is not [batch, sequence, width]", show(x.shape()))));
+    };
+    let positions = g.positions(sequence);
+    let positions = g.unsqueeze(&positions, 0)?;
+    let candidates = match pad {
+        Some(pad) => {
+            let pad = g.integer(pad as i64);
+            let padding = g.binary(Binary::Equal, input_ids, &pad)?;
+            let first = g.integer(0);
+            g.select(&padding, &first, &positions)?
+        }
+        None => positions.clone(),
+    };
+    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
+    let chosen = g.binary(Binary::Equal, &positions, &last)?;
+    let chosen = g.cast(&chosen, Dtype::F32);
+    let chosen = g.expand(&chosen, crate::dims![batch, sequence])?;
+    let chosen = g.unsqueeze(&chosen, 1)?;
+    let picked = g.matmul(&chosen, x)?;
+    g.reshape(&picked, crate::dims![batch, width])
+}

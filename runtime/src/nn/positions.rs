@@ -1,0 +1,111 @@
+//! Rotary embeddings of positions whose frequencies depend on the text.
+
+use super::{RopeParameters, RopeScaling, Rotary};
+use crate::Result;
+use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, Unary};
+
+impl RopeParameters {
+    /// Rotations for `position_ids` `[batch, sequence]` in heads of a size; `max_position_embeddings` is the
+    /// configuration's.
+    ///
+    /// # Errors
+    /// When the ids have not two axes.
+    pub fn rotary(
+        &self,
+        g: &mut Graph,
+        position_ids: &Tensor,
+        head_size: usize,
+        max_position_embeddings: usize,
+    ) -> Result<Rotary> {
+        let longest = max_position_embeddings;
+        let short = self.frequencies(head_size, longest, None);
+        let scaling = short.attention_factor;
+        match &self.scaling {
+            RopeScaling::Dynamic { factor, alpha: None } => {
+                let frequencies = self.growing(g, position_ids, head_size, longest, *factor)?;
+                Rotary::computed(g, position_ids, &frequencies, scaling)
+            }
+            RopeScaling::Longrope { original_max_position_embeddings: original, .. } => {
+                let original = original.unwrap_or(longest);
+                let long = self.frequencies(head_size, longest, Some(original + 1)).inverse;
+                let pairs = long.len();
+                let (short, long) = (g.constant(&[pairs], short.inverse)?, g.constant(&[pairs], long)?);
+                let most = g.scalar(original as f32);
+                let length = length(g, position_ids)?;
+                let longer = g.binary(Binary::Greater, &length, &most)?;
+                let frequencies = g.select(&longer, &long, &short)?;
+                Rotary::computed(g, position_ids, &frequencies, scaling)
+            }
+            _ => Rotary::new(g, position_ids, &short.inverse, scaling),
+        }
+    }
+
+    /// What queries at `position_ids` `[batch, sequence]` are multiplied by, `[batch, sequence, 1]`: more with the
+    /// logarithm of how often the original length goes into the position.
+    ///
+    /// # Errors
+    /// When the ids are not integers.
+    pub fn query_scale(
+        &self,
+        g: &mut Graph,
+        position_ids: &Tensor,
+        max_position_embeddings: usize,
+    ) -> Result<Tensor> {
+        let original = match self.scaling {
+            RopeScaling::Yarn { original_max_position_embeddings: original, .. } => original,
+            _ => None,
+        };
+        let original = original.unwrap_or(max_position_embeddings);
+        let one = g.scalar(1.0);
+        let times = g.cast(position_ids, Dtype::F32);
+        let times = g.scale(&times, (original as f64).recip())?;
+        let times = g.unary(Unary::Floor, &times);
+        let times = g.add(&times, &one)?;
+        let growth = g.unary(Unary::Log, &times);
+        let growth = g.scale(&growth, self.llama_4_scaling_beta.unwrap_or_default())?;
+        let scale = g.add(&growth, &one)?;
+        g.unsqueeze(&scale, 2)
+    }
+
+    /// What scores are multiplied by where the kind of stretching sharpens attention; `scale` otherwise.
+    pub fn sharpened(&self, scale: f64) -> f64 {
+        match self.scaling {
+            RopeScaling::Yarn { factor: Some(factor), mscale_all_dim: Some(all), .. } if factor > 1.0 => {
+                scale * (0.1 * all * factor.ln() + 1.0).powi(2)
+            }
+            _ => scale,
+        }
+    }
+
+    /// Frequencies over a base that grows with texts longer than `longest`.
+    fn growing(
+        &self,
+        g: &mut Graph,
+        position_ids: &Tensor,
+        head_size: usize,
+        longest: usize,
+        factor: f64,
+    ) -> Result<Tensor> {
+        let width = self.width(head_size);
+        let length = length(g, position_ids)?;
+        let least = g.scalar(longest as f32);
+        let length = g.binary(Binary::Max, &length, &least)?;
+        let stretch = g.scale(&length, factor / longest as f64)?;
+        let rest = g.scalar((factor - 1.0) as f32);
+        let stretch = g.sub(&stretch, &rest)?;
+        let power = g.scalar((width as f64 / (width as f64 - 2.0)) as f32);
+        let stretch = g.binary(Binary::Pow, &stretch, &power)?;
+        let base = g.scale(&stretch, self.rope_theta)?;
+        let powers: Vec<_> = (0..width / 2).map(|pair| -((2 * pair) as f32 / width as f32)).collect();
+        let powers = g.constant(&[width / 2], powers)?;
+        g.binary(Binary::Pow, &base, &powers)
+    }
+}
+
+/// The length of the text by its last position.
+fn length(g: &mut Graph, position_ids: &Tensor) -> Result<Tensor> {
+    let last = g.reduce(Reduction::Max, position_ids, &[0, 1], false)?;
+    let last = g.cast(&last, Dtype::F32);
+    let one = g.scalar(1.0);
+    g.add(&last, &one)
+}
