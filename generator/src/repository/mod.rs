@@ -39,11 +39,12 @@ pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
     let specs = HardwareSpecs::load(model_specs).map_err(|problems| problems.0)?;
     let (standard, _) = document::read::<Standard>(&model_specs.join("hardware/onnx.yaml"))
         .map_err(|problem| Error::from(vec![problem]))?;
-    let mut outputs = vec![output(
-        "runtime/src/lower/operators.rs",
-        &sources(&specs),
-        &operators::render(&specs, &standard),
-    )];
+    let (tables, by_backend) = operators::render(&specs, &standard);
+    let mut outputs = vec![output("runtime/src/lower/operators.rs", &sources(&specs), &tables)];
+    for (hardware, text) in by_backend {
+        let source = format!("model_specs/hardware/{hardware}.yaml");
+        outputs.push(output(&format!("runtime/src/lower/operators/{hardware}.rs"), &[source], &text));
+    }
     for spec in specs.iter() {
         let source = format!("model_specs/hardware/{}.yaml", spec.hardware);
         let text = pages::render(spec, &specs.packages(spec.hardware));
@@ -73,14 +74,14 @@ mod tests {
     #[test]
     fn every_backend_has_a_page_and_every_table_is_in_the_runtime() {
         let outputs = outputs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))).unwrap();
-        assert_eq!(outputs.len(), 9);
+        assert_eq!(outputs.len(), 12);
         assert!(outputs.iter().all(|output| is_generated(&output.text)));
         let text = |path: &str| &outputs.iter().find(|output| output.path == path).unwrap().text;
-        let tables = text("runtime/src/lower/operators.rs");
+        assert!(text("runtime/src/lower/operators.rs").contains("    (\"Add\", &[1, 6, 7, 13, 14]),"));
+        let tables = text("runtime/src/lower/operators/cuda.rs");
         for line in [
             "    Operator::new(\"com.microsoft\", \"FusedMatMul\", &[1], ",
             "    Operator::new(\"\", \"Add\", &[14, 13, 7], ",
-            "    (\"Add\", &[1, 6, 7, 13, 14]),",
         ] {
             assert!(tables.contains(line), "{line}");
         }
