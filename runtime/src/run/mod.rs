@@ -18,7 +18,7 @@ use crate::tasks::{JsonPipeline, Task, json_pipeline};
 use crate::{Error, Loader, Result};
 use arguments::Arguments;
 
-/// Answers the command line; 1 where an answer failed, 2 where the command line is wrong.
+/// Answers the program's own command line.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> std::process::ExitCode {
@@ -26,27 +26,31 @@ use arguments::Arguments;
 /// # }
 /// ```
 pub fn main<A: Architecture>() -> ExitCode {
-    let given: Vec<String> =
+    let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    ExitCode::from(with::<A>(&words, &mut std::io::stdout()))
+}
+
+/// Answers a command line: 1 where an answer failed, 2 where the command line is wrong; what is wrong and what was
+/// loaded goes to standard error.
+pub fn with<A: Architecture>(words: &[String], out: &mut dyn Write) -> u8 {
     let tasks: Vec<Task> = A::TASKS.iter().filter_map(|name| name.parse().ok()).collect();
-    let arguments = match Arguments::parse(&given) {
+    let arguments = match Arguments::parse(words) {
         Ok(arguments) if arguments.help => {
-            print(&arguments::help(A::NAME, &tasks));
-            return ExitCode::SUCCESS;
+            print(out, &arguments::help(A::NAME, &tasks));
+            return 0;
         }
         Ok(arguments) => arguments,
         Err(problem) => {
             eprintln!("{problem}\n\n`--help` tells what there is.");
-            return ExitCode::from(2);
+            return 2;
         }
     };
-    let open = || open::<A>(&arguments, &tasks);
-    match answer(&arguments, open) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+    match answer(&arguments, || open::<A>(&arguments, &tasks), out) {
+        Ok(sound) => u8::from(!sound),
         Err(error) => {
             eprintln!("{error}");
-            ExitCode::FAILURE
+            1
         }
     }
 }
@@ -124,7 +128,7 @@ fn named(checkpoint: &Checkpoint) -> Result<bool> {
 }
 
 /// Answers all inputs; whether none failed.
-fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Result<bool> {
+fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mut dyn Write) -> Result<bool> {
     let terminal = std::io::stdin().is_terminal();
     if arguments.inputs.is_empty() && terminal {
         let help = "write it after the checkpoint, or one a line on standard input";
@@ -139,19 +143,20 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Resul
     let mut one = |shown: &str, input: Json| {
         let start = Instant::now();
         if !arguments.json && several {
-            print(shown);
+            print(out, shown);
         }
-        let mut told = Told { prompt: input.as_str(), any: false };
+        let mut told = Told { out, prompt: input.as_str(), any: false };
         let answer = match arguments.json {
             true => pipeline.run_json(&input, &parameters),
             false => pipeline.run_told(&input, &parameters, &mut |piece| told.tell(piece)),
         };
+        let any = told.any;
         match answer {
             Ok(output) if arguments.json => {
                 all.push(json!({ "input": input, "output": output, "ms": millis(start) }));
             }
-            Ok(_) if told.any => print(""),
-            Ok(output) => print(&answers::show(&output)),
+            Ok(_) if any => print(out, ""),
+            Ok(output) => print(out, &answers::show(&output)),
             Err(error) => {
                 sound = false;
                 eprintln!("{shown}: {error}");
@@ -170,23 +175,23 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>) -> Resul
     }
     if arguments.json {
         let document = Json::Array(all);
-        print(&serde_json::to_string_pretty(&document).unwrap_or_else(|_| document.to_string()));
+        print(out, &serde_json::to_string_pretty(&document).unwrap_or_else(|_| document.to_string()));
     }
     Ok(sound)
 }
 
 /// Generated text, shown as it comes.
 struct Told<'a> {
+    out: &'a mut dyn Write,
     prompt: Option<&'a str>,
     any: bool,
 }
 
 impl Told<'_> {
     fn tell(&mut self, piece: &str) -> ControlFlow<()> {
-        let mut out = std::io::stdout();
         let prompt = if self.any { "" } else { self.prompt.unwrap_or_default() };
         self.any = true;
-        match write!(out, "{prompt}{piece}").and_then(|()| out.flush()) {
+        match write!(self.out, "{prompt}{piece}").and_then(|()| self.out.flush()) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
@@ -194,6 +199,6 @@ impl Told<'_> {
 }
 
 /// Standard output may be closed before all is said: `| head`.
-fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+fn print(out: &mut dyn Write, text: &str) {
+    let _ = writeln!(out, "{}", text.trim_end());
 }
