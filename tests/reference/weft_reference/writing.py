@@ -10,6 +10,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from weft_reference.models.generation.stops import byte_level
 from weft_reference.tasks import Answer, Call, TaskCase
 from weft_reference.wordpiece import DATA
 
@@ -121,4 +122,56 @@ def text_to_text_goldens(
         ),
         answers=text_to_text,
         generation={**generation, "renormalize_logits": True},
+    )
+
+
+@cache
+def chat_tokenizer() -> PreTrainedTokenizerBase:
+    """Byte-level, with a chat template; `<|pad|>` 0, `<|end|>` 1 and the marks of turns after the learned tokens."""
+    tokenizer = Tokenizer.from_str(byte_level().backend_tokenizer.to_str())
+    tokenizer.add_special_tokens([AddedToken(mark, special=True, normalized=False) for mark in ("<|start|>", "<|turn|>")])
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|start|>", eos_token="<|end|>", pad_token="<|pad|>", padding_side="left"
+    )
+    made.chat_template = (
+        "{{ bos_token }}{% for message in messages %}<|turn|>{{ message.role }}\n{{ message.content | trim }}\n{% endfor %}"
+        "{% if tools %}{{ tools | tojson }}{% endif %}"
+        "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
+    )
+    return made
+
+
+PROMPTS = ["The weaver", "A shuttle carries the thread from one side to the other", "é😀"]
+GREETING = [{"role": "user", "content": "What is a weft?"}]
+BEGUN = [*GREETING, {"role": "assistant", "content": "The thread"}]
+ASIDE = [{"role": "system", "content": "You weave."}, *GREETING]
+
+
+def text_generation_goldens(model: str, model_class: str, config: Callable[..., PreTrainedConfig]) -> Iterator[TaskCase]:
+    """Prompts and chats, one by one and together, greedily and with beams."""
+    tokenizer = chat_tokenizer()
+    greedy = {"do_sample": False, "max_new_tokens": 10}
+    tool = {"type": "function", "function": {"name": "count", "parameters": {}}}
+    yield TaskCase(
+        f"{model}/tasks/text-generation",
+        "text-generation",
+        model_class,
+        config(vocab_size=len(tokenizer), bos_token_id=tokenizer.bos_token_id, eos_token_id=1, pad_token_id=0),
+        tokenizer,
+        (
+            Call(PROMPTS[0], greedy),
+            Call(PROMPTS, greedy),
+            Call(PROMPTS, {**greedy, "batch_size": 3}),
+            Call(PROMPTS, {**greedy, "return_full_text": False, "num_beams": 3, "num_return_sequences": 2}),
+            Call(PROMPTS[1], {**greedy, "num_beams": 4, "length_penalty": 2.0, "early_stopping": True, "batch_size": 2}),
+            Call(PROMPTS, {**greedy, "batch_size": 2, "repetition_penalty": 1.3, "no_repeat_ngram_size": 2}),
+            Call(PROMPTS[0], {**greedy, "max_new_tokens": 20, "stop_sequence": [" fO", "um"]}),
+            Call(PROMPTS[2], {**greedy, "min_new_tokens": 6, "eos_token_id": [1, 30, 40, 50], "skip_special_tokens": False}),
+            Call(GREETING, greedy),
+            Call([GREETING, ASIDE], {**greedy, "batch_size": 2}),
+            Call(BEGUN, greedy),
+            Call(BEGUN, {**greedy, "continue_final_message": False, "return_full_text": False}),
+            Call(GREETING, {**greedy, "tools": [tool]}),
+        ),
+        generation={"bos_token_id": tokenizer.bos_token_id, "eos_token_id": 1, "pad_token_id": 0},
     )
