@@ -8,6 +8,8 @@ use crate::graph::{Fill, Input};
 use crate::model::Part;
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
+/// The input of cached parts that names the positions whose scores are wanted.
+const ASKED: &str = "asked_positions";
 const LOGITS: &str = "logits";
 
 /// A loaded model as [`Steps`].
@@ -34,7 +36,10 @@ pub struct ModelSteps<'a> {
 struct Names {
     ids: &'static str,
     mask: Option<&'static str>,
-    positions: Option<&'static str>,
+    /// With the number that positions count from.
+    positions: Option<(&'static str, usize)>,
+    /// Whether scores can be asked of single positions.
+    asked: bool,
 }
 
 impl Names {
@@ -44,10 +49,13 @@ impl Names {
         };
         let decoder = inputs.iter().any(|input| input.name == "decoder_input_ids");
         // Positions that the model counts by its own rule are left to it.
-        let positions = find(["decoder_position_ids", "position_ids"]).filter(|name| {
-            inputs
-                .iter()
-                .any(|input| input.name == *name && matches!(input.fill, Some(Fill::Positions) | None))
+        let positions = ["decoder_position_ids", "position_ids"].into_iter().find_map(|name| {
+            let input = inputs.iter().find(|input| input.name == name)?;
+            match input.fill {
+                Some(Fill::Positions) | None => Some((name, 0)),
+                Some(Fill::PositionsFrom(first)) => Some((name, first)),
+                Some(_) => None,
+            }
         });
         Self {
             ids: if decoder { "decoder_input_ids" } else { "input_ids" },
@@ -55,6 +63,7 @@ impl Names {
             mask: find(["decoder_attention_mask", "attention_mask"])
                 .filter(|name| !decoder || *name == "decoder_attention_mask"),
             positions,
+            asked: takes(inputs, ASKED),
         }
     }
 }
@@ -123,8 +132,12 @@ impl<'a> ModelSteps<'a> {
         if let Some(name) = self.names.mask {
             values.insert(name.to_owned(), Value::I64(self.mask.clone().into_dyn()));
         }
-        if let Some(name) = self.names.positions {
-            values.insert(name.to_owned(), Value::I64(positions.into_dyn()));
+        if let Some((name, first)) = self.names.positions {
+            values.insert(name.to_owned(), Value::I64((positions + first as i64).into_dyn()));
+        }
+        if self.names.asked {
+            let last = ids.ncols().saturating_sub(1) as i64;
+            values.insert(ASKED.to_owned(), Value::I64(ndarray::arr1(&[last]).into_dyn()));
         }
         let outputs = match &mut self.cache {
             Some(cache) => self.model.run_cached(part, values, cache)?,

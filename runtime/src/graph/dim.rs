@@ -18,6 +18,8 @@ pub mod dims {
     pub const PAST: Dim = Dim::symbol("past");
     /// Items that were run before and are cached, where other ones go on from them.
     pub const ROWS: Dim = Dim::symbol("rows");
+    /// Positions whose scores are asked for.
+    pub const ASKED: Dim = Dim::symbol("asked");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
     /// Images, where texts are run with them.

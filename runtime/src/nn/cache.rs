@@ -1,9 +1,11 @@
 //! Keys and values of the tokens before, as inputs and outputs of a decoder's graph.
 
-use crate::graph::dims::{BATCH, PAST, ROWS, SEQUENCE};
+use ndarray::Array1;
+
+use crate::graph::dims::{ASKED, BATCH, PAST, ROWS, SEQUENCE};
 use crate::graph::{Dim, Fill, Graph, Input, Tensor};
 use crate::model::Part;
-use crate::{Result, dims};
+use crate::{Error, Result, Value, dims};
 
 /// The cache of a decoder: nothing in [`Part::Whole`], inputs `past_key_values.{layer}.key` and `.value` and outputs
 /// `present.{layer}.key` and `.value`, `[batch, kv_heads, past, size]`, in the parts that go on from it.
@@ -115,6 +117,26 @@ impl Cache {
             g.output(&format!("present.{layer}.encoder.{what}"), &x)?;
         }
         Ok(())
+    }
+
+    /// The hidden states `[batch, sequence, width]` of the positions that are asked for, which are all of them where
+    /// the input `asked_positions` `[asked]` is not given: a prompt's scores are read at its last position alone.
+    ///
+    /// `ids` is the input that has the new tokens. Nothing is left out in parts without a cache.
+    ///
+    /// # Errors
+    /// When there are no positions.
+    pub fn asked(&self, g: &mut Graph, hidden: &Tensor, ids: &'static str) -> Result<Tensor> {
+        if !self.part.is_cached() {
+            return Ok(hidden.clone());
+        }
+        let all = Input::i64("asked_positions", dims![ASKED]).computed(move |values| {
+            let length = values.get(ids).and_then(|ids| ids.shape().get(1)).copied();
+            let none = || Error::input(ids, "is required and was not given", "give the new tokens");
+            Ok(Value::I64(Array1::from_iter(0..length.ok_or_else(none)? as i64).into_dyn()))
+        });
+        let asked = g.input(all);
+        g.gather(hidden, &asked, 1)
     }
 
     /// The items that are cached: others than those that are run, where these choose among them.
