@@ -5,7 +5,7 @@
 //! ESM on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_esm::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,6 +24,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "rotary-position-ids",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 rounds queries and keys before they meet, and the pooler is off by 5.4e-2 with 5e-2 allowed",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

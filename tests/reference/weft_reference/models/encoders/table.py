@@ -120,8 +120,12 @@ RELATIVE = {
     "max_position_embeddings": 20,
     "type_vocab_size": 2,
 }
-FAR = Extra("far", "base", "Longer than the distances that are told apart.", {"max_position_embeddings": 40}, lengths=(33, 25))
-SHARES = np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
+FAR = Extra(
+    "far", "base", "Longer than the distances that are told apart.", {"max_position_embeddings": 40}, lengths=(33, 25)
+)
+SHARES = (
+    np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
+)
 
 AMINO = np.array([[0, 5, 9, 33, 7, 60, 12, 13, 2], [0, 50, 32, 52, 32, 54, 2, 1, 1]], np.int64)
 BIASES = {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True}
@@ -172,7 +176,10 @@ ENCODERS = {
             "max_position_embeddings": 40,
             "activation": "relu",
         },
-        extras=(UNTIED, Extra("gelu", "masked-lm", "The activation that published models have.", {"activation": "gelu"})),
+        extras=(
+            UNTIED,
+            Extra("gelu", "masked-lm", "The activation that published models have.", {"activation": "gelu"}),
+        ),
     ),
     "albert": Encoder(
         "Albert",
@@ -181,8 +188,15 @@ ENCODERS = {
         more={"pre-training": "ForPreTraining"},
         extras=(
             UNTIED,
-            Extra("inner-layers", "base", "Two layers in each of three groups.", {"num_hidden_groups": 3, "inner_group_num": 2}),
-            Extra("equal-widths", "base", "The layer after the embeddings is there all the same.", {"embedding_size": 32}),
+            Extra(
+                "inner-layers",
+                "base",
+                "Two layers in each of three groups.",
+                {"num_hidden_groups": 3, "inner_group_num": 2},
+            ),
+            Extra(
+                "equal-widths", "base", "The layer after the embeddings is there all the same.", {"embedding_size": 32}
+            ),
         ),
     ),
     "mpnet": Encoder(
@@ -252,7 +266,12 @@ ENCODERS = {
                 "positions",
                 "masked-lm",
                 "Positions in embeddings, no relative attention, no segments.",
-                {"relative_attention": False, "position_biased_input": True, "pos_att_type": None, "type_vocab_size": 0},
+                {
+                    "relative_attention": False,
+                    "position_biased_input": True,
+                    "pos_att_type": None,
+                    "type_vocab_size": 0,
+                },
             ),
             Extra("content-to-position", "base", "Distances meet queries alone.", {"pos_att_type": ["c2p"]}),
             Extra("position-to-content", "base", "Distances meet keys alone.", {"pos_att_type": ["p2c"]}),
@@ -294,9 +313,24 @@ ENCODERS = {
         more={"pre-training": "ForPreTraining", **NSP},
         extras=(
             UNTIED,
-            Extra("layer-norm", "base", "Layer normalisation; the pooler has no layer.", {"normalization_type": "layer_norm", "classifier_activation": False}),
-            Extra("no-bottleneck", "base", "No bottleneck, no trigrams, one MLP.", {"use_bottleneck": False, "trigram_input": False, "num_feedforward_networks": 1}),
-            Extra("bottleneck-attention", "base", "Attention within the narrow stream.", {"use_bottleneck_attention": True}),
+            Extra(
+                "layer-norm",
+                "base",
+                "Layer normalisation; the pooler has no layer.",
+                {"normalization_type": "layer_norm", "classifier_activation": False},
+            ),
+            Extra(
+                "no-bottleneck",
+                "base",
+                "No bottleneck, no trigrams, one MLP.",
+                {"use_bottleneck": False, "trigram_input": False, "num_feedforward_networks": 1},
+            ),
+            Extra(
+                "bottleneck-attention",
+                "base",
+                "Attention within the narrow stream.",
+                {"use_bottleneck_attention": True},
+            ),
         ),
     ),
     "convbert": Encoder(
@@ -306,7 +340,12 @@ ENCODERS = {
         without=NO_CAUSAL,
         extras=(
             UNTIED,
-            Extra("groups", "base", "MLPs in groups; one head in four attends.", {"num_groups": 2, "head_ratio": 4, "embedding_size": 32}),
+            Extra(
+                "groups",
+                "base",
+                "MLPs in groups; one head in four attends.",
+                {"num_groups": 2, "head_ratio": 4, "embedding_size": 32},
+            ),
             Extra("one-head", "base", "Fewer heads than the ratio: one attends.", {"head_ratio": 8}),
         ),
     ),
@@ -316,7 +355,13 @@ ENCODERS = {
         without=(*NO_CAUSAL, "masked-lm", "multiple-choice"),
         extras=(
             Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": EDGES}),
-            Extra("boxes-token-classification", "token-classification", "Every token has a place on the page.", {"channel_shrink_ratio": 2}, {"bbox": EDGES}),
+            Extra(
+                "boxes-token-classification",
+                "token-classification",
+                "Every token has a place on the page.",
+                {"channel_shrink_ratio": 2},
+                {"bbox": EDGES},
+            ),
         ),
     ),
     "bros": Encoder(
@@ -325,7 +370,13 @@ ENCODERS = {
         without=tuple(HEADS),
         extras=(
             Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": SHARES}, padding="left"),
-            Extra("boxes-token-classification", "token-classification", "Every token has a place on the page.", {"num_labels": 3, "bbox_scale": 10.0}, {"bbox": SHARES}),
+            Extra(
+                "boxes-token-classification",
+                "token-classification",
+                "Every token has a place on the page.",
+                {"num_labels": 3, "bbox_scale": 10.0},
+                {"bbox": SHARES},
+            ),
         ),
     ),
     "nomic_bert": Encoder(
@@ -344,9 +395,26 @@ ENCODERS = {
         types=0,
         without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
         extras=(
-            Extra("masked-tokens", "masked-lm", "Two tokens of the second text are masked.", inputs={"input_ids": AMINO}, lengths=(9, 7)),
-            Extra("absolute", "masked-lm", "A table of positions; embeddings are normalised.", {"position_embedding_type": "absolute", "emb_layer_norm_before": True, "token_dropout": False}),
-            Extra("absolute-left-padding", "base", "A table of positions, padding on the left.", {"position_embedding_type": "absolute"}, padding="left"),
+            Extra(
+                "masked-tokens",
+                "masked-lm",
+                "Two tokens of the second text are masked.",
+                inputs={"input_ids": AMINO},
+                lengths=(9, 7),
+            ),
+            Extra(
+                "absolute",
+                "masked-lm",
+                "A table of positions; embeddings are normalised.",
+                {"position_embedding_type": "absolute", "emb_layer_norm_before": True, "token_dropout": False},
+            ),
+            Extra(
+                "absolute-left-padding",
+                "base",
+                "A table of positions, padding on the left.",
+                {"position_embedding_type": "absolute"},
+                padding="left",
+            ),
             replace(POSITIONS, name="rotary-position-ids"),
         ),
     ),
@@ -358,9 +426,25 @@ ENCODERS = {
         extras=(
             UNTIED,
             POSITIONS,
-            Extra("mean", "sequence-classification", "The mean of all tokens; biases everywhere.", BIASES | {"classifier_pooling": "mean", "num_labels": 3}, padding="left"),
+            Extra(
+                "mean",
+                "sequence-classification",
+                "The mean of all tokens; biases everywhere.",
+                BIASES | {"classifier_pooling": "mean", "num_labels": 3},
+                padding="left",
+            ),
             Extra("biases", "masked-lm", "Biases everywhere but in the decoder.", BIASES | {"decoder_bias": False}),
-            Extra("layer-types", "base", "Two layers in the other order, other wavelengths.", {"num_hidden_layers": 2, "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": WAVES}, padding="left"),
+            Extra(
+                "layer-types",
+                "base",
+                "Two layers in the other order, other wavelengths.",
+                {
+                    "num_hidden_layers": 2,
+                    "layer_types": ["sliding_attention", "full_attention"],
+                    "rope_parameters": WAVES,
+                },
+                padding="left",
+            ),
         ),
     ),
     "nystromformer": Encoder(
@@ -371,9 +455,3 @@ ENCODERS = {
         extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
     ),
 }
-MODELS = tuple(ENCODERS)
-
-
-def goldens() -> Iterator[Case]:
-    for model, encoder in ENCODERS.items():
-        yield from encoder.goldens(model)

@@ -1,0 +1,82 @@
+"""RoBERTa's tasks: what a byte-level tokenizer and one kind of segments change in a pipeline's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from transformers import RobertaConfig
+
+from weft_reference.bytepair import roberta_tokenizer, vocabulary
+from weft_reference.models.bert.tasks import ENTITIES, LONG, SENTENCES, labels
+from weft_reference.tasks import Call, TaskCase
+
+POSITIONS = 48
+
+
+def case(name: str, task: str, head: str, notes: str, *calls: Call, **changes: Any) -> TaskCase:
+    tiny = {
+        "vocab_size": len(vocabulary()),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": POSITIONS + 2,
+        "type_vocab_size": 1,
+    }
+    config = RobertaConfig(**(tiny | changes))
+    return TaskCase(f"roberta/tasks/{name}", task, f"Roberta{head}", config, roberta_tokenizer(POSITIONS), calls, notes)
+
+
+def goldens() -> Iterator[TaskCase]:
+    one, two = "The capital of France is <mask>.", "Bread, <mask> and cheese were sold at the <mask> on Saturday."
+    yield case(
+        "fill-mask",
+        "fill-mask",
+        "ForMaskedLM",
+        "The mask takes the space before it; targets with and without a space; bytes of letters; truncation.",
+        Call(one),
+        Call([one, two], {"top_k": 2, "batch_size": 2}),
+        Call(one, {"targets": [" town", "town", "Zanzibar"], "top_k": 3}),
+        Call("Café <mask> 😀😎 東京 Żółć and IT'S   spaced", {"top_k": 3}),
+        Call("<mask>", {"top_k": 2}),
+        Call("The <mask> sleeps. " + LONG, {"top_k": 2, "tokenizer_kwargs": {"truncation": True}}),
+    )
+    good, bad = "I love this film: the music is beautiful.", "I hate this film: the ending makes no sense."
+    pair = {"text": "The food was good.", "text_pair": "The food was bad."}
+    yield case(
+        "text-classification",
+        "text-classification",
+        "ForSequenceClassification",
+        "Pairs without segments; batches with padding; texts without words; truncation.",
+        Call(good),
+        Call([good, bad, "No."], {"batch_size": 3, "top_k": None}),
+        Call([pair, {"text": good, "text_pair": bad}], {"top_k": 1}),
+        Call(""),
+        Call("   \t\n"),
+        Call("😎 ∑ ∫"),
+        Call(LONG, {"truncation": True}),
+        **labels(["terrible", "bad", "good", "wonderful"]),
+    )
+    strategies = ("none", "simple", "first", "average", "max")
+    yield case(
+        "token-classification",
+        "token-classification",
+        "ForTokenClassification",
+        "Every aggregation strategy over words that begin with a space, accents, emoji and CJK.",
+        *(Call(text, {"aggregation_strategy": strategy}) for strategy in strategies for text in SENTENCES[:2]),
+        Call(SENTENCES[2], {"aggregation_strategy": "simple"}),
+        Call(SENTENCES[:2], {"aggregation_strategy": "average", "batch_size": 2}),
+        **labels(ENTITIES),
+    )
+    yield case(
+        "feature-extraction",
+        "feature-extraction",
+        "Model",
+        "Hidden states of every token.",
+        Call("Café 東京."),
+        Call(["The cat sleeps.", "No."], {"batch_size": 2}),
+        hidden_size=8,
+        num_attention_heads=2,
+        intermediate_size=12,
+    )
