@@ -80,11 +80,7 @@ impl<'a> Emitter<'a> {
                     vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
                 self.last("LayerNormalization", &refs, attributes)
             }
-            Op::RmsNorm { epsilon } => {
-                let attributes =
-                    vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
-                self.last("RMSNormalization", &refs, attributes)
-            }
+            Op::RmsNorm { epsilon } => self.rms_norm(&refs, *epsilon),
             Op::Binary(op) => self.last(op.onnx(), &refs, vec![]),
             Op::Unary(op) => self.last(op.onnx(), &refs, vec![]),
             Op::MatMul => self.last("MatMul", &refs, vec![]),

@@ -7,6 +7,7 @@ mod attention;
 mod emitter;
 mod int32;
 mod linear;
+mod norm;
 mod operators;
 mod published;
 mod rotary;
