@@ -79,6 +79,7 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
     let start = Instant::now();
     for (index, call) in case.calls.iter().enumerate() {
         let got = pipeline.run_json(&in_folder(dir, &call.inputs), &call.parameters);
+        let got = got.map(|answer| out_of_folder(dir, &answer));
         if index == 0 {
             record.ms.insert("first".to_owned(), millis(start));
         }
@@ -95,13 +96,26 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
 
 /// The inputs of a case with the names of files in its folder made paths.
 fn in_folder(dir: &Path, inputs: &Json) -> Json {
-    match inputs {
-        Json::String(name) if Path::new(name).components().count() == 1 && dir.join(name).is_file() => {
-            Json::String(dir.join(name).to_string_lossy().into_owned())
-        }
-        Json::Array(list) => list.iter().map(|item| in_folder(dir, item)).collect(),
+    texts(inputs, &|text| {
+        let file = Path::new(text).components().count() == 1 && dir.join(text).is_file();
+        if file { dir.join(text).to_string_lossy().into_owned() } else { text.to_owned() }
+    })
+}
+
+/// An answer with paths of files in the case's folder made names.
+fn out_of_folder(dir: &Path, output: &Json) -> Json {
+    texts(output, &|text| match Path::new(text).strip_prefix(dir) {
+        Ok(name) => name.to_string_lossy().into_owned(),
+        Err(_) => text.to_owned(),
+    })
+}
+
+fn texts(json: &Json, change: &dyn Fn(&str) -> String) -> Json {
+    match json {
+        Json::String(text) => change(text).into(),
+        Json::Array(list) => list.iter().map(|item| texts(item, change)).collect(),
         Json::Object(object) => {
-            Json::Object(object.iter().map(|(key, value)| (key.clone(), in_folder(dir, value))).collect())
+            Json::Object(object.iter().map(|(key, value)| (key.clone(), texts(value, change))).collect())
         }
         other => other.clone(),
     }

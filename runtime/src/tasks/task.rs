@@ -38,6 +38,8 @@ pub enum Task {
     ImageFeatureExtraction,
     /// What is in a picture, and where.
     ObjectDetection,
+    /// What follows a text with pictures in it, or the answer to such a chat.
+    ImageTextToText,
     /// Labels of the caller's own for a picture.
     ZeroShotImageClassification,
     /// Labels of the caller's own for a video.
@@ -52,7 +54,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -66,6 +68,7 @@ impl Task {
         Self::ImageClassification,
         Self::ImageFeatureExtraction,
         Self::ObjectDetection,
+        Self::ImageTextToText,
         Self::ZeroShotImageClassification,
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
@@ -89,6 +92,7 @@ impl Task {
             Self::ImageClassification => "image-classification",
             Self::ImageFeatureExtraction => "image-feature-extraction",
             Self::ObjectDetection => "object-detection",
+            Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
@@ -111,7 +115,7 @@ impl Task {
             Self::TokenClassification => &["ForTokenClassification"],
             Self::QuestionAnswering => &["ForQuestionAnswering"],
             Self::TextGeneration => &["ForCausalLM", "LMHeadModel"],
-            Self::Text2TextGeneration | Self::Summarization | Self::Translation => {
+            Self::Text2TextGeneration | Self::Summarization | Self::Translation | Self::ImageTextToText => {
                 &["ForConditionalGeneration"]
             }
             Self::ImageClassification => &["ForImageClassification"],

@@ -14,7 +14,7 @@ use crate::text::chat::{ChatOptions, Message};
 use crate::{Error, Result};
 
 /// What all of them take.
-fn options(parameters: &Parameters<'_>) -> Result<GenerationOptions> {
+pub(super) fn options(parameters: &Parameters<'_>) -> Result<GenerationOptions> {
     let mut generation = parameters.generation()?;
     if let Some(stop) = parameters.get::<Json>("stop_sequence")? {
         generation.stop_strings = Some(texts(&stop)?.into_iter().map(str::to_owned).collect());
@@ -118,7 +118,7 @@ fn one_of(mut all: Vec<Vec<Json>>, list: bool) -> Json {
 }
 
 /// The chats, where inputs are a chat or a list of them.
-fn chats(inputs: &Json) -> Result<Option<Vec<Vec<Message>>>> {
+pub(super) fn chats(inputs: &Json) -> Result<Option<Vec<Vec<Message>>>> {
     let chat = |json: &Json| {
         serde_json::from_value(json.clone()).map_err(|e| {
             let help = "give a list of messages, such as [{\"role\": \"user\", \"content\": \"…\"}], or a list of those";

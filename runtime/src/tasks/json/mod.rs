@@ -5,6 +5,7 @@
 //! answer unless the parameter `allow_empty` is false.
 
 mod generation;
+mod image_text;
 mod parameters;
 mod pictures;
 mod pipelines;
@@ -14,9 +15,10 @@ use serde_json::Value as Json;
 
 use super::{
     AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
-    ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding, SpeechRecognition,
-    Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration, TokenClassification,
-    Translation, ZeroShotAudioClassification, ZeroShotImageClassification, ZeroShotVideoClassification,
+    ImageTextToText, ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding,
+    SpeechRecognition, Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration,
+    TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotImageClassification,
+    ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -76,6 +78,7 @@ pub(crate) fn json_pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPip
         Task::Summarization => Box::new(Summarization::from_model(model)?),
         Task::Translation => Box::new(Translation::from_model(model)?),
         Task::ImageClassification => Box::new(ImageClassification::from_model(model)?),
+        Task::ImageTextToText => Box::new(ImageTextToText::from_model(model)?),
         Task::ImageFeatureExtraction => Box::new(ImageFeatureExtraction::from_model(model)?),
         Task::ObjectDetection => Box::new(ObjectDetection::from_model(model)?),
         Task::ZeroShotImageClassification => Box::new(ZeroShotImageClassification::from_model(model)?),

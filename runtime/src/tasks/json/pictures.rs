@@ -125,7 +125,7 @@ fn paths(value: &Json) -> Result<Vec<&str>> {
     })
 }
 
-fn images(value: &Json) -> Result<Vec<Image>> {
+pub(super) fn images(value: &Json) -> Result<Vec<Image>> {
     paths(value)?.into_iter().map(Image::open).collect()
 }
 

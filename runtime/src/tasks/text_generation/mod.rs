@@ -331,7 +331,7 @@ pub(super) fn streamed<A: AnyModel>(
 }
 
 /// The chat with the answer.
-fn answered(messages: &[Message], chat: &ChatOptions, reply: String) -> GeneratedChat {
+pub(super) fn answered(messages: &[Message], chat: &ChatOptions, reply: String) -> GeneratedChat {
     let mut all = messages.to_vec();
     match all.last_mut() {
         Some(last) if chat.continue_final_message => {

@@ -77,14 +77,30 @@ class VisionTaskCase:
         given = json.loads(json.dumps([call.inputs, dict(call.parameters)]))
         output = answer(placed(given[0], folder), json.loads(json.dumps(given[1])))
         refuse_close_scores(output)
+        output = named(output, folder)
         return {"inputs": given[0], "parameters": given[1], "output": output}
 
 
 def names(inputs: Any) -> list[str]:
-    """The files of a call."""
-    return [inputs] if isinstance(inputs, str) else [name for item in inputs for name in names(item)]
+    """The texts of a call, among them the names of files."""
+    if isinstance(inputs, str):
+        return [inputs]
+    return [name for item in (inputs.values() if isinstance(inputs, dict) else inputs) for name in names(item)]
 
 
 def placed(inputs: Any, folder: Path) -> Any:
-    """The inputs with paths for names."""
-    return str(folder / inputs) if isinstance(inputs, str) else [placed(item, folder) for item in inputs]
+    """The inputs with paths for the names of files."""
+    if isinstance(inputs, str):
+        return str(folder / inputs) if inputs in pictures.files() else inputs
+    if isinstance(inputs, dict):
+        return {name: placed(item, folder) for name, item in inputs.items()}
+    return [placed(item, folder) for item in inputs]
+
+
+def named(output: Any, folder: Path) -> Any:
+    """An answer with names for paths."""
+    if isinstance(output, str):
+        return output.removeprefix(f"{folder}/")
+    if isinstance(output, dict):
+        return {name: named(item, folder) for name, item in output.items()}
+    return [named(item, folder) for item in output] if isinstance(output, list) else output

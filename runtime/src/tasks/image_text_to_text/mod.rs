@@ -1,0 +1,192 @@
+//! Texts about pictures: prompts and chats with pictures in them that a model continues.
+//!
+//! Reference: `ImageTextToTextPipeline`.
+
+mod placeholders;
+
+use self::placeholders::Placeholders;
+use super::batches::TextModel;
+use super::text_generation::{answered, resolve};
+use super::{GeneratedChat, GeneratedText, GenerationOptions, Opening, Pipeline, Task};
+use crate::erased::AnyModel;
+use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
+use crate::image::{Image, ImageProcessor};
+use crate::model::{Architecture, Part};
+use crate::text::Text;
+use crate::text::chat::{ChatOptions, ChatTemplate, Message};
+use crate::{Error, Result, Values};
+
+/// Continues texts and chats with pictures in them.
+///
+/// As the reference's pipeline, it gives 256 tokens at most where neither the caller nor the checkpoint says otherwise.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use weft::image::Image;
+/// use weft::tasks::ImageTextToText;
+///
+/// let model = ImageTextToText::<A>::open("llava-hf/llava-1.5-7b-hf")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ImageTextToText<A> {
+    text: TextModel<A>,
+    processor: ImageProcessor,
+    placeholders: Placeholders,
+    config: GenerationConfig,
+    template: Option<ChatTemplate>,
+}
+
+impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
+    const TASK: Task = Task::ImageTextToText;
+
+    fn from_model(model: A) -> Result<Self> {
+        let text = TextModel::new(model)?;
+        let checkpoint = text.model.checkpoint();
+        let placeholders = Placeholders::read(checkpoint, text.model.raw_config(), &text.tokenizer)?;
+        let processor = ImageProcessor::from_checkpoint(checkpoint)?;
+        let config = GenerationConfig::from_checkpoint(checkpoint)?;
+        let template = ChatTemplate::from_checkpoint(checkpoint, &text.tokenizer)?;
+        Ok(Self { text, processor, placeholders, config, template })
+    }
+}
+
+impl<A: AnyModel> ImageTextToText<A> {
+    /// Finds a checkpoint: a folder or a hub id.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    where
+        A: Architecture,
+    {
+        Opening::open(checkpoint)
+    }
+
+    /// The model within.
+    pub fn model(&self) -> &A {
+        &self.text.model
+    }
+
+    /// The token that stands for a picture in a text, such as `<image>`.
+    pub fn image_token(&self) -> &str {
+        &self.placeholders.token
+    }
+
+    /// Continues a text in which the image token stands for each picture.
+    ///
+    /// # Errors
+    /// When there are more or fewer of them than pictures, the text is longer than the model's positions, or the model
+    /// fails.
+    pub fn run(&self, images: &[Image], text: &str) -> Result<Vec<GeneratedText>> {
+        self.run_with(images, text, &GenerationOptions::default())
+    }
+
+    /// The same with other than the default options; as many answers as `num_return_sequences` says.
+    ///
+    /// # Errors
+    /// As [`ImageTextToText::run`], and when options contradict each other.
+    pub fn run_with(
+        &self,
+        images: &[Image],
+        text: &str,
+        options: &GenerationOptions,
+    ) -> Result<Vec<GeneratedText>> {
+        let news = self.answers(images, text, options, options.add_special_tokens)?;
+        let full = |new: String| GeneratedText { generated_text: format!("{text}{new}"), start: text.len() };
+        Ok(news.into_iter().map(full).collect())
+    }
+
+    /// Answers a chat whose messages have pictures among their parts: `{"type": "image"}`.
+    ///
+    /// # Errors
+    /// As [`ImageTextToText::run`], and when the checkpoint has no chat template or it refuses the chat.
+    pub fn chat(&self, images: &[Image], messages: &[Message]) -> Result<Vec<GeneratedChat>> {
+        self.chat_with(images, messages, &ChatOptions::answering(messages), &GenerationOptions::default())
+    }
+
+    /// The same with other than the default options.
+    ///
+    /// # Errors
+    /// As [`ImageTextToText::chat`].
+    pub fn chat_with(
+        &self,
+        images: &[Image],
+        messages: &[Message],
+        chat: &ChatOptions,
+        options: &GenerationOptions,
+    ) -> Result<Vec<GeneratedChat>> {
+        let Some(template) = &self.template else {
+            let help = "give a text instead; or add the template of the checkpoint that it was trained from";
+            let place = self.text.tokenizer.file();
+            return Err(Error::tokenizer(place, "the checkpoint has no chat template", help));
+        };
+        let prompt = template.render(messages, chat)?;
+        let replies = self.answers(images, &prompt, options, false)?;
+        Ok(replies.into_iter().map(|reply| answered(messages, chat, reply)).collect())
+    }
+
+    /// What follows a text.
+    fn answers(
+        &self,
+        images: &[Image],
+        text: &str,
+        options: &GenerationOptions,
+        special: bool,
+    ) -> Result<Vec<String>> {
+        let mut counts = Vec::with_capacity(images.len());
+        for image in images {
+            let processed = self.processor.process(std::slice::from_ref(image))?;
+            counts.push(self.placeholders.count(&self.processor, &processed)?);
+        }
+        let expanded = self.placeholders.expand(text, &counts)?;
+        let encode = self.text.encoding(options, special);
+        let rows = self.text.encode(&[Text::from(expanded.as_str())], &encode, true)?;
+        let rows: Vec<Vec<i64>> = rows.into_iter().map(|row| row.ids).collect();
+
+        let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
+        let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
+        let prompt = Prompt::new(&rows, config.padding())?;
+        let mut steps = ModelSteps::decoder(&self.text.model)?.beginning_with(self.first(images)?);
+        let generated = Generation::new(&prompt, &config)
+            .tokenizer(&self.text.tokenizer)
+            .positions(self.text.model.limit("sequence"))
+            .seed(options.seed)
+            .run(&mut steps)?;
+
+        let decoded = |ids: &[i64]| {
+            let clean = options.clean_up_tokenization_spaces;
+            self.text.tokenizer.decode_as(ids, options.skip_special_tokens, clean)
+        };
+        let begun = decoded(&rows[0])?;
+        (0..generated.sequences.len())
+            .map(|index| {
+                let whole = decoded(&[rows[0].as_slice(), generated.new_tokens(index)].concat())?;
+                Ok(after(&whole, &begun).to_owned())
+            })
+            .collect()
+    }
+
+    /// What the model takes with the first tokens.
+    fn first(&self, images: &[Image]) -> Result<Values> {
+        if images.is_empty() {
+            return Ok(Values::new());
+        }
+        let model = &self.text.model;
+        let start = model.parts().contains(&Part::Start);
+        let taken = if start { model.inputs_of(Part::Start)? } else { model.inputs().to_vec() };
+        let mut values = self.processor.process(images)?;
+        values.retain(|name, _| taken.iter().any(|input| input.name == *name));
+        Ok(values)
+    }
+}
+
+/// What follows a prompt in a whole text; the prompt may begin a little later there.
+fn after<'a>(whole: &'a str, begun: &str) -> &'a str {
+    let at = whole.find(begun).filter(|at| whole[..*at].chars().count() <= 2);
+    at.map_or(whole, |at| &whole[at + begun.len()..])
+}

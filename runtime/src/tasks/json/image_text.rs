@@ -1,0 +1,85 @@
+//! Texts about pictures: `{"images": …, "text": …}`, or chats whose messages name pictures.
+
+use serde_json::{Value as Json, json};
+
+use super::JsonPipeline;
+use super::generation::{chats, options};
+use super::parameters::Parameters;
+use super::pictures::images;
+use super::pipelines::{start_of, to_json};
+use crate::erased::AnyModel;
+use crate::image::Image;
+use crate::tasks::ImageTextToText;
+use crate::text::chat::{ChatOptions, Message};
+use crate::{Error, Result};
+
+impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let options = options(&parameters)?;
+        let full = parameters.get("return_full_text")?.unwrap_or(true);
+        let open: Option<bool> = parameters.get("continue_final_message")?;
+        parameters.finish()?;
+        let answer =
+            |input: &Json, generated: Json| json!({ "input_text": input, "generated_text": generated });
+        if let Some(chats) = chats(inputs)? {
+            let mut all = Vec::with_capacity(chats.len());
+            for messages in &chats {
+                let mut chat = ChatOptions::answering(messages);
+                if let Some(open) = open {
+                    (chat.continue_final_message, chat.add_generation_prompt) = (open, !open);
+                }
+                let input = to_json(messages)?;
+                for answered in self.chat_with(&pictured(messages)?, messages, &chat, &options)? {
+                    let generated =
+                        if full { to_json(&answered.generated_text)? } else { answered.reply.into() };
+                    all.push(answer(&input, generated));
+                }
+            }
+            return Ok(Json::Array(all));
+        }
+        let one = |input: &Json| -> Result<Vec<Json>> {
+            let (pictures, text) = asked(input)?;
+            let generated = self.run_with(&pictures, text, &options)?;
+            let shown = |text: &crate::tasks::GeneratedText| {
+                if full { text.generated_text.clone() } else { text.new_text().to_owned() }
+            };
+            Ok(generated.iter().map(|generated| answer(&text.into(), shown(generated).into())).collect())
+        };
+        match inputs {
+            Json::Array(list) => list.iter().map(|input| Ok(json!(one(input)?))).collect(),
+            input => Ok(json!(one(input)?)),
+        }
+    }
+}
+
+/// The pictures and the text of one input.
+fn asked(input: &Json) -> Result<(Vec<Image>, &str)> {
+    if let Some(text) = input.as_str() {
+        return Ok((vec![], text));
+    }
+    let pictures = input.get("images").or(input.get("image"));
+    match (pictures, input["text"].as_str()) {
+        (Some(pictures), Some(text)) => Ok((images(pictures)?, text)),
+        (None, Some(text)) => Ok((vec![], text)),
+        _ => Err(Error::input(
+            "inputs",
+            format!("{} is no text with pictures", start_of(input)),
+            "give {\"images\": \"path\", \"text\": \"…\"}, a chat, or a list of those",
+        )),
+    }
+}
+
+/// The pictures that messages name, in their order.
+fn pictured(messages: &[Message]) -> Result<Vec<Image>> {
+    let parts = messages.iter().filter_map(|message| message.content.as_array()).flatten();
+    let mut pictures = vec![];
+    for part in parts.filter(|part| part["type"] == "image") {
+        let place = ["path", "url", "image"].iter().find_map(|name| part[*name].as_str());
+        let help = "name a file: {\"type\": \"image\", \"path\": \"cat.png\"}";
+        let place = place
+            .ok_or_else(|| Error::input("inputs", format!("{} names no picture", start_of(part)), help))?;
+        pictures.push(Image::open(place)?);
+    }
+    Ok(pictures)
+}

@@ -1,0 +1,98 @@
+"""LLaVA's task, and LLaVA-NeXT's: texts and chats with pictures in them that are continued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import (
+    LlavaImageProcessorPil,
+    LlavaNextImageProcessorPil,
+    LlavaNextProcessor,
+    LlavaProcessor,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from weft_reference.tasks import Answer, Call
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.wordpiece import bert_tokenizer, vocabulary
+
+TOKEN = "<image>"
+# The tokens that mark the two sides of a chat are words of the small vocabulary.
+TEMPLATE = (
+    "{% for m in messages %}{{ m.role }} : {% if m.content is string %}{{ m.content }}{% else %}"
+    "{% for part in m.content %}{% if part.type == 'image' %}<image>{% else %} {{ part.text }} {% endif %}{% endfor %}"
+    "{% endif %}\n{% endfor %}{% if add_generation_prompt %}assistant :{% endif %}"
+)
+
+
+def tokenizer(positions: int) -> PreTrainedTokenizerBase:
+    made = bert_tokenizer(positions)
+    made.add_special_tokens({"additional_special_tokens": [TOKEN]})
+    made.chat_template = TEMPLATE
+    return made
+
+
+def vocab_size() -> int:
+    return len(vocabulary()) + 1
+
+
+def answers(task: str, model: PreTrainedModel, folder: Path) -> Answer:
+    made = transformers.pipeline(
+        task,
+        model=model,
+        processor=transformers.AutoProcessor.from_pretrained(folder),
+        device="cpu",
+        dtype=torch.float32,
+    )
+
+    def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
+        if isinstance(inputs, list) and isinstance(inputs[0], dict) and "role" in inputs[0]:
+            return made(text=inputs, **parameters)
+        if isinstance(inputs, list):
+            return [made(inputs, **parameters) for inputs in inputs]
+        return made(inputs, **parameters)
+
+    return answer
+
+
+def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTaskCase]:
+    """`config` is a tiny one with `vocab_size` tokens, of which the last is the picture's."""
+    vision = config.vision_config
+    edge = vision.image_size
+    sizes = {"size": {"shortest_edge": edge}, "crop_size": {"height": edge, "width": edge}}
+    image: Any = LlavaImageProcessorPil(**sizes)
+    kind: Any = LlavaProcessor
+    if tiles:
+        image = LlavaNextImageProcessorPil(**sizes, image_grid_pinpoints=config.image_grid_pinpoints)
+        kind = LlavaNextProcessor
+    processor = kind(
+        image_processor=image,
+        tokenizer=tokenizer(config.text_config.max_position_embeddings),
+        patch_size=vision.patch_size,
+        vision_feature_select_strategy=config.vision_feature_select_strategy,
+        chat_template=TEMPLATE,
+        num_additional_image_tokens=1,
+    )
+    short = {"max_new_tokens": 6}
+    question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
+    yield VisionTaskCase(
+        f"{path}/tasks/image-text-to-text",
+        "image-text-to-text",
+        type(config).__name__.replace("Config", "ForConditionalGeneration"),
+        config,
+        processor,
+        (
+            Call({"images": "rgb.png", "text": f"user : {TOKEN} What is this? assistant :"}, short),
+            Call({"images": ["tall.png", "wide.png"], "text": f"{TOKEN} and {TOKEN} are cloth"}, short),
+            Call([{"images": "wide.png", "text": f"a loom {TOKEN}"}], short | {"return_full_text": False}),
+            Call([{"role": "user", "content": question}], short | {"return_full_text": False}),
+        ),
+        "One picture, two in a text, several inputs, a chat.",
+        answers=answers,
+    )
