@@ -176,8 +176,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     let features = g.layer_norm(&projection.scope("layer_norm"), &features, c.layer_norm_eps)?;
     let x = g.linear(&projection.scope("projection"), &features, c.hidden_size)?;
     let x = silenced(g, &x, &sound)?;
-    let mask = g.reshape(&sound, dims![BATCH, 1, 1, length])?;
     let w = w.scope("encoder");
+    let mask = g.reshape(&sound, dims![BATCH, 1, 1, length])?;
     let added = positions(g, c, &w.scope("pos_conv_embed"), &x)?;
     let mut x = g.add(&x, &added)?;
     if !c.do_stable_layer_norm {
@@ -281,12 +281,16 @@ fn positions(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     let weight = g.mul(&direction, &scale)?;
     let bias = g.weight(&w.name("bias"), &[width])?;
     let x = g.transpose(x, &[0, 2, 1])?;
-    // As many frames as before: a kernel of even length reaches one less far ahead.
-    let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel % 2 == 0)));
-    let conv = Conv::new(width, &[kernel]).padding_around(&[around]).groups(groups);
-    let x = g.conv_with(&x, &weight, Some(&bias), &conv)?;
+    let x = g.conv_with(&x, &weight, Some(&bias), &wide(c))?;
     let x = g.activation(c.feat_extract_activation, &x)?;
     g.transpose(&x, &[0, 2, 1])
+}
+
+/// A convolution that gives as many frames as it takes: a kernel of even length reaches one less far ahead.
+fn wide(c: &Config) -> Conv {
+    let kernel = c.num_conv_pos_embeddings;
+    let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel % 2 == 0)));
+    Conv::new(c.hidden_size, &[kernel]).padding_around(&[around]).groups(c.num_conv_pos_embedding_groups)
 }
 
 /// Attention and MLP, each added to the residual stream; normalised before where the configuration says so, else after.
