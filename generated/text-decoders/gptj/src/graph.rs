@@ -59,13 +59,14 @@ fn answer_span(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// Next-token scores.
+/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("transformer");
     let hidden = decoder(g, c, &base, &inputs)?;
+    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }

@@ -36,13 +36,14 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores.
+/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
+    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }

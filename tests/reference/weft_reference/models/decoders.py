@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import transformers
 
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import text_batch
+from weft_reference.tasks import TaskCase
+from weft_reference.writing import text_generation_goldens
 
 Changes = dict[str, Any]
 
@@ -45,6 +48,15 @@ UNTIED: Changes = {"tie_word_embeddings": False}
 BIAS: Changes = {"attention_bias": True}
 WINDOW: Changes = {"sliding_window": 4}
 LAYERS: Changes = {"layer_types": ["sliding_attention", "full_attention"]}
+# Those whose pipeline answers too: grouped heads, windows, biases, learned positions, positions from 2.
+DEEPER: Changes = {"num_hidden_layers": 4, "max_position_embeddings": 128}
+WRITERS: dict[str, Changes] = {
+    "llama": DEEPER,
+    "mistral": DEEPER,
+    "qwen2": DEEPER,
+    "gpt2": {"n_layer": 4, "n_positions": 128},
+    "opt": DEEPER,
+}
 N_EMBD: Changes = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64} | SPECIAL
 
 
@@ -368,9 +380,13 @@ def batch(padding: str, key: str = "text", lengths: tuple[int, ...] = (11, 7)) -
     return {name: made[name] for name in ("input_ids", "attention_mask")}
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | TaskCase]:
     for decoder in DECODERS:
         yield from cases(decoder)
+        if decoder.model in WRITERS:
+            config_class = getattr(transformers, f"{decoder.config or decoder.prefix}Config")
+            config = partial(config_class, **(decoder.base | decoder.changes | WRITERS[decoder.model]))
+            yield from text_generation_goldens(decoder.model, decoder.prefix + decoder.heads["causal-lm"], config)
 
 
 def cases(decoder: Decoder) -> Iterator[Case]:
