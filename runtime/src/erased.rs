@@ -53,8 +53,9 @@ pub trait AnyModel: Send + Sync + 'static {
     fn unused_weights(&self) -> &[String];
     /// The bytes of all the checkpoint's tensors.
     fn weight_bytes(&self) -> u64;
-    /// The parts whose last values were asked for, each with its output's name, in the order they are computed.
-    fn probed(&self) -> &[(String, String)];
+    /// The parts whose values were asked for, each with its outputs' names, in the order they are done.
+    #[doc(hidden)]
+    fn probed(&self) -> &[(String, Vec<String>)];
     /// Whether the backend takes every length as a number only.
     fn needs_fixed_shapes(&self) -> bool;
 }
@@ -120,7 +121,7 @@ macro_rules! through {
             $inner.weight_bytes()
         }
 
-        fn probed(&$self) -> &[(String, String)] {
+        fn probed(&$self) -> &[(String, Vec<String>)] {
             $inner.probed()
         }
 

@@ -16,7 +16,7 @@ pub(super) struct Request<'a> {
     pub weights: Option<Weights>,
     pub cpu_fallback: &'a [&'a str],
     pub lowering: Option<Lowering>,
-    /// Parts whose last values are wanted besides the outputs.
+    /// Parts whose values are wanted besides the outputs.
     pub probes: &'a [String],
 }
 

@@ -8,7 +8,7 @@ mod dim;
 mod dtype;
 mod input;
 mod op;
-mod probe;
+pub(crate) mod probe;
 mod scope;
 mod select;
 mod shape;

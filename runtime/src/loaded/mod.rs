@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use crate::engine::{Options, Placement};
+use crate::graph::probe::Probe;
 use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
@@ -143,7 +144,7 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Makes the last value of each of these parts (`encoder.layer.0`) an output as well.
+    /// Makes the values of each of these parts (`encoder.layer.0`) outputs as well.
     #[must_use]
     pub(crate) fn probes(mut self, parts: &[String]) -> Self {
         self.probes = parts.to_vec();
@@ -358,8 +359,8 @@ impl<A: Architecture> Loaded<A> {
         &self.main.unused
     }
 
-    /// The parts whose last values were asked for, each with its output's name, in the order they are computed.
-    pub(crate) fn probed(&self) -> &[(String, String)] {
+    /// The parts whose values were asked for, each with its outputs' names, in the order they are done.
+    pub(crate) fn probed(&self) -> &[Probe] {
         &self.main.probes
     }
 

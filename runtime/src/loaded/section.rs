@@ -8,6 +8,7 @@ use super::program::Program;
 use super::{Lowering, inputs, millis};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
+use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, Limit};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
@@ -48,7 +49,7 @@ pub(super) struct Setting {
     pub hardware: Hardware,
     pub options: Options,
     pub lowering: Option<Lowering>,
-    /// Parts of the whole whose last values are wanted besides its outputs.
+    /// Parts of the whole whose values are wanted besides its outputs.
     pub probes: Vec<String>,
 }
 
@@ -59,8 +60,8 @@ pub(super) struct Section {
     pub program: Program,
     pub graph_ms: f64,
     pub unused: Vec<String>,
-    /// The parts that were asked for, each with the output that has its last value.
-    pub probes: Vec<(String, String)>,
+    /// The parts that were asked for, each with the outputs that hold its values.
+    pub probes: Vec<Probe>,
 }
 
 impl Section {

@@ -195,7 +195,7 @@ fn register(environment: &Environment, hardware: Hardware, name: &'static str, p
 fn device_help(hardware: Hardware) -> String {
     match hardware {
         Hardware::Cuda => "an NVIDIA GPU with its driver, CUDA 13 and cuDNN 9 on LD_LIBRARY_PATH are needed",
-        Hardware::Rocm => "an AMD GPU with its driver and ROCm are needed",
+        Hardware::Rocm => "an AMD GPU with its driver, and ROCm 7 with MIGraphX, are needed",
         Hardware::Metal => "a Mac with Apple silicon is needed",
         Hardware::Webgpu => {
             "a Vulkan, Metal or Direct3D 12 driver is needed; for a software one set \

@@ -37,6 +37,9 @@ def random_config(rng: Random) -> BertConfig:
 def random_case(rng: Random, path: str) -> Case:
     name, model_class = rng.choice(sorted(HEADS.items()))
     config = random_config(rng)
+    if name == "question-answering":
+        # The reference takes the scores for starts and ends apart, and fails with more or fewer labels.
+        config.num_labels = 2
     longest = rng.randint(1, config.max_position_embeddings)
 
     def batch(key: str) -> dict[str, np.ndarray]:
