@@ -155,14 +155,14 @@ fn table() -> Table {
     Table::new(17, 48.0)
 }
 
-fn sampling(json: Json) -> GenerationConfig {
+fn sampling(json: &Json) -> GenerationConfig {
     let own = GenerationConfig { do_sample: Some(true), top_k: Some(0), ..Default::default() };
-    GenerationConfig::from_json(&json).unwrap().or(own)
+    GenerationConfig::from_json(json).unwrap().or(own)
 }
 
 #[test]
 fn seeds_reproduce_draws_whatever_stands_beside_a_row() {
-    let config = sampling(json!({"max_new_tokens": 30, "temperature": 2.0}));
+    let config = sampling(&json!({"max_new_tokens": 30, "temperature": 2.0}));
     let run = |rows: &[Vec<i64>], seed| {
         let prompt = Prompt::new(rows, None).unwrap();
         let generated = Generation::new(&prompt, &config).seed(Some(seed)).run(&mut table()).unwrap();
@@ -176,13 +176,13 @@ fn seeds_reproduce_draws_whatever_stands_beside_a_row() {
 
 #[test]
 fn several_answers_to_one_prompt_differ() {
-    let config = sampling(json!({"max_new_tokens": 12, "num_return_sequences": 3, "temperature": 3.0}));
+    let config = sampling(&json!({"max_new_tokens": 12, "num_return_sequences": 3, "temperature": 3.0}));
     let prompt = Prompt::new(&[vec![4, 5], vec![6, 7]], None).unwrap();
     let generated = Generation::new(&prompt, &config).seed(Some(3)).run(&mut table()).unwrap();
     assert_eq!(generated.sequences.len(), 6);
     assert_ne!(generated.new_tokens(0), generated.new_tokens(1));
     assert!(generated.sequences[..3].iter().all(|row| row.starts_with(&[4, 5])));
-    let beams = sampling(json!({"max_new_tokens": 6, "num_beams": 3, "num_return_sequences": 3}));
+    let beams = sampling(&json!({"max_new_tokens": 6, "num_beams": 3, "num_return_sequences": 3}));
     let run = || Generation::new(&prompt, &beams).seed(Some(3)).run(&mut table()).unwrap();
     assert_eq!(run(), run());
 }
@@ -220,7 +220,7 @@ fn time_ends_generating() {
 #[test]
 fn nothing_possible_is_an_error() {
     let prompt = Prompt::new(&[vec![4, 5]], None).unwrap();
-    let config = sampling(json!({"suppress_tokens": (0..17).collect::<Vec<_>>()}));
+    let config = sampling(&json!({"suppress_tokens": (0..17).collect::<Vec<_>>()}));
     let text = Generation::new(&prompt, &config).run(&mut table()).unwrap_err().to_string();
     assert!(text.contains("no token is possible"), "{text}");
 }

@@ -99,7 +99,8 @@ impl Graph {
         let fits = match (x.shape(), cos.shape()) {
             ([b, s, width], [b2, s2, half]) => {
                 let size = width.fixed().filter(|w| op.heads > 0 && w % op.heads == 0).map(|w| w / op.heads);
-                let even = op.width > 0 && op.width % 2 == 0 && size.is_some_and(|size| op.width <= size);
+                let even =
+                    op.width > 0 && op.width.is_multiple_of(2) && size.is_some_and(|size| op.width <= size);
                 even && b == b2 && s == s2 && half.fixed() == Some(op.width / 2) && cos.shape() == sin.shape()
             }
             _ => false,

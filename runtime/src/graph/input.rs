@@ -25,7 +25,10 @@ pub struct Input {
 
 /// A value that depends on other inputs in ways that graphs do not express, such as rows that are picked by sizes.
 #[derive(Clone)]
-pub(crate) struct Computed(pub Arc<dyn Fn(&Values) -> Result<Value> + Send + Sync>);
+pub(crate) struct Computed(pub Arc<Compute>);
+
+/// The other inputs to the value.
+pub(crate) type Compute = dyn Fn(&Values) -> Result<Value> + Send + Sync;
 
 impl fmt::Debug for Computed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -269,7 +269,7 @@ impl Graph {
                 format!("a kernel {kernel:?} does not fit {axes} spatial axes: {}", show(x.shape()));
             return Err(self.misfit(op, problem));
         }
-        if *groups == 0 || channels % groups != 0 || conv.out % groups != 0 {
+        if *groups == 0 || channels % groups != 0 || !conv.out.is_multiple_of(*groups) {
             let problem = format!("{groups} groups do not divide {channels} channels and {}", conv.out);
             return Err(self.misfit(op, problem));
         }

@@ -62,9 +62,12 @@ mod tests {
         assert_eq!(chat, [json!([{"role": "user", "content": "Hi."}]), json!([1])]);
         let asked = json!({"question": "Who?", "context": "Ada."});
         let qa = Task::QuestionAnswering;
-        assert_eq!(of_words(qa, &["Who?", "Ada."], "--json").unwrap(), [asked.clone()]);
-        assert_eq!(of_words(qa, &["Who?"], "--context=Ada.").unwrap(), [asked.clone()]);
-        assert_eq!(of_words(qa, &[&asked.to_string()], "--json").unwrap(), [asked]);
+        let json = asked.to_string();
+        for (words, option) in
+            [(&["Who?", "Ada."][..], "--json"), (&["Who?"], "--context=Ada."), (&[&json], "--json")]
+        {
+            assert_eq!(of_words(qa, words, option).unwrap()[0], asked);
+        }
         assert!(of_words(qa, &["Who?"], "--json").unwrap_err().to_string().contains("--context TEXT"));
     }
 }

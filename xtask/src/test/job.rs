@@ -87,12 +87,12 @@ impl Job {
                 output.running.as_ref().and_then(|name| left.iter().position(|l| l == name)).unwrap_or(0);
             let culprit = left.remove(at);
             step(&culprit);
-            done.insert(culprit.clone(), self.record(settings, &culprit, "failed", reason.clone()));
+            done.insert(culprit.clone(), self.record(settings, &culprit, "failed", &reason));
             if attempt == RESTARTS {
                 for name in left.drain(..) {
                     let reason = format!("not run, because too many cases before it failed so: {reason}");
                     step(&name);
-                    done.insert(name.clone(), self.record(settings, &name, "failed", reason));
+                    done.insert(name.clone(), self.record(settings, &name, "failed", &reason));
                 }
             }
             if left.is_empty() {
@@ -123,11 +123,11 @@ impl Job {
             (None, Seen::Failed) => "failed without a message".into(),
             (None, Seen::Passed) => "the test passed but wrote no record: nothing proves it".into(),
         };
-        self.record(settings, name, evidence, reason)
+        self.record(settings, name, evidence, &reason)
     }
 
     /// A record for a case that could not write its own.
-    pub fn record(&self, settings: &Settings, test: &str, evidence: &str, reason: String) -> Record {
+    pub fn record(&self, settings: &Settings, test: &str, evidence: &str, reason: &str) -> Record {
         let mut parts = test.splitn(3, "::").skip(1);
         let precision = parts.next().unwrap_or_default().to_owned();
         let case = parts.next().unwrap_or_default();
@@ -141,7 +141,7 @@ impl Job {
             backend: self.hardware.name().into(),
             precision,
             evidence: evidence.into(),
-            reason: Some(record::without_home(&reason)),
+            reason: Some(record::without_home(reason)),
             machine: machine(),
             ..Record::default()
         }

@@ -205,7 +205,7 @@ fn plan(
                 }
                 Err(error) => {
                     let job = job(PathBuf::new(), Vec::new(), Vec::new());
-                    failed.push(job.record(settings, "::f32::build", "failed", format!("{error:#}")));
+                    failed.push(job.record(settings, "::f32::build", "failed", &format!("{error:#}")));
                 }
             }
         }

@@ -10,7 +10,7 @@ fn read(config: Json) -> RopeParameters {
     serde_json::from_value(config["rope_parameters"].clone()).unwrap()
 }
 
-fn holds(rope: Json, length: Option<usize>, attention_factor: f64, inverse: &[f32]) {
+fn holds(rope: &Json, length: Option<usize>, attention_factor: f64, inverse: &[f32]) {
     let rope = read(json!({"rope_parameters": rope}));
     let got = rope.frequencies(16, 64, length);
     assert!(
@@ -28,12 +28,12 @@ fn holds(rope: Json, length: Option<usize>, attention_factor: f64, inverse: &[f3
 fn frequencies_are_the_references() {
     let plain = [1.0, 0.316_227_76, 0.1, 0.031_622_78, 0.01, 0.003_162_277_9, 0.001, 0.000_316_227_76];
     let quarter = plain.map(|value| value / 4.0);
-    holds(json!({}), None, 1.0, &plain);
-    holds(json!({"rope_type": "linear", "factor": 4.0}), None, 1.0, &quarter);
+    holds(&json!({}), None, 1.0, &plain);
+    holds(&json!({"rope_type": "linear", "factor": 4.0}), None, 1.0, &quarter);
     let dynamic = json!({"rope_type": "dynamic", "factor": 2.0});
-    holds(dynamic.clone(), None, 1.0, &plain);
+    holds(&dynamic, None, 1.0, &plain);
     holds(
-        dynamic,
+        &dynamic,
         Some(100),
         1.0,
         &[
@@ -50,12 +50,12 @@ fn frequencies_are_the_references() {
     let yarn = json!({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16});
     let mut stretched = quarter;
     stretched[0] = 1.0;
-    holds(yarn, None, 1.138_629_436_111_989, &stretched);
+    holds(&yarn, None, 1.138_629_436_111_989, &stretched);
     let yarn = json!({"rope_type": "yarn", "factor": 40.0, "original_max_position_embeddings": 64, "beta_fast": 8.0,
         "beta_slow": 2.0, "mscale": 0.7, "mscale_all_dim": 1.2, "truncate": false});
     let inverse =
-        [1.0, 0.113_897_56, 0.0025, 0.000_790_569_5, 0.000_25, 7.905_694_7e-5, 2.5e-5, 7.905_694_5e-6];
-    holds(yarn, None, 0.872_150_565_536_016_3, &inverse);
+        [1.0, 0.113_897_56, 0.0025, 0.000_790_569_5, 0.000_25, 7.905_695e-5, 2.5e-5, 7.905_694_5e-6];
+    holds(&yarn, None, 0.872_150_565_536_016_3, &inverse);
     let llama3 = json!({"rope_type": "llama3", "rope_theta": 500_000.0, "factor": 8, "low_freq_factor": 1.0,
         "high_freq_factor": 4.0, "original_max_position_embeddings": 32});
     let inverse = [
@@ -68,7 +68,7 @@ fn frequencies_are_the_references() {
         6.647_87e-6,
         1.289_173_2e-6,
     ];
-    holds(llama3, None, 1.0, &inverse);
+    holds(&llama3, None, 1.0, &inverse);
     let longrope = json!({"rope_type": "longrope", "original_max_position_embeddings": 16,
         "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7], "long_factor": [2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]});
     let short = [
@@ -83,12 +83,12 @@ fn frequencies_are_the_references() {
     ];
     let long =
         [0.5, 0.126_491_11, 0.033_333_335, 0.009_035_079, 0.0025, 0.000_702_728_4, 0.0002, 5.749_595_6e-5];
-    holds(longrope.clone(), Some(16), 1.224_744_871_391_589, &short);
-    holds(longrope, Some(17), 1.224_744_871_391_589, &long);
+    holds(&longrope, Some(16), 1.224_744_871_391_589, &short);
+    holds(&longrope, Some(17), 1.224_744_871_391_589, &long);
     let partial = json!({"rope_type": "linear", "factor": 2.0, "partial_rotary_factor": 0.5});
-    holds(partial, None, 1.0, &[0.5, 0.05, 0.005, 0.0005]);
+    holds(&partial, None, 1.0, &[0.5, 0.05, 0.005, 0.0005]);
     let proportional = json!({"rope_type": "proportional", "factor": 2.0, "partial_rotary_factor": 0.5});
-    holds(proportional, None, 1.0, &[0.5, 0.158_113_88, 0.05, 0.015_811_39, 0.0, 0.0, 0.0, 0.0]);
+    holds(&proportional, None, 1.0, &[0.5, 0.158_113_88, 0.05, 0.015_811_39, 0.0, 0.0, 0.0, 0.0]);
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl<A: AnyModel> JsonPipeline for Translation<A> {
             (Some(from), Some(to)) => Some((from, to)),
             _ => None,
         };
-        flat(inputs, self.between(languages, &texts(inputs)?, &options)?)
+        flat(inputs, self.between(languages.as_ref(), &texts(inputs)?, &options)?)
     }
 }
 

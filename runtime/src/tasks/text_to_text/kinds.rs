@@ -160,11 +160,11 @@ impl<A: AnyModel> Translation<A> {
     /// Several texts between languages that are told with them.
     pub(in crate::tasks) fn between(
         &self,
-        languages: Option<(String, String)>,
+        languages: Option<&(String, String)>,
         texts: &[&str],
         options: &GenerationOptions,
     ) -> Result<Vec<Vec<Translated>>> {
-        let key = pair(languages.as_ref().or(self.writer.languages.as_ref()));
+        let key = pair(languages.or(self.writer.languages.as_ref()));
         let all = self.writer.write(&key, texts, options, None)?;
         let made = |translation_text| Translated { translation_text };
         Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())

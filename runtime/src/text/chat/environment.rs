@@ -67,7 +67,7 @@ fn method(state: &State<'_, '_>, value: &Value, name: &str, arguments: &[Value])
     if let (Some(text), [first, ..]) = (value.as_str(), arguments)
         && let Some(part) = first.as_str()
     {
-        let most = arguments.get(1).and_then(|most| most.as_usize());
+        let most = arguments.get(1).and_then(Value::as_usize);
         match name {
             "removeprefix" => return Ok(text.strip_prefix(part).unwrap_or(text).into()),
             "removesuffix" => return Ok(text.strip_suffix(part).unwrap_or(text).into()),

@@ -148,14 +148,14 @@ impl ChatTemplate {
         variables.insert("tools".to_owned(), json!(options.tools));
         variables.insert("documents".to_owned(), json!(options.documents));
         variables.insert("add_generation_prompt".to_owned(), options.add_generation_prompt.into());
-        let text = self.apply(name, variables, options.now)?;
+        let text = self.apply(name, &variables, options.now)?;
         match open {
             None => Ok(text),
             Some(last) => continuation::cut(&text, &last),
         }
     }
 
-    fn apply(&self, name: &str, variables: Map<String, Json>, now: Option<SystemTime>) -> Result<String> {
+    fn apply(&self, name: &str, variables: &Map<String, Json>, now: Option<SystemTime>) -> Result<String> {
         let refused = |e: minijinja::Error| {
             let problem = format!("the chat template `{name}` refuses them: {}", told(&e));
             let help = format!("see what roles and order of messages it asks for in {}", self.file.display());
@@ -166,7 +166,7 @@ impl ChatTemplate {
             environment::set_now(&mut environment, now);
         }
         let template = environment.get_template(name).map_err(refused)?;
-        template.render(minijinja::Value::from_serialize(&variables)).map_err(refused)
+        template.render(minijinja::Value::from_serialize(variables)).map_err(refused)
     }
 
     fn choose(&self, options: &ChatOptions) -> Result<&str> {

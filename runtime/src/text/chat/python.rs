@@ -104,6 +104,7 @@ struct Style {
 /// `value | tojson(ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
 ///
 /// Jinja's own filter escapes for HTML; this one does not.
+#[allow(clippy::needless_pass_by_value, reason = "filters are given their arguments so")]
 pub(super) fn to_json(value: &Value, options: Kwargs) -> Result<String> {
     let indent = match options.get::<Option<Value>>("indent")? {
         None => None,
