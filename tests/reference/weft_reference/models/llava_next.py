@@ -1,0 +1,95 @@
+"""LLaVA-NeXT: images of several sizes in tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from transformers import LlavaNextConfig
+from transformers.models.llava_next.modeling_llava_next import image_size_to_num_patches
+
+from weft_reference import stores
+from weft_reference.cases import Case, Store
+from weft_reference.inputs import floats
+from weft_reference.models.llava import IMAGE, text_sizes, texts, vision_sizes
+
+GRID = [[8, 16], [16, 8], [16, 16], [24, 8]]
+
+
+def config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None, **changes: Any) -> LlavaNextConfig:
+    return LlavaNextConfig(
+        text_config=text_sizes(**(text or {})),
+        vision_config=vision_sizes(**(vision or {})),
+        image_grid_pinpoints=GRID,
+        **({"image_token_index": IMAGE, "image_seq_length": 4} | changes),
+    )
+
+
+def features(config: LlavaNextConfig, size: tuple[int, int]) -> int:
+    """How many features an image of this height and width has."""
+    from weft_reference.cases import ruled_model
+    import torch
+
+    model, _ = ruled_model("LlavaNextModel", config)
+    vision = config.vision_config
+    tiles = image_size_to_num_patches(list(size), GRID, vision.image_size)
+    patches = (vision.image_size // vision.patch_size) ** 2
+    rows = [torch.zeros(tiles, patches, config.text_config.hidden_size)]
+    _, counts = model.pack_image_features(rows, torch.tensor([size]), "default", model.image_newline)
+    return int(counts[0])
+
+
+def case(
+    name: str,
+    head: str,
+    notes: str,
+    sizes: list[tuple[int, int]],
+    places: list[list[int]],
+    padding: str = "left",
+    store: Store | None = None,
+    **changes: Any,
+) -> Case:
+    chosen = config(**changes)
+    vision = chosen.vision_config
+    tiles = max(image_size_to_num_patches(list(size), GRID, vision.image_size) for size in sizes)
+    shape = (len(sizes), tiles, vision.num_channels, vision.image_size, vision.image_size)
+    inputs = texts(places, [features(chosen, size) for size in sizes], padding)
+    inputs |= {"pixel_values": floats("tiles", shape, -2.0, 2.0), "image_sizes": np.array(sizes, np.int64)}
+    return Case(f"llava_next/{name}", f"LlavaNext{head}", chosen, inputs, notes, store)
+
+
+def goldens() -> Iterator[Case]:
+    wide, tall, square = (9, 30), (33, 11), (20, 20)
+    yield case("base", "Model", "A wide image in one text, a tall one in the other.", [wide, tall], [[2], [1]])
+    yield case(
+        "next-token", "ForConditionalGeneration", "A square image in one text, a wide one in the other.", [square, wide], [[2], [1]]
+    )
+    yield case(
+        "two-images",
+        "ForConditionalGeneration",
+        "Two images of different sizes in the first text, one in the second, which is padded on the right.",
+        [wide, square, tall],
+        [[1, 16], [2]],
+        "right",
+    )
+    yield case(
+        "small-patches",
+        "ForConditionalGeneration",
+        "Patches small enough that borders are cut on all sides; heads without groups.",
+        [(5, 30), (40, 9)],
+        [[2], [1]],
+        vision={"patch_size": 2},
+        text={"num_key_value_heads": 4, "max_position_embeddings": 200},
+        vision_feature_layer=-1,
+    )
+    yield case(
+        "file",
+        "ForConditionalGeneration",
+        "model.safetensors as save_pretrained writes it, under the names of published checkpoints.",
+        [wide, tall],
+        [[2], [1]],
+        store=stores.whole,
+        text={"num_hidden_layers": 1},
+        vision={"num_hidden_layers": 2},
+    )
