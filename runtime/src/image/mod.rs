@@ -25,7 +25,7 @@ mod size;
 mod tiles;
 
 pub use classes::Layout;
-pub use packing::Packing;
+pub use packing::{Packing, image_places};
 pub use picture::Image;
 pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;

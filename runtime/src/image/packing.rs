@@ -65,9 +65,7 @@ impl Packing {
             rows.extend(picture.rows.into_iter().map(|row| row.map_or(end_of_line, |row| first + row)));
         }
         let rows: Vec<i64> = rows.into_iter().map(|row| row as i64).collect();
-        Ok(ArrayD::from_shape_vec(vec![rows.len()], rows)
-            .map(Value::I64)
-            .unwrap_or_else(|_| Value::I64(ArrayD::zeros(vec![0]))))
+        Ok(array(&[rows.len()], rows))
     }
 
     /// The whole picture, then line by line what its tiles show of it; nothing stands for the end of a line.
@@ -90,6 +88,43 @@ impl Packing {
         }
         Some(Picture { tiles, rows })
     }
+}
+
+/// Which rows of a table a text reads that has the embeddings of its tokens first, and then the features of its images:
+/// `[batch, sequence]` i64, from `input_ids` `[batch, sequence]`. Image tokens read features one after the other, of which
+/// there are `each` for every element of the input `of`.
+///
+/// # Errors
+/// When there are not as many image tokens as features.
+pub fn image_places(values: &Values, token: usize, of: &str, each: usize) -> Result<Value> {
+    let missing =
+        || Error::input("input_ids", "is required and was not given", "give it as i64 [batch, sequence]");
+    let ids = values.get("input_ids").ok_or_else(missing)?.i64("input_ids")?;
+    let features = values.get(of).and_then(|value| value.shape().first()).map_or(0, |count| count * each);
+    let tokens = ids.iter().filter(|&&id| id == token as i64).count();
+    if tokens != features {
+        let problem = format!("has {tokens} image tokens ({token}), but the images give {features} features");
+        return Err(Error::input(
+            "input_ids",
+            problem,
+            "make text and images with the checkpoint's processor",
+        ));
+    }
+    let mut feature = ids.len() as i64;
+    let place = |(position, &id): (usize, &i64)| {
+        if id != token as i64 {
+            return position as i64;
+        }
+        feature += 1;
+        feature - 1
+    };
+    let places: Vec<i64> = ids.iter().enumerate().map(place).collect();
+    Ok(array(ids.shape(), places))
+}
+
+/// Numbers of which there are as many as the shape holds.
+fn array(shape: &[usize], numbers: Vec<i64>) -> Value {
+    Value::I64(ArrayD::from_shape_vec(shape, numbers).unwrap_or_else(|_| ArrayD::zeros(shape)))
 }
 
 /// How a picture is read.
@@ -118,6 +153,17 @@ fn unpadded(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn image_tokens_read_features_in_order() {
+        let ids = ndarray::array![[7, 9, 9], [9, 7, 7]].into_dyn();
+        let images = ndarray::Array4::<f32>::zeros((3, 1, 1, 1)).into_dyn();
+        let values = Values::from([("input_ids".into(), ids.into()), ("pixel_values".into(), images.into())]);
+        let places = image_places(&values, 9, "pixel_values", 1).unwrap();
+        assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
+        let error = image_places(&values, 7, "pixel_values", 2).unwrap_err().to_string();
+        assert!(error.contains("3 image tokens (7), but the images give 6 features"), "{error}");
+    }
 
     #[test]
     fn a_wide_picture_loses_the_lines_above_and_below() {

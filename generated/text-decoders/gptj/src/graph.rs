@@ -103,7 +103,12 @@ struct View<'a> {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mut x = embeddings(g, c, w, inputs)?;
+    let x = embeddings(g, c, w, inputs)?;
+    layers(g, c, w, x, inputs)
+}
+
+/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = RopeParameters::of(10000.0)
         .rotary(g, &inputs.position_ids, c.rotary_dim, c.max_position_embeddings)?
         .interleaved();

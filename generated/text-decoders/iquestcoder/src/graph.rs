@@ -114,7 +114,12 @@ struct View<'a> {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mut x = embeddings(g, c, w, inputs)?;
+    let x = embeddings(g, c, w, inputs)?;
+    layers(g, c, w, x, inputs)
+}
+
+/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {

@@ -111,7 +111,12 @@ struct View<'a> {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mut x = embeddings(g, c, w, inputs)?;
+    let x = embeddings(g, c, w, inputs)?;
+    layers(g, c, w, x, inputs)
+}
+
+/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let mask = nn::alibi_by_key(
         g,

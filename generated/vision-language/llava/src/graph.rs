@@ -7,7 +7,8 @@
 //! Reference: `transformers`, `models/llava/modeling_llava.py`.
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
-use weft::graph::{Binary, Dtype, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, Scope, Tensor};
+use weft::image::image_places;
 use weft::{Error, Part, Result, dims};
 
 use crate::{Config, Head, TextConfig, VisionConfig};
@@ -66,34 +67,42 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<Hidden
     let reads = matches!(part, Part::Whole | Part::Start);
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
     if let Some(images) = &images {
-        x = placed(g, c, &inputs.input_ids, &x, images)?;
+        x = placed(g, c, &x, images)?;
     }
     let text = language::layers(g, &c.text_config, &text, x, &inputs)?;
-    Ok(Hidden { text, images })
+    Ok(Hidden { text, images: images.map(|images| images.features) })
+}
+
+/// What images give, and how many features that is: `each` for every element of the input `of`.
+struct Images {
+    features: Tensor,
+    of: &'static str,
+    each: usize,
 }
 
 /// Features in the places of image tokens, one after the other: `[batch, sequence, hidden_size]`.
-fn placed(g: &mut Graph, c: &Config, input_ids: &Tensor, x: &Tensor, images: &Tensor) -> Result<Tensor> {
-    let token = g.integer(c.image_token_index as i64);
-    let marked = g.binary(Binary::Equal, input_ids, &token)?;
-    let count = g.cast(&marked, Dtype::I64);
-    let count = g.flatten(&count, 0..2)?;
-    let count = g.cumsum(&count, 0)?;
-    let [one, zero] = [g.integer(1), g.integer(0)];
-    let row = g.sub(&count, &one)?;
-    let row = g.binary(Binary::Max, &row, &zero)?;
-    let rows = g.gather(images, &row, 0)?;
-    let rows = g.reshape(&rows, dims![BATCH, SEQUENCE, c.text_config.hidden_size])?;
-    let marked = g.unsqueeze(&marked, 2)?;
-    g.select(&marked, &rows, x)
+fn placed(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
+    let (token, of, each) = (c.image_token_index, images.of, images.each);
+    let places = Input::i64("image_places", dims![BATCH, SEQUENCE])
+        .computed(move |values| image_places(values, token, of, each));
+    let places = g.input(places);
+    let text = g.flatten(x, 0..2)?;
+    let all = g.concat(&[&text, &images.features], 0)?;
+    g.gather(&all, &places, 0)
 }
 
 /// Images to what stands in the places of image tokens: `[features, hidden_size]`.
-fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, channels, size, size]));
     let features = projected(g, c, w, &pixels)?;
-    g.flatten(&features, 0..2)
+    let patches = (size / c.vision_config.patch_size).pow(2);
+    let each = if c.vision_feature_select_strategy == "default" {
+        patches
+    } else {
+        patches + 1
+    };
+    Ok(Images { features: g.flatten(&features, 0..2)?, of: "pixel_values", each })
 }
 
 /// What a layer of the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.

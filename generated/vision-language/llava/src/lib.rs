@@ -13,7 +13,8 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("llava-hf/llava-1.5-7b-hf")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 336, 336)), array![[1, 2, 3]]))?;
+//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 336, 336)), array![[1, 2, 3]]);
+//! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

@@ -46,7 +46,7 @@ def case(
     notes: str,
     sizes: list[tuple[int, int]],
     places: list[list[int]],
-    padding: str = "left",
+    padding: str = "right",
     store: Store | None = None,
     **changes: Any,
 ) -> Case:
@@ -68,10 +68,10 @@ def goldens() -> Iterator[Case]:
     yield case(
         "two-images",
         "ForConditionalGeneration",
-        "Two images of different sizes in the first text, one in the second, which is padded on the right.",
+        "Two images of different sizes in the first text, one in the second, which is padded on the left.",
         [wide, square, tall],
         [[1, 16], [2]],
-        "right",
+        "left",
     )
     yield case(
         "small-patches",
