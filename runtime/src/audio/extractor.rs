@@ -1,5 +1,6 @@
 //! The feature extractor of a checkpoint, whichever it is.
 
+use super::log_filterbank::LogFilterbank;
 use super::log_mel::LogMel;
 use super::mel_fusion::MelFusion;
 use super::refused;
@@ -17,6 +18,7 @@ enum Kind {
     Waveform(Waveform),
     LogMel(LogMel),
     MelFusion(MelFusion),
+    LogFilterbank(LogFilterbank),
 }
 
 /// How waveforms become tensors, where it is not as the extractor does by itself.
@@ -55,6 +57,7 @@ impl FeatureExtractor {
         // Files from before the class was written are told apart by what only one kind has.
         let class = match settings.class() {
             Some(class) => class,
+            None if settings.has("num_mel_bins") => LogFilterbank::CLASS,
             None if settings.has("fft_window_size") => MelFusion::CLASS,
             None if settings.has("chunk_length") => LogMel::CLASS,
             None => Waveform::CLASS,
@@ -63,8 +66,10 @@ impl FeatureExtractor {
             Waveform::CLASS => Kind::Waveform(Waveform::new(&settings)?),
             LogMel::CLASS => Kind::LogMel(LogMel::new(&settings)?),
             MelFusion::CLASS => Kind::MelFusion(MelFusion::new(&settings)?),
+            LogFilterbank::CLASS => Kind::LogFilterbank(LogFilterbank::new(&settings)?),
             other => {
-                let known = [Waveform::CLASS, LogMel::CLASS, MelFusion::CLASS].join(", ");
+                let known =
+                    [Waveform::CLASS, LogMel::CLASS, MelFusion::CLASS, LogFilterbank::CLASS].join(", ");
                 return Err(
                     settings.refuse(format!("`feature_extractor_type` is {other}; supported: {known}"))
                 );
@@ -78,13 +83,14 @@ impl FeatureExtractor {
             Kind::Waveform(kind) => kind.sampling_rate,
             Kind::LogMel(kind) => kind.sampling_rate,
             Kind::MelFusion(kind) => kind.sampling_rate,
+            Kind::LogFilterbank(kind) => kind.sampling_rate,
         }
     }
 
     /// The longest piece that the model takes at once, samples; none where any length will do.
     pub fn longest(&self) -> Option<usize> {
         match &self.0 {
-            Kind::Waveform(_) => None,
+            Kind::Waveform(_) | Kind::LogFilterbank(_) => None,
             Kind::LogMel(kind) => Some(kind.longest()),
             Kind::MelFusion(kind) => Some(kind.longest()),
         }
@@ -92,7 +98,7 @@ impl FeatureExtractor {
 
     /// The model's inputs for waveforms of one channel at [`FeatureExtractor::sampling_rate`].
     ///
-    /// By the reference's names: `input_values` `[batch, samples]`, or `input_features` `[batch, mels, frames]` or
+    /// By the reference's names: `input_values` `[batch, samples]` or `[batch, frames, mels]`, or `input_features` `[batch, mels, frames]` or
     /// `[batch, views, frames, mels]` with `is_longer` `[batch, 1]`; `attention_mask` `[batch, samples or frames]`
     /// where it is asked for or the checkpoint says so.
     ///
@@ -115,6 +121,7 @@ impl FeatureExtractor {
             Kind::Waveform(kind) => kind.extract(waveforms, options),
             Kind::LogMel(kind) => kind.extract(waveforms, options),
             Kind::MelFusion(kind) => kind.extract(waveforms, options),
+            Kind::LogFilterbank(kind) => kind.extract(waveforms),
         }
     }
 }

@@ -38,27 +38,37 @@ impl MelFilters {
         scale: MelScale,
         norm: MelNorm,
     ) -> Self {
-        let (from, to) = (scale.mels(low), scale.mels(high));
-        let corner = |i: usize| scale.hertz(from + (to - from) * i as f64 / (count + 1) as f64);
-        let corners: Vec<f64> = (0..count + 2).map(corner).collect();
+        let corners = corners(count, (scale.mels(low), scale.mels(high)));
+        let corners: Vec<f64> = corners.into_iter().map(|mels| scale.hertz(mels)).collect();
         let nyquist = f64::from(sampling_rate / 2);
         let frequency = |bin: usize| nyquist * bin as f64 / bins.saturating_sub(1).max(1) as f64;
-        let filter = |i: usize| {
-            let [left, peak, right] = [corners[i], corners[i + 1], corners[i + 2]];
+        let places: Vec<f64> = (0..bins).map(frequency).collect();
+        Self::triangles(&corners, &places, norm)
+    }
+
+    /// Filters that are triangles over mels, as Kaldi's are: `1127 · ln(1 + f / 700)`.
+    pub fn in_mels(count: usize, bins: usize, (low, high): (f64, f64), sampling_rate: u32) -> Self {
+        let mels = |hertz: f64| 1127.0 * (1.0 + hertz / 700.0).ln();
+        let width = f64::from(sampling_rate) / (2 * bins.saturating_sub(1).max(1)) as f64;
+        let places: Vec<f64> = (0..bins).map(|bin| mels(width * bin as f64)).collect();
+        Self::triangles(&corners(count, (mels(low), mels(high))), &places, MelNorm::Peak)
+    }
+
+    fn triangles(corners: &[f64], places: &[f64], norm: MelNorm) -> Self {
+        let filter = |corner: &[f64]| {
+            let [left, peak, right] = [corner[0], corner[1], corner[2]];
             let area = match norm {
                 MelNorm::Peak => 1.0,
                 MelNorm::Slaney => 2.0 / (right - left),
             };
-            let weight = |bin: usize| {
-                let f = frequency(bin);
-                ((f - left) / (peak - left)).min((right - f) / (right - peak)).max(0.0) * area
-            };
-            let weights: Vec<f64> = (0..bins).map(weight).collect();
+            let weight =
+                |f: &f64| ((f - left) / (peak - left)).min((right - f) / (right - peak)).max(0.0) * area;
+            let weights: Vec<f64> = places.iter().map(weight).collect();
             let first = weights.iter().position(|w| *w > 0.0).unwrap_or(0);
             let end = weights.iter().rposition(|w| *w > 0.0).map_or(first, |last| last + 1);
             (first, weights[first..end].to_vec())
         };
-        Self { filters: (0..count).map(filter).collect() }
+        Self { filters: corners.windows(3).map(filter).collect() }
     }
 
     /// The number of filters.
@@ -78,6 +88,11 @@ impl MelFilters {
         };
         self.filters.iter().map(gather)
     }
+}
+
+/// Where filters begin, peak and end: evenly apart.
+fn corners(count: usize, (from, to): (f64, f64)) -> Vec<f64> {
+    (0..count + 2).map(|i| from + (to - from) * i as f64 / (count + 1) as f64).collect()
 }
 
 /// Slaney's scale is linear up to here: 1000 Hz, 15 mels.

@@ -17,6 +17,7 @@
 
 mod decode;
 mod extractor;
+mod log_filterbank;
 mod log_mel;
 mod mel;
 mod mel_fusion;

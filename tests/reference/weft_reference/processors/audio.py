@@ -110,6 +110,7 @@ def goldens() -> Iterator[Sounds | ExtractorCase]:
     yield from waveform()
     yield from log_mel()
     yield from mel_fusion()
+    yield from log_filterbank()
 
 
 def waveform() -> Iterator[ExtractorCase]:
@@ -161,3 +162,14 @@ def mel_fusion() -> Iterator[ExtractorCase]:
     yield case("pad", one | {"padding": "pad"}, "sweep.wav", cut=5000)
     full = {"sampling_rate": 48000, "hop_length": 480, "max_length_s": 10, "fft_window_size": 1024}
     yield case("full", full | {"frequency_max": 14000}, "speech.wav", every=997)
+
+
+def log_filterbank() -> Iterator[ExtractorCase]:
+    def case(name: str, config: Mapping[str, Any], *files: str, **more: Any) -> ExtractorCase:
+        return ExtractorCase(f"log-filterbank-{name}", "ASTFeatureExtractor", config, files, **more)
+
+    both, small = ("sweep.wav", "speech.wav"), {"num_mel_bins": 24, "max_length": 90}
+    yield case("one", small, "sweep.wav")
+    yield case("batch", small | {"mean": -1.5, "std": 2.5}, *both, every=3)
+    yield case("raw", small | {"do_normalize": False}, "sweep.wav")
+    yield case("full", {}, "speech.wav", every=97)
