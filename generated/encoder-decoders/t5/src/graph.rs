@@ -179,7 +179,7 @@ fn encoder(g: &mut Graph, c: &Config, base: &Scope, read: &Read) -> Result<Tenso
     let mut x = g.embedding(&base.scope("shared"), &read.input_ids, c.vocab_size, c.d_model)?;
     let positions = g.positions(&read.input_ids.shape()[1].clone());
     let seen = nn::padding_mask(g, &read.attention_mask)?;
-    let mask = biased_mask(g, c, &w, [&positions, &positions], &seen, false)?;
+    let mask = biased_mask(g, c, &w.scope("block").index(0), [&positions, &positions], &seen, false)?;
     for index in 0..c.num_layers {
         let w = w.scope("block").index(index).scope("layer");
         let h = g.rms_norm(&w.index(0).scope("layer_norm"), &x, c.layer_norm_epsilon)?;
@@ -207,7 +207,7 @@ fn decoder(
     let all = g.positions(&keys);
     let own = g.slice_dims(&all, 0, past.clone(), keys)?;
     let seen = nn::causal_mask(g, &written.mask, &past, None)?;
-    let mask = biased_mask(g, c, &w, [&own, &all], &seen, true)?;
+    let mask = biased_mask(g, c, &w.scope("block").index(0), [&own, &all], &seen, true)?;
     let read_mask = nn::padding_mask(g, read_mask)?;
     for index in 0..c.num_decoder_layers() {
         let w = w.scope("block").index(index).scope("layer");
@@ -243,7 +243,7 @@ fn keep_crossed(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Res
     Ok(())
 }
 
-/// What is added to the scores of one side: biases by distance, and far below where nothing is seen.
+/// What is added to the scores of a layer, or of all of one side: biases by distance, and far below where nothing is seen.
 fn biased_mask(
     g: &mut Graph,
     c: &Config,
@@ -260,8 +260,6 @@ fn biased_mask(
         causal,
     };
     let table = w
-        .scope("block")
-        .index(0)
         .scope("layer")
         .index(0)
         .scope("SelfAttention")
