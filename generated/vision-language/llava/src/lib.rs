@@ -19,6 +19,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Pictures and text in, structured answers out: see [`tasks`].
 
 mod config;
 #[allow(
@@ -30,6 +32,7 @@ mod config;
 mod graph;
 mod hardware;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -6,3 +6,20 @@
 //! What LLaVA checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text-to-text: what follows a text with pictures in it, or the answer to such a chat.
+///
+/// Takes checkpoints of `LlavaForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let model = weft_llava::tasks::ImageTextToText::open("llava-hf/llava-1.5-7b-hf")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;

@@ -20,6 +20,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Pictures and text in, structured answers out: see [`tasks`].
 
 mod config;
 #[allow(
@@ -31,6 +33,7 @@ mod config;
 mod graph;
 mod hardware;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

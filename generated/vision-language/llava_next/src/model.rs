@@ -101,6 +101,7 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [&'static str] = &["image-text-to-text"];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

@@ -7,3 +7,20 @@
 //! What LLaVA-NeXT checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text-to-text: what follows a text with pictures in it, or the answer to such a chat.
+///
+/// Takes checkpoints of `LlavaNextForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let model = weft_llava_next::tasks::ImageTextToText::open("llava-hf/llava-v1.6-mistral-7b-hf")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;

@@ -126,7 +126,10 @@ impl<A: AnyModel> ImageTextToText<A> {
             return Err(Error::tokenizer(place, "the checkpoint has no chat template", help));
         };
         let prompt = template.render(messages, chat)?;
-        let replies = self.answers(images, &prompt, options, false)?;
+        // Templates that do not begin with the token that begins texts leave that to the tokenizer.
+        let begun =
+            self.text.tokenizer.settings().bos_token.as_ref().is_some_and(|bos| prompt.starts_with(bos));
+        let replies = self.answers(images, &prompt, options, !begun)?;
         Ok(replies.into_iter().map(|reply| answered(messages, chat, reply)).collect())
     }
 

@@ -22,7 +22,9 @@ impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
         parameters.finish()?;
         let answer =
             |input: &Json, generated: Json| json!({ "input_text": input, "generated_text": generated });
-        if let Some(chats) = chats(inputs)? {
+        let message = if inputs[0].is_array() { &inputs[0][0] } else { &inputs[0] };
+        let chats = if message["role"].is_string() { chats(inputs)? } else { None };
+        if let Some(chats) = chats {
             let mut all = Vec::with_capacity(chats.len());
             for messages in &chats {
                 let mut chat = ChatOptions::answering(messages);

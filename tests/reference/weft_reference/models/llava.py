@@ -12,6 +12,8 @@ from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models import clip_vision
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.llava import tasks, vocab_size
 
 IMAGE = 90
 
@@ -72,7 +74,7 @@ def case(
     return Case(f"llava/{name}", f"Llava{head}", chosen, inputs | {"pixel_values": pixels}, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     one = texts([[2], [1]], [4, 4])
     yield case("base", "Model", "Two texts with an image each.", one)
     yield case("next-token", "ForConditionalGeneration", "Two texts with an image each.", one)
@@ -111,3 +113,5 @@ def goldens() -> Iterator[Case]:
         text={"num_hidden_layers": 1},
         vision={"num_hidden_layers": 2},
     )
+    small = {"vocab_size": vocab_size(), "max_position_embeddings": 200}
+    yield from tasks("llava", config(text=small, image_token_index=vocab_size() - 1), tiles=False)

@@ -13,6 +13,8 @@ from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE, text_sizes, texts, vision_sizes
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.llava import tasks, vocab_size
 
 GRID = [[8, 16], [16, 8], [16, 16], [24, 8]]
 
@@ -59,7 +61,7 @@ def case(
     return Case(f"llava_next/{name}", f"LlavaNext{head}", chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     wide, tall, square = (9, 30), (33, 11), (20, 20)
     yield case("base", "Model", "A wide image in one text, a tall one in the other.", [wide, tall], [[2], [1]])
     yield case(
@@ -93,3 +95,5 @@ def goldens() -> Iterator[Case]:
         text={"num_hidden_layers": 1},
         vision={"num_hidden_layers": 2},
     )
+    small = {"vocab_size": vocab_size(), "max_position_embeddings": 200}
+    yield from tasks("llava_next", config(text=small, image_token_index=vocab_size() - 1), tiles=True)
