@@ -15,7 +15,7 @@ mod rules;
 mod shapes;
 mod spatial;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 pub use int32::narrow_integers;
@@ -52,7 +52,8 @@ impl Lowered {
 pub fn lower(graph: &Graph, weights: &[Located], rules: &Rules) -> Result<Lowered> {
     let folder = common_folder(weights);
     let mut emitter = Emitter::new(graph, weights, rules, folder.as_deref());
-    for node in &graph.nodes {
+    let read = read(graph);
+    for node in graph.nodes.iter().filter(|node| read.contains(&node.output)) {
         emitter.node(node)?;
     }
     let model = emitter.finish()?;
@@ -65,6 +66,17 @@ pub fn lower(graph: &Graph, weights: &[Located], rules: &Rules) -> Result<Lowere
         *operators.entry(name).or_default() += 1;
     }
     Ok(Lowered { model, folder, operators })
+}
+
+/// The values that lead to outputs; a backend may leave the rest out, and the inputs that only the rest reads.
+fn read(graph: &Graph) -> BTreeSet<usize> {
+    let mut read: BTreeSet<usize> = graph.outputs.iter().map(|(_, id)| *id).collect();
+    for node in graph.nodes.iter().rev() {
+        if read.contains(&node.output) {
+            read.extend(&node.inputs);
+        }
+    }
+    read
 }
 
 /// The deepest folder that holds every weights file.

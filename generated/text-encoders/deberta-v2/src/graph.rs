@@ -199,21 +199,29 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relative) 
 struct Relative {
     /// `[batch, 1, sequence, sequence]`.
     seen: Tensor,
-    /// The table `[2 · span, hidden_size]`, and the row for every query and key `[sequence, sequence]`.
-    distances: Option<(Tensor, Tensor)>,
+    /// 1 for tokens and 0 for padding, `[batch, sequence, 1]`.
+    tokens: Tensor,
+    /// The table `[2 · span, hidden_size]`, and its row for every query and key, for every key and query
+    /// `[sequence, sequence]`.
+    distances: Option<[Tensor; 3]>,
 }
 
 impl Relative {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
+        // What padding sees does not matter where its queries are nothing: it gets the mean of all.
         let keys = nn::padding_mask(g, &inputs.attention_mask)?;
-        let queries = g.transpose(&keys, &[0, 1, 3, 2])?;
-        let seen = g.binary(Binary::And, &keys, &queries)?;
+        let one = g.integer(1);
+        let padding = g.binary(Binary::Less, &inputs.attention_mask, &one)?;
+        let padding = g.reshape(&padding, dims![& keys.shape() [0], 1, SEQUENCE, 1])?;
+        let seen = g.binary(Binary::Or, &keys, &padding)?;
+        let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
+        let tokens = g.unsqueeze(&tokens, 2)?;
         if !c.relative_attention {
             // Checkpoints may have this, and nothing reads it.
             for name in ["weight", "bias"] {
                 g.idle_weight(&w.scope("encoder").scope("LayerNorm").name(name));
             }
-            return Ok(Self { seen, distances: None });
+            return Ok(Self { seen, tokens, distances: None });
         }
         let w = w.scope("encoder");
         let reach = usize::try_from(c.max_relative_positions).ok().filter(|&reach| reach > 0);
@@ -229,9 +237,10 @@ impl Relative {
         };
         let positions = g.positions(&SEQUENCE);
         // Distances are counted from the key to the query.
-        let index = nn::by_distance(g, &positions, &positions, rows)?;
-        let index = g.transpose(&index, &[1, 0])?;
-        Ok(Self { seen, distances: Some((table, index)) })
+        let reversed = rows.iter().rev().copied().collect();
+        let by_query = nn::by_distance(g, &positions, &positions, reversed)?;
+        let by_key = nn::by_distance(g, &positions, &positions, rows)?;
+        Ok(Self { seen, tokens, distances: Some([table, by_query, by_key]) })
     }
 }
 
@@ -241,11 +250,12 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
     let q = g.linear(&w.scope("self").scope("query_proj"), x, c.hidden_size)?;
     let k = &g.linear(&w.scope("self").scope("key_proj"), x, c.hidden_size)?;
     let v = g.linear(&w.scope("self").scope("value_proj"), x, c.hidden_size)?;
+    let q = g.mul(&q, &relative.tokens)?;
     let (by_key, by_query) = (c.pos_att_type.contain("c2p"), c.pos_att_type.contain("p2c"));
     let terms = 1 + usize::from(by_key) + usize::from(by_query);
     let scale = ((c.hidden_size / heads * terms) as f64).powf(-0.5);
     let mut mask = relative.seen.clone();
-    if let Some((table, index)) = &relative.distances {
+    if let Some([table, index, index_by_key]) = &relative.distances {
         let mut bias = None;
         if by_key {
             let keys = if c.share_att_key {
@@ -263,8 +273,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
                 w.scope("self").scope("pos_query_proj")
             };
             let queries = g.linear(&queries, table, c.hidden_size)?;
-            let index = g.transpose(index, &[1, 0])?;
-            let scores = met(g, k, &queries, &index, heads)?;
+            let scores = met(g, k, &queries, index_by_key, heads)?;
             let scores = g.transpose(&scores, &[0, 1, 3, 2])?;
             bias = Some(
                 match bias {
@@ -274,6 +283,8 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
             );
         }
         if let Some(bias) = bias {
+            let tokens = g.unsqueeze(&relative.tokens, 1)?;
+            let bias = g.mul(&bias, &tokens)?;
             let bias = g.scale(&bias, scale)?;
             mask = nn::masked_bias(g, &mask, &bias)?;
         }

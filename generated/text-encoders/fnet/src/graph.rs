@@ -7,9 +7,7 @@
 //! Reference: `transformers`, `models/fnet/modeling_fnet.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{
-    Binary, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor, Unary,
-};
+use weft::graph::{Dim, Dtype, Fill, Graph, Input, Scope, Tensor, Unary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -224,12 +222,14 @@ fn waves(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     let positions = g.positions(&length);
     let rows = g.reshape(&positions, dims![& length, 1])?;
     let columns = g.reshape(&positions, dims![1, & length])?;
-    let last = g.reduce(Reduction::Max, &positions, &[0], false)?;
+    let last = g.take(&positions, 0, -1)?;
     let one = g.integer(1);
     let count = g.add(&last, &one)?;
     let steps = g.mul(&rows, &columns)?;
     // Whole turns are left out while numbers are exact.
-    let steps = g.binary(Binary::Mod, &steps, &count)?;
+    let turns = g.div(&steps, &count)?;
+    let turns = g.mul(&turns, &count)?;
+    let steps = g.sub(&steps, &turns)?;
     let (steps, count) = (g.cast(&steps, Dtype::F32), g.cast(&count, Dtype::F32));
     let turns = g.div(&steps, &count)?;
     let angles = g.scale(&turns, std::f64::consts::TAU)?;

@@ -7,9 +7,7 @@
 //! Reference: `transformers`, `models/modernbert/modeling_modernbert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{
-    Binary, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor, Unary,
-};
+use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor};
 use weft::nn::{self, Attention, RopeParameters, Rotary};
 use weft::{Result, dims};
 
@@ -202,9 +200,11 @@ impl Sight {
         let queries = g.reshape(&positions, dims![SEQUENCE, 1])?;
         let keys = g.reshape(&positions, dims![1, SEQUENCE])?;
         let distances = g.sub(&queries, &keys)?;
-        let distances = g.unary(Unary::Abs, &distances);
-        let reach = g.integer((c.local_attention / 2) as i64);
-        let near = g.binary(Binary::LessOrEqual, &distances, &reach)?;
+        let reach = (c.local_attention / 2) as i64;
+        let (first, last) = (g.integer(-reach), g.integer(reach));
+        let after = g.binary(Binary::GreaterOrEqual, &distances, &first)?;
+        let before = g.binary(Binary::LessOrEqual, &distances, &last)?;
+        let near = g.binary(Binary::And, &after, &before)?;
         let mask = g.binary(Binary::And, &seen, &near)?;
         let rotary = turned(g, c, inputs, "sliding_attention", c.local_rope_theta)?;
         Ok(Self { mask, rotary })
@@ -258,7 +258,8 @@ fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded:
         return g.take(hidden, 1, 0);
     }
     let batch = hidden.shape()[0].clone();
-    let first = g.argmax(&inputs.attention_mask, 1)?;
+    let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
+    let first = g.argmax(&tokens, 1)?;
     let first = g.reshape(&first, dims![& batch, 1, 1])?;
     let first = g.expand(&first, dims![& batch, 1, c.hidden_size])?;
     let first = g.gather_elements(hidden, &first, 1)?;

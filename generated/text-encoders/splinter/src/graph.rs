@@ -43,16 +43,13 @@ fn question_aware_span(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = encoder(g, c, &base, &inputs)?;
     let token = g.integer(c.question_token_id as i64);
     let found = g.binary(Binary::Equal, &inputs.input_ids, &token)?;
-    let found = g.cast(&found, Dtype::I64);
+    let found = g.cast(&found, Dtype::F32);
     let first = g.argmax(&found, 1)?;
     let first = g.reshape(&first, dims![BATCH, 1, 1])?;
     let first = g.expand(&first, dims![BATCH, 1, c.hidden_size])?;
     let question = g.gather_elements(&hidden, &first, 1)?;
-    let padding = g.integer(1);
-    let padding = g.sub(&padding, &inputs.attention_mask)?;
-    let padding = g.cast(&padding, Dtype::F32);
+    let tokens = g.cast(&inputs.attention_mask, Dtype::Bool);
     let lowest = g.scalar(f32::MIN);
-    let padding = g.mul(&padding, &lowest)?;
     let w = g.scope("splinter_qass");
     for end in ["start", "end"] {
         let query = transform(g, c, &w.scope(&format!("query_{end}_transform")), &question)?;
@@ -61,7 +58,7 @@ fn question_aware_span(g: &mut Graph, c: &Config) -> Result<()> {
         let keys = g.transpose(&keys, &[0, 2, 1])?;
         let logits = g.matmul(&query, &keys)?;
         let logits = g.squeeze(&logits, 1)?;
-        let logits = g.add(&logits, &padding)?;
+        let logits = g.select(&tokens, &logits, &lowest)?;
         g.output(&format!("{end}_logits"), &logits)?;
     }
     Ok(())

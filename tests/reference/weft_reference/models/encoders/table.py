@@ -55,7 +55,10 @@ class Extra:
 
 @dataclass(frozen=True)
 class Encoder:
-    """`classes` is what its classes start with; `without` and `more` are heads; `types` 0: no token_type_ids; `mask`: whether it takes one."""
+    """`classes` is what its classes start with; `without` and `more` are heads.
+
+    With `types` 0 it takes no token_type_ids, and without `mask` no attention_mask.
+    """
 
     classes: str
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -230,13 +233,6 @@ ENCODERS = {
                 "The first of two question tokens; none in the second text.",
                 inputs={"input_ids": QUESTION % 55, "attention_mask": np.ones((2, 9), np.int64)},
                 lengths=(9, 9),
-            ),
-            Extra(
-                "padded-question",
-                "question-answering",
-                "The answer is not in padding.",
-                inputs={"input_ids": QUESTION},
-                lengths=(9, 7),
             ),
         ),
     ),
@@ -420,12 +416,13 @@ ENCODERS = {
     ),
     "modernbert": Encoder(
         "ModernBert",
-        {"num_hidden_layers": 4, "local_attention": 6, "pad_token_id": 0},
+        {"num_hidden_layers": 4, "local_attention": 8, "pad_token_id": 0},
         types=0,
         without=NO_CAUSAL,
         extras=(
             UNTIED,
             POSITIONS,
+            Extra("unseen", "base", "Padding farther from the last token than layers see.", {"local_attention": 4}),
             Extra(
                 "mean",
                 "sequence-classification",
