@@ -10,10 +10,29 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reference import vectors, weights
+from weft_reference import sources, vectors, weights
 from weft_reference.files import Report, difference, sync, to_json, to_safetensors
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
+
+
+class Sources(unittest.TestCase):
+    def test_a_family_depends_on_what_it_imports_and_on_nothing_else(self) -> None:
+        files = sources.imported(sources.files("weft_reference.models.bert"))
+        named = {path.relative_to(sources.PACKAGE).as_posix() for path in files}
+        self.assertLessEqual({"models/bert/draw.py", "cases.py", "weights.py", "files.py"}, named)
+        self.assertNotIn("models/whisper.py", named)
+
+    def test_contents_change_with_a_byte_and_with_a_name(self) -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary) / "base"
+            folder.mkdir()
+            (folder / "a").write_bytes(b"1")
+            first = sources.contents([folder])
+            (folder / "a").write_bytes(b"2")
+            second = sources.contents([folder])
+            (folder / "a").rename(folder / "b")
+            self.assertEqual(len({first, second, sources.contents([folder])}), 3)
 
 
 class WeightRule(unittest.TestCase):

@@ -1,6 +1,7 @@
 //! `cargo xtask reference`: remakes the goldens with the pinned Python packages, in an environment of its own.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::setup;
 use crate::terminal::{Usage, note};
-use crate::workspace::root;
+use crate::workspace::{self, root};
 
 /// Remake the goldens in tests/goldens with the reference implementation.
 ///
@@ -26,6 +27,12 @@ pub struct Args {
     /// Write nothing, tell which goldens are not as made, and exit with 1 when there are any
     #[arg(long)]
     check: bool,
+    /// Families made at a time; by default as many as there are cores
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Also remake families whose sources and goldens have not changed since they were made here
+    #[arg(long)]
+    again: bool,
     /// Also write what every module of the reference gives, into DIR/<case>/intermediates.safetensors
     #[arg(long, value_name = "DIR")]
     intermediate: Option<PathBuf>,
@@ -49,6 +56,12 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     if args.check {
         command.arg("--check");
+    }
+    if let Some(jobs) = args.jobs {
+        command.args(["--jobs", &jobs.to_string()]);
+    }
+    if !args.again {
+        command.arg("--stamps").arg(workspace::target_dir().join("weft-reference.json"));
     }
     if let Some(folder) = &args.intermediate {
         command.arg("--intermediate").arg(std::path::absolute(folder)?);

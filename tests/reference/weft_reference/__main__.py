@@ -3,56 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import pkgutil
+import concurrent.futures
+import json
+import multiprocessing
+import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
-from weft_reference import environment
-
-if TYPE_CHECKING:
-    from weft_reference.files import Files
-
-
-class Golden(Protocol):
-    """What a family lists: `path` under the goldens, a folder or a file, and how to make its files."""
-
-    @property
-    def path(self) -> str: ...
-
-    def make(self) -> Files: ...
-
-
-def families() -> list[str]:
-    from weft_reference import models
-
-    return sorted(module.name for module in pkgutil.iter_modules(models.__path__))
-
-
-def goldens(family: str, model: str | None = None) -> Iterator[Golden]:
-    """What a family lists; with `model`, only that model's."""
-    for golden in importlib.import_module(f"weft_reference.models.{family}").goldens():
-        if model is None or golden.path.split("/")[0] == model:
-            yield golden
-
-
-def find(name: str, known: list[str]) -> tuple[str, str | None] | None:
-    """The family of that name, or the one that lists a model of that name in `MODELS`."""
-    if name.replace("-", "_") in known:
-        return name.replace("-", "_"), None
-    for family in known:
-        module = importlib.import_module(f"weft_reference.models.{family}")
-        if name in getattr(module, "MODELS", ()):
-            return family, name
-    return None
-
-
-def roots(family: str, files: Files) -> list[str]:
-    """The folders that are a family's own and remade whole: its `ROOTS`, else the first of each path."""
-    named = getattr(importlib.import_module(f"weft_reference.models.{family}"), "ROOTS", None)
-    return sorted(named or {path.split("/")[0] for path in files if "/" in path})
+from weft_reference import environment, sources
+from weft_reference.making import families, find, remake
 
 
 def arguments() -> argparse.Namespace:
@@ -69,7 +28,39 @@ def arguments() -> argparse.Namespace:
         metavar="DIR",
         help="also write every module's output to DIR/<path>/intermediates.safetensors",
     )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
+    parser.add_argument(
+        "--stamps",
+        type=Path,
+        metavar="FILE",
+        help="leave out families whose sources and goldens are as FILE remembers them, and remember the others",
+    )
     return parser.parse_args()
+
+
+class Stamps:
+    """Which families are known to be as their sources make them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        partly = options.case or options.check or options.intermediate
+        self.file: Path | None = None if partly else options.stamps
+        self.out: Path = options.out
+        self.known: dict[str, list[str]] = {}
+        if self.file and self.file.is_file():
+            self.known = json.loads(self.file.read_text())
+
+    def has(self, family: str) -> bool:
+        named = self.known.get(family)
+        return named is not None and self.stamp(family, named[1:]) == named[0]
+
+    def keep(self, family: str, model: str | None, own: list[str]) -> None:
+        if self.file and model is None:
+            self.known[family] = [self.stamp(family, own), *own]
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(json.dumps(self.known, indent=1))
+
+    def stamp(self, family: str, own: list[str]) -> str:
+        return sources.fingerprint(family, environment.pins()) + sources.contents(self.out / name for name in own)
 
 
 def main() -> int:
@@ -92,33 +83,32 @@ def main() -> int:
             print(f"error: no goldens are described for model {name!r}; there are {', '.join(known)}", file=sys.stderr)
             return 2
         chosen.append(found)
+    stamps = Stamps(options)
+    waiting = [(family, model) for family, model in chosen if not stamps.has(family)]
+    if len(waiting) < len(chosen):
+        print(f"{len(chosen) - len(waiting)} families are as they were", file=sys.stderr)
 
     from weft_reference import vectors
-    from weft_reference.cases import Case, deterministic
-    from weft_reference.files import Report, sync, to_json, to_safetensors
+    from weft_reference.files import Report, sync, to_json
 
-    deterministic()
     report = Report()
     sync({"weight_rule.json": to_json(vectors.vectors())}, options.out, options.check, report)
-    for family, model in chosen:
-        files: Files = {}
-        made = 0
-        for golden in goldens(family, model):
-            if options.case and not any(text in golden.path for text in options.case):
-                continue
-            try:
-                files |= golden.make()
-                if options.intermediate and isinstance(golden, Case):
-                    dump = to_safetensors(golden.intermediates())
-                    sync({f"{golden.path}/intermediates.safetensors": dump}, options.intermediate, False, Report())
-            except Exception as error:
-                error.add_note(f"while making {golden.path}")
-                raise
-            made += 1
-        sync(files, options.out, options.check, report, whole=() if options.case else roots(family, files))
-        size = sum(map(len, files.values()))
-        print(f"{model or family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB", file=sys.stderr)
-    for line in report.changed:
+    # Spawned, not forked: the libraries' threads do not survive a fork.
+    spawn = multiprocessing.get_context("spawn")
+    at_once = max(1, min(options.jobs, len(waiting)))
+    with concurrent.futures.ProcessPoolExecutor(at_once, mp_context=spawn) as pool:
+        futures = {pool.submit(remake, *one, options): one for one in waiting}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                made = future.result()
+                report.same += made.same
+                report.changed += made.changed
+                stamps.keep(*futures[future], made.roots)
+                print(made.line, file=sys.stderr)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for line in sorted(report.changed):
         print(("differs  " if options.check else "written  ") + line)
     print(
         f"{report.same} files as they were, {len(report.changed)} {'differ' if options.check else 'written'}",

@@ -9,13 +9,17 @@ from pathlib import Path
 REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements.txt"
 
 
+def pins() -> dict[str, str]:
+    """The pinned version of each package."""
+    lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition("==") for line in lines if line and not line.startswith("#"))
+    return {name: pinned for name, _, pinned in pairs if name}
+
+
 def mismatches() -> list[str]:
     """One sentence for each package that is missing or of another version."""
     found = []
-    for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines():
-        name, _, pinned = line.partition("==")
-        if not name or name.startswith("#"):
-            continue
+    for name, pinned in pins().items():
         try:
             installed = version(name).split("+")[0]
         except PackageNotFoundError:
