@@ -32,7 +32,7 @@ FILES = [
 
 
 def sound(rate: int, channels: int, seconds: float, seed: int) -> np.ndarray:
-    """A tone that rises to 3/8 of the sampling rate, another that falls, bursts, and noise beneath: [samples, channels]."""
+    """A tone that rises, another that falls, bursts, and noise beneath: [samples, channels]."""
     random = np.random.default_rng(seed)
     t = np.arange(int(rate * seconds)) / rate
     top = 0.375 * rate

@@ -1,4 +1,4 @@
-//! Texts, pictures and videos in, structured answers out: the pipelines of the reference, typed.
+//! Texts, pictures, videos and sounds in, structured answers out: the pipelines of the reference, typed.
 //!
 //! Each is opened like a model and has the reference's defaults and result shapes:
 //!

@@ -57,7 +57,7 @@ def cases() -> Iterator[Case]:
     yield case("base-no-mask", "Model", "No attention_mask.", masked=False)
     yield case("ctc", ctc, "Scores of characters.")
     yield case("ctc-layer-norm", ctc, "Scores of characters, as large checkpoints are.", **LARGE)
-    yield case("ctc-stable-group", ctc, "Normalised by channel, layers that normalise first.", do_stable_layer_norm=True)
+    yield case("ctc-stable-group", ctc, "By channel; layers that normalise first.", do_stable_layer_norm=True)
     yield case("ctc-one", ctc, "One waveform.", lengths=(401,), masked=False)
     yield case("ctc-odd-positions", ctc, "A position kernel of odd length.", num_conv_pos_embeddings=5)
     other = {"feat_extract_activation": "relu", "hidden_act": "silu", "layer_norm_eps": 1e-3}

@@ -148,7 +148,7 @@ def recognition() -> Iterator[AudioTaskCase]:
         name,
         name,
         "ForConditionalGeneration",
-        "Languages heard and told, translation, beams, times, long recordings one piece after the other and overlapping.",
+        "Languages heard and told, translation, beams, times; long recordings in pieces, apart and overlapping.",
         Call("sweep.wav"),
         Call("sweep.wav", how(num_beams=1)),
         Call("sweep.wav", how(language="german", num_beams=1)),
