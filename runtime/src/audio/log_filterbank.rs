@@ -121,7 +121,7 @@ impl LogFilterbank {
         self.transform
             .process(&mut frame, &mut spectrum)
             .map_err(|e| refused(format!("the transform failed: {e}"), "report this"))?;
-        Ok(spectrum.iter().map(|x| x.norm_sqr()).collect())
+        Ok(spectrum.iter().map(realfft::num_complex::Complex::norm_sqr).collect())
     }
 }
 
