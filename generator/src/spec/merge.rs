@@ -18,7 +18,7 @@ const OWN: [&str; 9] = [
 /// `child` with everything from `parent` that it does not say itself.
 ///
 /// Maps are merged key by key, everything else is replaced. `null` takes a key away, except in `config` and
-/// among a part's options, where it is a value. Known failures name cases, which are a model's own.
+/// among the options of `graph` and its parts, where it is a value. Known failures name cases, which are a model's own.
 pub fn extend(parent: &Node, child: &Node) -> Node {
     let inherited = parent.entries().iter().filter(|entry| !OWN.contains(&entry.key.as_str()));
     let inherited: Vec<Entry> = inherited.map(without_known_failures).collect();
@@ -48,10 +48,7 @@ fn without_known_failures(entry: &Entry) -> Entry {
 /// What `null` in a child does to an inherited key.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
-    /// It takes the key away.
     Remove,
-    /// As well, and stays where nothing is inherited: an option that has a default is then nothing.
-    RemoveOrStay,
     Keep,
 }
 
@@ -65,7 +62,7 @@ fn merge<'a>(
     let mut entries: Vec<Entry> = parent.cloned().collect();
     for new in child.entries() {
         match entries.iter().position(|old| old.key == new.key) {
-            Some(index) if nulls != Nulls::Keep && new.value.data == Data::Null => {
+            Some(index) if nulls == Nulls::Remove && new.value.data == Data::Null => {
                 entries.remove(index);
             }
             Some(index) => {
@@ -131,7 +128,7 @@ fn options(old: &Node, new: &Node) -> Node {
 pub fn graph(old: &Node, new: &Node) -> Node {
     match (&old.data, &new.data) {
         (Data::Map(parent), Data::Map(_)) => {
-            let entries = merge(parent.iter(), new, Nulls::RemoveOrStay, slot);
+            let entries = merge(parent.iter(), new, Nulls::Keep, slot);
             Node { at: new.at.clone(), data: Data::Map(entries) }
         }
         _ => new.clone(),

@@ -2,7 +2,8 @@
 
 use super::causal_mask;
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Tensor};
+use crate::dims;
+use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Tensor, show};
 
 /// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
 /// number for minus infinity.
@@ -88,4 +89,29 @@ pub fn doubly_masked(
     let once = g.select(mask, &seen, &hidden)?;
     let again = g.select(&near, &seen, &hidden)?;
     g.add(&once, &again)
+}
+
+/// Keys, values and a mask `[batch, 1, q, k]` with one key more, first: its value is nothing, and `sinks` `[heads]` are its
+/// scores.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn with_sinks(
+    g: &mut Graph,
+    k: &Tensor,
+    v: &Tensor,
+    mask: &Tensor,
+    sinks: &Tensor,
+) -> Result<(Tensor, Tensor, Tensor)> {
+    let ([batch, _, queries, keys], [heads]) = (mask.shape(), sinks.shape()) else {
+        return Err(g.misfit("with_sinks", format!("the mask is {}", show(mask.shape()))));
+    };
+    let (seen, hidden) = (g.scalar(0.0), g.scalar(LOWEST));
+    let mask = g.select(mask, &seen, &hidden)?;
+    let mask = g.expand(&mask, dims![batch, heads, queries, keys])?;
+    let first = g.reshape(sinks, dims![1, heads, 1, 1])?;
+    let first = g.expand(&first, dims![batch, heads, queries, 1])?;
+    let mask = g.concat(&[&first, &mask], 3)?;
+    let [k, v] = [k, v].map(|x| g.pad(x, &[(x.rank() - 2, 1, 0)], Padded::Constant(0.0)));
+    Ok((k?, v?, mask))
 }

@@ -20,14 +20,20 @@ pub fn counted_positions(g: &mut Graph, attention_mask: &Tensor, past: &Dim, off
     }
 }
 
-/// Sines and then cosines of positions `[batch, sequence]`, whose wavelengths grow to 10000 turns:
-/// `[batch, sequence, width]`.
+/// Sines and then cosines of positions `[batch, sequence]` counted from `offset`, whose wavelengths grow 10000-fold over
+/// half the width, or `fewer` steps: `[batch, sequence, width]`.
 ///
 /// # Errors
 /// When the width is odd.
-pub fn sinusoidal(g: &mut Graph, position_ids: &Tensor, width: usize, offset: i64) -> Result<Tensor> {
+pub fn sinusoidal(
+    g: &mut Graph,
+    position_ids: &Tensor,
+    width: usize,
+    offset: i64,
+    fewer: usize,
+) -> Result<Tensor> {
     let half = width / 2;
-    let step = -(10_000_f64.ln()) / (half.max(2) - 1) as f64;
+    let step = -(10_000_f64.ln()) / half.saturating_sub(fewer).max(1) as f64;
     let frequencies: Vec<_> = (0..half).map(|index| (index as f32 * step as f32).exp()).collect();
     let frequencies = g.constant(&[half], frequencies)?;
     let offset = g.integer(offset);

@@ -20,3 +20,9 @@ pub fn layer_scale(size: usize, by_size: bool, by_layer: bool, index: usize) -> 
 pub fn rope_of(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64) -> RopeParameters {
     ropes.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta))
 }
+
+/// Rotary embeddings with the base of a layer, where that is given.
+pub fn layer_rope(rope: &RopeParameters, bases: &Option<Vec<f64>>, index: usize) -> RopeParameters {
+    let base = bases.as_ref().and_then(|bases| bases.get(index)).copied();
+    RopeParameters { rope_theta: base.unwrap_or(rope.rope_theta), ..rope.clone() }
+}

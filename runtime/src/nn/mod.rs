@@ -18,13 +18,15 @@ mod rotary;
 mod sequence;
 
 pub use activation::Activation;
-pub use alibi::{alibi, alibi_by_key, alibi_fractions, alibi_scaled, alibi_slopes, doubly_masked};
+pub use alibi::{
+    alibi, alibi_by_key, alibi_fractions, alibi_scaled, alibi_slopes, doubly_masked, with_sinks,
+};
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
 pub use counted::{counted_positions, sinusoidal};
 pub use feed_forward::FeedForward;
 pub use heads::{clipped, group_parts, merge_heads, parts, repeated_halves, softcap, split_heads};
-pub use layers::{layer_scale, rope_of, slides};
+pub use layers::{layer_rope, layer_scale, rope_of, slides};
 pub use learned::{differential_factor, learned_activation};
 pub use norms::{
     layer_norm_by_head, layer_norm_each_head, layer_norm_if, layer_norm_no_bias, layer_norm_offset,

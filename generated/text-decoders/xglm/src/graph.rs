@@ -94,7 +94,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let words = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let words = g.scale(&words, if c.scale_embedding { (c.hidden_size as f64).sqrt() } else { 1.0 })?;
-    let positions = nn::sinusoidal(g, &inputs.position_ids, c.hidden_size, 2)?;
+    let positions = nn::sinusoidal(g, &inputs.position_ids, c.hidden_size, 2, 1)?;
     g.add(&words, &positions)
 }
 

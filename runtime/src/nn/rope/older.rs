@@ -15,7 +15,7 @@ pub fn prepare(raw: &mut Json, field: &str, theta: f64) {
 }
 
 /// As [`prepare`], for architectures whose kinds of layers turn differently: a map by the kinds in `layer_types`. What a
-/// file says once holds for all kinds.
+/// file says once holds for all kinds, but for how it stretches: that is for full attention.
 pub fn prepare_layers(raw: &mut Json, field: &str, theta: f64) {
     let Json::Object(raw) = raw else { return };
     let found = given(raw, field);
@@ -28,13 +28,20 @@ pub fn prepare_layers(raw: &mut Json, field: &str, theta: f64) {
     };
     let mut layers = Map::new();
     for kind in kinds {
-        let own =
-            if nested { found.get(&kind).and_then(Json::as_object).cloned() } else { Some(found.clone()) };
+        let own = match nested {
+            true => found.get(&kind).and_then(Json::as_object).cloned(),
+            false if kind == "full_attention" => Some(found.clone()),
+            false => Some(found.iter().filter(|(name, _)| *name == "rope_theta").map(owned).collect()),
+        };
         if let Some(own) = own {
             layers.insert(kind, settled(own, raw, theta));
         }
     }
     raw.insert(field.to_owned(), Json::Object(layers));
+}
+
+fn owned((name, value): (&String, &Json)) -> (String, Json) {
+    (name.clone(), value.clone())
 }
 
 /// `rope_scaling` goes before the field, as in the reference.
@@ -52,8 +59,13 @@ fn settled(mut rope: Map<String, Json>, raw: &Map<String, Json>, theta: f64) -> 
     let kind = name.map_or(kind, |(_, name)| json!(name));
     let scaled = ["llama3", "yarn", "longrope"].iter().any(|scaled| kind == *scaled);
     rope.insert("rope_type".to_owned(), kind);
-    for (name, standard) in [("rope_theta", Some(json!(theta))), ("partial_rotary_factor", None)] {
-        let value = present(&rope, name).or_else(|| present(raw, name)).or(standard);
+    let fields = [
+        ("rope_theta", "rotary_emb_base", Some(json!(theta))),
+        ("partial_rotary_factor", "rotary_pct", None),
+    ];
+    for (name, older, standard) in fields {
+        let value = present(&rope, name).or_else(|| present(raw, name)).or_else(|| present(raw, older));
+        let value = value.or(standard);
         rope.remove(name);
         rope.extend(value.map(|value| (name.to_owned(), value)));
     }

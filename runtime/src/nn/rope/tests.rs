@@ -114,6 +114,11 @@ fn kinds_of_layers_turn_differently() {
     prepare_layers(&mut config, "rope_parameters", 10_000.0);
     let plain = json!({"rope_type": "default", "rope_theta": 5.0});
     assert_eq!(config["rope_parameters"], json!({"full_attention": plain, "sliding_attention": plain}));
+    let mut config = json!({"layer_types": ["full_attention", "sliding_attention"], "rope_theta": 5.0,
+        "rope_scaling": {"type": "linear", "factor": 2}});
+    prepare_layers(&mut config, "rope_parameters", 10_000.0);
+    let stretched = json!({"rope_type": "linear", "type": "linear", "factor": 2, "rope_theta": 5.0});
+    assert_eq!(config["rope_parameters"], json!({"full_attention": stretched, "sliding_attention": plain}));
     let mut config = json!({"rope_parameters": {"a": {"rope_theta": 2.0}, "b": {"type": "linear", "factor": 2}, "c": null}});
     prepare_layers(&mut config, "rope_parameters", 10_000.0);
     let layers = json!({"a": {"rope_type": "default", "rope_theta": 2.0},

@@ -369,7 +369,7 @@ DECODERS = (
         {"unscaled": {"scale_embedding": False}},
         base={"vocab_size": 61} | SPECIAL,
     ),
-    Decoder("openai", "OpenAIGPT", {}, {}, CLASSIC, base=N_EMBD),
+    Decoder("openai_gpt", "OpenAIGPT", {}, {}, CLASSIC, base=N_EMBD),
     Decoder("ctrl", "CTRL", {"dff": 48}, {}, CLASSIC, base=N_EMBD),
 )
 
@@ -405,6 +405,8 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         if hasattr(transformers, model_class):
             changes = {"num_labels": 3} if name in LABELLED else {}
             yield case(name, model_class, "Two sequences, the second padded on the right.", right, **changes)
+    if decoder.model == "openai_gpt":
+        return  # Its padding on the left sees what comes after it.
     yield case("left-padding", language, "The second sequence is padded on the left.", left)
     if hasattr(transformers, f"{decoder.prefix}ForSequenceClassification"):
         pooled = decoder.prefix + decoder.heads["sequence-classification"]
