@@ -22,6 +22,12 @@
 //! Text in, structured answers out: see [`tasks`].
 
 mod config;
+#[allow(
+    clippy::needless_borrow,
+    clippy::needless_pass_by_value,
+    clippy::redundant_field_names,
+    reason = "functions are put together from parts, which do not know each other"
+)]
 mod graph;
 mod hardware;
 mod model;

@@ -34,13 +34,14 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores.
+/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("transformer");
     let hidden = decoder(g, c, &base, &inputs)?;
+    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -92,7 +93,12 @@ struct View<'a> {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mut x = embeddings(g, c, w, inputs)?;
+    let x = embeddings(g, c, w, inputs)?;
+    layers(g, c, w, x, inputs)
+}
+
+/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
         let view = View { index, mask: &mask, cache: &inputs.cache };
