@@ -116,9 +116,20 @@ pub struct Graph {
     pub(crate) weights: Vec<Weight>,
     pub(crate) limits: Vec<Limit>,
     pub(crate) idle: Vec<String>,
+    pub(crate) stored: Option<Stored>,
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
+}
+
+/// What tells whether the checkpoint holds a parameter.
+#[derive(Clone)]
+pub(crate) struct Stored(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stored")
+    }
 }
 
 /// The largest value that a symbol may take, and the configuration field that says so.
@@ -146,6 +157,7 @@ impl Graph {
             weights: vec![],
             limits: vec![],
             idle: vec![],
+            stored: None,
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),
@@ -179,6 +191,11 @@ impl Graph {
     /// Names a parameter that checkpoints hold and the reference does not use either.
     pub fn idle_weight(&mut self, name: &str) {
         self.idle.push(name.to_owned());
+    }
+
+    /// Whether the checkpoint holds a parameter that some leave out; so it is where there is no checkpoint.
+    pub fn stores(&self, name: &str) -> bool {
+        self.stored.as_ref().is_none_or(|stored| (stored.0)(name))
     }
 
     /// Names a scope whose parameters checkpoints hold and this class of the reference does not use either.

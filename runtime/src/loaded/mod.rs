@@ -13,8 +13,8 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use crate::engine::{Options, Placement};
+use crate::graph::Input;
 use crate::graph::probe::Probe;
-use crate::graph::{Graph, Input};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Rules, lower};
 use crate::model::{Architecture, Head, Part};
@@ -213,12 +213,12 @@ impl<A: Architecture> Loader<A> {
             Some(head) => head,
             None => config::head::<A>(&self.checkpoint, &raw)?,
         };
-        let mut graph = Graph::new();
-        A::build(&mut graph, &config, head, self.part)?;
         let weights = match &self.weights {
             Some(weights) => weights.clone(),
             None => Weights::Files(Files::open(&self.checkpoint)?),
         };
+        let mut graph = section::graph_over::<A>(&weights);
+        A::build(&mut graph, &config, head, self.part)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         let mut rules = Rules::of(hardware, self.precision);
         rules.dims.clone_from(&self.dims);

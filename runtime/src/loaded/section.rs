@@ -9,7 +9,7 @@ use super::{Lowering, inputs, millis};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, Limit};
+use crate::graph::{Dim, Graph, Input, Limit, Stored};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::Weights;
@@ -98,6 +98,15 @@ impl Section {
     }
 }
 
+/// An empty graph that knows which parameters there are.
+pub(super) fn graph_over<A: Architecture>(weights: &Weights) -> Graph {
+    let weights = weights.clone();
+    let stored = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
+    let mut graph = Graph::new();
+    graph.stored = Some(Stored(Arc::new(stored)));
+    graph
+}
+
 /// All parts of a model.
 pub(super) struct Sections<A: Architecture> {
     head: A::Head,
@@ -126,7 +135,7 @@ impl<A: Architecture> Sections<A> {
             return Err(Error::input("part", format!("{class} has no part {part:?}"), help));
         }
         let start = Instant::now();
-        let mut graph = Graph::new();
+        let mut graph = graph_over::<A>(&self.weights);
         A::build(&mut graph, config, self.head, part)?;
         let graph_ms = millis(start);
         let probes = if part == Part::Whole { graph.probe(&self.setting.probes) } else { vec![] };

@@ -124,16 +124,18 @@ impl Weights {
         }
     }
 
+    /// The name under which a parameter is stored.
+    pub(crate) fn stored_as(&self, name: &str, names: &Names) -> Option<String> {
+        names::candidates(name, names).into_iter().find(|name| match self {
+            Self::Files(files) => files.get(name).is_some(),
+            Self::Rule(parameters) => parameters.contains_key(name),
+        })
+    }
+
     fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, Problem> {
-        let stored_as = names::candidates(&weight.name, names)
-            .into_iter()
-            .find(|name| match self {
-                Self::Files(files) => files.get(name).is_some(),
-                Self::Rule(parameters) => parameters.contains_key(name),
-            })
-            .ok_or_else(|| {
-                Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
-            })?;
+        let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| {
+            Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
+        })?;
         let stored = match self {
             Self::Files(files) => files.shape(&stored_as),
             Self::Rule(parameters) => &parameters[&stored_as],

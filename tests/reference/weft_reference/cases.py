@@ -26,7 +26,8 @@ Store = Callable[[transformers.PreTrainedModel, Path], None]
 
 @dataclass(frozen=True)
 class Case:
-    """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule)."""
+    """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
+    class is made with besides its config."""
 
     path: str
     model_class: str
@@ -36,6 +37,7 @@ class Case:
     store: Store | None = None
     forward: Mapping[str, Any] = field(default_factory=dict)
     attention: str = "eager"
+    build: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float | None = None
     tolerance_reason: str | None = None
 
@@ -63,7 +65,7 @@ class Case:
 
     def model(self, folder: Path) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
         """The model, with the checkpoint it is to be read from written to `folder`."""
-        model, parameters = ruled_model(self.model_class, self.config, attention=self.attention)
+        model, parameters = ruled_model(self.model_class, self.config, attention=self.attention, **self.build)
         if self.store is None:
             save_config(model, folder)
             return model, parameters
@@ -111,11 +113,11 @@ def deterministic() -> None:
 
 
 def ruled_model(
-    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0, attention: str = "eager"
+    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0, attention: str = "eager", **build: Any
 ) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
     """A model in eval mode with weights by the rule, and the names and shapes that were filled."""
     torch.manual_seed(0)
-    model = getattr(transformers, model_class)._from_config(config, attn_implementation=attention)
+    model = getattr(transformers, model_class)._from_config(config, attn_implementation=attention, **build)
     model = model.float().eval()
     return model, weights.fill(model, salt)
 

@@ -34,8 +34,12 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
-    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
+    // Checkpoints of some heads have no pooler.
+    if !g.stores("pooler.dense.weight") {
+        return Ok(());
+    }
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("pooler_output", &pooled)
 }
 

@@ -32,8 +32,8 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
-    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("pooler_output", &pooled)
 }
 

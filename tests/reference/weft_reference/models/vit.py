@@ -42,6 +42,14 @@ def case(
 
 def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "ViTModel", "Two images; hidden states and the pooled class token.")
+    yield Case(
+        "vit/no-pooler",
+        "ViTModel",
+        config(num_hidden_layers=1),
+        pixels(config()),
+        "Built without a pooler, as checkpoints of some heads are.",
+        build={"add_pooling_layer": False},
+    )
     yield case(
         "other-sizes",
         "ViTModel",
