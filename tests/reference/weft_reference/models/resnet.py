@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from transformers import ResNetConfig
+from transformers import ConvNextImageProcessorPil, ResNetConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.tasks import Call
+from weft_reference.vision_tasks import VisionTaskCase
 
 
 def sizes(**changes: Any) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def case(
     return Case(f"resnet/{name}", f"ResNet{head}", chosen, {"pixel_values": pixels}, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "Model", "Bottleneck layers; two images that are not square.")
     yield case("odd-size", "Model", "An odd number of rows and columns.", size=(23, 17))
     yield case("basic", "Model", "Basic layers; the first stage halves too.", layer_type="basic", downsample_in_first_stage=True)
@@ -45,4 +47,27 @@ def goldens() -> Iterator[Case]:
         store=stores.whole,
         depths=[1, 1],
         hidden_sizes=[8, 12],
+    )
+    yield from tasks()
+
+
+def tasks() -> Iterator[VisionTaskCase]:
+    processor = ConvNextImageProcessorPil(size={"shortest_edge": 32}, crop_pct=0.875)
+    yield VisionTaskCase(
+        "resnet/tasks/image-classification",
+        "image-classification",
+        "ResNetForImageClassification",
+        ResNetConfig(**sizes(num_labels=4)),
+        processor,
+        (Call("rgb.png"), Call(["tall.png", "wide.png"], {"top_k": 2})),
+        "Pictures whose middle is cut out.",
+    )
+    yield VisionTaskCase(
+        "resnet/tasks/image-feature-extraction",
+        "image-feature-extraction",
+        "ResNetModel",
+        ResNetConfig(**sizes()),
+        processor,
+        (Call("rgb.png"), Call(["tall.png", "wide.png"], {"pool": True})),
+        "Feature maps, and their means.",
     )
