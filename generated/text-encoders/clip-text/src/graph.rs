@@ -6,8 +6,9 @@
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
+use weft::text::ends;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -29,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c);
     let hidden = encoder(g, c, &g.root(), &inputs)?;
-    let pooled = pooler(g, c, &inputs.input_ids, &hidden)?;
+    let pooled = pooler(g, c, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("pooler_output", &pooled)
 }
@@ -40,7 +41,7 @@ fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
 fn text_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c);
     let hidden = encoder(g, c, &g.scope("text_model"), &inputs)?;
-    let pooled = pooler(g, c, &inputs.input_ids, &hidden)?;
+    let pooled = pooler(g, c, &hidden)?;
     let embeds = g.linear_no_bias(&g.scope("text_projection"), &pooled, c.projection_dim)?;
     g.output("text_embeds", &embeds)?;
     g.output("last_hidden_state", &hidden)
@@ -123,19 +124,10 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The hidden state of the token that ends the text: `[batch, hidden_size]`.
-fn pooler(g: &mut Graph, c: &Config, input_ids: &Tensor, hidden: &Tensor) -> Result<Tensor> {
+fn pooler(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
     // Configurations older than the end token's entry say 2, and then the end token has the largest id of all.
-    let score = if c.eos_token_id == 2 {
-        g.cast(input_ids, Dtype::I32)
-    } else {
-        let end = g.integer(c.eos_token_id as i64);
-        let is_end = g.binary(Binary::Equal, input_ids, &end)?;
-        g.cast(&is_end, Dtype::I32)
-    };
-    let place = g.argmax(&score, 1)?;
-    let batch = &hidden.shape()[0];
-    let place = g.reshape(&place, dims![batch, 1, 1])?;
-    let place = g.expand(&place, dims![batch, 1, c.hidden_size])?;
-    let state = g.gather_elements(hidden, &place, 1)?;
-    g.squeeze(&state, 1)
+    let end = (c.eos_token_id != 2).then_some(c.eos_token_id);
+    let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
+    let states = g.flatten(hidden, 0..2)?;
+    g.gather(&states, &rows, 0)
 }

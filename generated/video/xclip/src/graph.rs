@@ -35,7 +35,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = text::Inputs::new(g, &c.text_config);
     let hidden = text::encoder(g, &c.text_config, &g.scope("text_model"), &inputs)?;
-    let texts = text::pooler(g, &c.text_config, &inputs.input_ids, &hidden)?;
+    let texts = text::pooler(g, &c.text_config, &hidden)?;
     let texts = g.linear_no_bias(&g.scope("text_projection"), &texts, c.projection_dim)?;
     let Videos { vectors, patches } = videos(g, c)?;
     let texts = g.expand(&texts, dims![VIDEOS, BATCH, c.projection_dim])?;

@@ -82,7 +82,7 @@ fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config);
     let hidden = text::encoder(g, &c.text_config, &g.scope("text_model"), &inputs)?;
-    text::pooler(g, &c.text_config, &inputs.input_ids, &hidden)
+    text::pooler(g, &c.text_config, &hidden)
 }
 
 /// Vectors of length 1 in the same directions.

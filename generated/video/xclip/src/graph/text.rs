@@ -7,8 +7,9 @@
 //! A text encoder that meets images in a shared space.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
+use weft::text::ends;
 use weft::{Result, dims};
 
 use crate::TextConfig as Config;
@@ -90,13 +91,10 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The hidden state of the token that ends the text: `[batch, hidden_size]`.
-pub(super) fn pooler(g: &mut Graph, c: &Config, input_ids: &Tensor, hidden: &Tensor) -> Result<Tensor> {
+pub(super) fn pooler(g: &mut Graph, _: &Config, hidden: &Tensor) -> Result<Tensor> {
     // The end token has the largest id of all.
-    let score = g.cast(input_ids, Dtype::I32);
-    let place = g.argmax(&score, 1)?;
-    let batch = &hidden.shape()[0];
-    let place = g.reshape(&place, dims![batch, 1, 1])?;
-    let place = g.expand(&place, dims![batch, 1, c.hidden_size])?;
-    let state = g.gather_elements(hidden, &place, 1)?;
-    g.squeeze(&state, 1)
+    let end = None;
+    let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
+    let states = g.flatten(hidden, 0..2)?;
+    g.gather(&states, &rows, 0)
 }
