@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/deberta/modeling_deberta.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -166,11 +166,13 @@ struct Relative {
 impl Relative {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         // What padding sees does not matter where its queries are nothing: it gets the mean of all.
-        let keys = nn::padding_mask(g, &inputs.attention_mask)?;
+        let batch = inputs.attention_mask.shape()[0].clone();
+        let keys = g.reshape(&inputs.attention_mask, dims![& batch, 1, 1, SEQUENCE])?;
         let one = g.integer(1);
-        let padding = g.binary(Binary::Less, &inputs.attention_mask, &one)?;
-        let padding = g.reshape(&padding, dims![& keys.shape() [0], 1, SEQUENCE, 1])?;
-        let seen = g.binary(Binary::Or, &keys, &padding)?;
+        let padding = g.sub(&one, &inputs.attention_mask)?;
+        let padding = g.reshape(&padding, dims![& batch, 1, SEQUENCE, 1])?;
+        let seen = g.add(&keys, &padding)?;
+        let seen = g.cast(&seen, Dtype::Bool);
         let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
         let tokens = g.unsqueeze(&tokens, 2)?;
         if !c.relative_attention {
