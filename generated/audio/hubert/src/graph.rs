@@ -228,7 +228,7 @@ fn positions(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
 /// A convolution that gives as many frames as it takes: a kernel of even length reaches one less far ahead.
 fn wide(c: &Config) -> Conv {
     let kernel = c.num_conv_pos_embeddings;
-    let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel % 2 == 0)));
+    let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel.is_multiple_of(2))));
     Conv::new(c.hidden_size, &[kernel]).padding_around(&[around]).groups(c.num_conv_pos_embedding_groups)
 }
 
