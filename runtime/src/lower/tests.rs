@@ -207,11 +207,11 @@ fn names_are_used_once() {
             let weights = model.initializer.iter().map(|tensor| tensor.name.as_str());
             let inputs = model.input.iter().map(|input| input.name.as_str());
             let results = model.node.iter().flat_map(|node| node.output.iter().map(String::as_str));
-            let mut defined = std::collections::BTreeSet::new();
+            let mut defined = BTreeSet::new();
             for name in weights.chain(inputs).chain(results) {
                 assert!(defined.insert(name), "{ask:?}: {name} is defined twice");
             }
-            let mut nodes = std::collections::BTreeSet::new();
+            let mut nodes = BTreeSet::new();
             assert!(
                 model.node.iter().all(|node| nodes.insert(&node.name)),
                 "{ask:?}: two nodes have one name"

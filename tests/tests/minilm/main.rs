@@ -47,6 +47,7 @@ fn published_weights_give_the_references_embeddings() {
 }
 
 /// What `examples/run.rs` gives for the words after the checkpoint.
+#[allow(clippy::unwrap_used)]
 fn run(words: &[&str]) -> Option<(u8, String)> {
     let checkpoint = checkpoint()?.to_str().unwrap().to_owned();
     let words: Vec<String> =
