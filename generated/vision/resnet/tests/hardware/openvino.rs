@@ -4,7 +4,7 @@
 //! ResNet on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_resnet::DECLARED;
 
 /// Cases run here with these bounds.
@@ -23,6 +23,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "tasks/image-feature-extraction",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 rounds every stage of convolutions, and the features are off by 7.3e-2 with 5e-2 allowed",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
