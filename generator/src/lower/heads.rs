@@ -61,9 +61,7 @@ pub(super) fn heads(
         let folder = "graph/parts/head/";
         let part = find(lowering.templates, folder, Some(name), &entry.at, &path, lowering.problems);
         let Some(part) = part else { continue };
-        if syn::parse_str::<syn::Ident>(&entry.key).is_err()
-            || !entry.key.starts_with(|c: char| c.is_ascii_uppercase())
-        {
+        if !weft_code::is_name(&entry.key) || !entry.key.starts_with(|c: char| c.is_ascii_uppercase()) {
             let message = "must be a Rust name that starts with a capital";
             lowering.problems.push(entry.at.problem(&path, message));
         }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tera::Context;
+use weft_code::Code;
 
 use super::Renderer;
-use super::rust::Code;
 use crate::lower::config::{Config, Read};
 use crate::lower::graph::{Graph, Module};
 use crate::lower::heads::{Head, build};
@@ -63,6 +63,8 @@ impl Renderer<'_> {
         let mut context = context.clone();
         context.insert("model", &model);
         context.insert("o", &module.graph.options);
+        context.insert("graph", &module.graph.options);
+        context.insert("slot", &module.graph.slots);
         context.insert("module", &module.name);
         context.insert("build", "");
         context.insert("head_functions", "");
@@ -88,20 +90,19 @@ impl Renderer<'_> {
         }
         let parents: BTreeSet<String> = codes.iter().flat_map(|code| code.names_of("super")).collect();
         outer.prune_but(&parents);
+        let parsed = codes;
+        let mut codes;
         let mut seen: BTreeMap<&str, BTreeSet<String>> =
             graphs.keys().map(|name| (name.as_str(), outer.names_of(name))).collect();
         loop {
             let before = seen.clone();
-            codes.clear();
-            for (module, text) in graphs.values().zip(modules) {
-                let template = self.world.templates.get(&module.graph.template)?;
-                let mut code = self.parse(text, template).ok()?;
+            codes = parsed.clone();
+            for (module, code) in graphs.values().zip(&mut codes) {
                 code.enclose(&self.module_doc(module), &before[module.name.as_str()]);
                 code.prune();
                 for (name, names) in &mut seen {
                     names.extend(if *name == module.name { BTreeSet::new() } else { code.names_of(name) });
                 }
-                codes.push(code);
             }
             if before == seen {
                 break;

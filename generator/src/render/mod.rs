@@ -2,10 +2,6 @@
 
 mod graph;
 pub mod header;
-mod layout;
-mod names;
-mod prune;
-pub mod rust;
 
 use std::collections::BTreeSet;
 
@@ -71,21 +67,24 @@ struct Renderer<'a> {
 impl Renderer<'_> {
     fn run(&mut self) {
         let templates = &self.world.templates;
-        let mut model = self.model.clone();
+        let model = self.model;
         let mut context = Context::new();
-        context.insert("model", &model);
+        context.insert("model", model);
         context.insert("weft", &self.setting.weft);
         context.insert("member", &self.setting.member);
         context.insert("goldens", &self.setting.goldens);
         context.insert("configs", &model.config.all());
         let types: BTreeSet<_> = model.config.all().iter().map(|config| config.name.clone()).collect();
         context.insert("config_types", &types);
-        for task in &mut model.tasks {
+        context.insert("graph", &model.graph.options);
+        context.insert("slot", &model.graph.slots);
+        let mut tasks = model.tasks.clone();
+        for task in &mut tasks {
             let mut context = context.clone();
             context.insert("task", task);
-            task.code = self.text(&task.key, &context, &self.model.graph);
+            task.code = self.text(&task.key, &context, &model.graph);
         }
-        context.insert("model", &model);
+        context.insert("tasks", &tasks);
         for (path, template) in templates.under("crate/") {
             let mut label = template.label.clone();
             if path == "src/tasks.rs" {
@@ -111,11 +110,8 @@ impl Renderer<'_> {
 
     /// A template and the parts it calls, as text.
     fn text(&mut self, key: &str, context: &Context, graph: &Graph) -> String {
-        let mut context = context.clone();
-        context.insert("graph", &graph.options);
-        context.insert("slot", &graph.slots);
         let part = |slot: &str| -> Option<(String, Value)> { graph.parts.get(slot).cloned() };
-        self.world.templates.render(key, &context, &part).unwrap_or_else(|problem| {
+        self.world.templates.render(key, context, &part).unwrap_or_else(|problem| {
             self.problems.push(problem);
             String::new()
         })
@@ -151,8 +147,8 @@ impl Renderer<'_> {
         self.outputs.push(Output { path, text });
     }
 
-    fn parse(&self, text: &str, template: &Template) -> Result<rust::Code, Problem> {
-        rust::parse(text).map_err(|invalid| {
+    fn parse(&self, text: &str, template: &Template) -> Result<weft_code::Code, Problem> {
+        weft_code::parse(text).map_err(|invalid| {
             let message = format!(
                 "gives no valid Rust for `{}`: {} in the line `{}`",
                 self.model.name, invalid.message, invalid.line

@@ -2,6 +2,10 @@
 //!
 //! The schema is the one that editors are given, so both say the same.
 
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -9,20 +13,28 @@ use super::document::{Problem, nearest_name};
 use super::yaml::{Data, Node};
 
 /// Everything in `node` that does not fit `T`.
-pub fn check<T: JsonSchema>(node: &Node) -> Vec<Problem> {
+pub fn check<T: JsonSchema + 'static>(node: &Node) -> Vec<Problem> {
     run::<T>(node, false)
 }
 
 /// Everything in `node` that does not fit `T`; keys without a value are let pass, since they take something away.
-pub fn check_difference<T: JsonSchema>(node: &Node) -> Vec<Problem> {
+pub fn check_difference<T: JsonSchema + 'static>(node: &Node) -> Vec<Problem> {
     run::<T>(node, true)
 }
 
-fn run<T: JsonSchema>(node: &Node, nulls: bool) -> Vec<Problem> {
-    let root = schemars::schema_for!(T).to_value();
+fn run<T: JsonSchema + 'static>(node: &Node, nulls: bool) -> Vec<Problem> {
+    let root = schema::<T>();
     let mut checker = Checker { root: &root, nulls, problems: vec![] };
     checker.value(node, &root, "");
     checker.problems
+}
+
+/// The schema of a type, made once.
+fn schema<T: JsonSchema + 'static>() -> Arc<Value> {
+    static KNOWN: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = || Arc::new(schemars::schema_for!(T).to_value());
+    Arc::clone(known.entry(TypeId::of::<T>()).or_insert_with(made))
 }
 
 struct Checker<'a> {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use rayon::prelude::*;
 use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
@@ -123,15 +124,17 @@ impl Templates {
         let mut by_key = BTreeMap::new();
         let mut bodies = vec![];
         let mut fields = IndexMap::new();
-        for source in sources {
-            if source.key == FIELDS {
+        let read: Vec<_> =
+            sources.par_iter().map(|source| (source.key != FIELDS).then(|| split(source))).collect();
+        for (source, read) in sources.iter().zip(read) {
+            let Some(read) = read else {
                 match read_fields(source) {
                     Ok(read) => fields = read,
                     Err(wrong) => problems.extend(wrong),
                 }
                 continue;
-            }
-            match split(source) {
+            };
+            match read {
                 Ok((template, body)) => {
                     by_key.insert(source.key.clone(), template);
                     bodies.push((source, body));

@@ -95,6 +95,16 @@ pub enum Read<'a> {
     Nested(&'a Config),
 }
 
+impl weft_code::Fields for Config {
+    fn field(&self, name: &str) -> Option<weft_code::Read<'_>> {
+        self.read(name).map(|read| match read {
+            Read::Field => weft_code::Read::Field,
+            Read::Method => weft_code::Read::Method,
+            Read::Nested(within) => weft_code::Read::Nested(within),
+        })
+    }
+}
+
 impl Config {
     /// Whether there is a field of that name; dots lead to fields of configurations within this one.
     pub fn has(&self, path: &str) -> bool {
@@ -356,7 +366,7 @@ fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
 fn ident(name: &str) -> Option<String> {
     let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
-    let plain = syn::parse_str::<syn::Ident>(name).is_ok();
+    let plain = weft_code::is_name(name);
     fits.then(|| if plain { name.to_owned() } else { format!("r#{name}") })
 }
 

@@ -4,7 +4,7 @@
 const WIDTH: usize = 110;
 
 /// Joins what prettyplease broke and fits on a line, from the inside out.
-pub(super) fn relax(text: &str) -> String {
+pub(crate) fn relax(text: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     // What is between the lines of a text that has several is left as it is.
     if lines.iter().any(|line| !whole_texts(line) && !line.trim_start().starts_with("//")) {

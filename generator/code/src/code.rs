@@ -1,14 +1,15 @@
 //! Rendered text to Rust source: parsed, its imports found, what nobody calls left out, printed with blank lines.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use quote::ToTokens;
 use syn::{File, Item, Visibility};
 
-use super::layout::relax;
-use super::names::{after_c, after_module, settled};
-use super::prune::{enclose, idents, prune};
-use crate::lower::config::Config;
+use crate::layout::relax;
+use crate::names::{Fields, after_c, after_module, settled};
+use crate::prune::{count, documentation, enclosed, prune};
 
 /// What stands for a comment line while the code is parsed and printed.
 const COMMENT: &str = "__comment";
@@ -22,10 +23,44 @@ pub struct Invalid {
     pub line: String,
 }
 
-/// Parsed code and its comment lines.
+/// Parsed code.
+#[derive(Clone)]
 pub struct Code {
-    file: File,
-    comments: Vec<String>,
+    attrs: Vec<syn::Attribute>,
+    pub(crate) items: Vec<Rc<Unit>>,
+}
+
+/// An item and what is known of it. Models share most of their code, so that each thread keeps what it has parsed.
+pub(crate) struct Unit {
+    pub item: Item,
+    /// How often each name occurs.
+    pub names: HashMap<String, usize>,
+    printed: OnceCell<String>,
+}
+
+impl Unit {
+    pub fn new(item: Item) -> Rc<Self> {
+        let mut names = HashMap::new();
+        count(item.to_token_stream(), &mut names);
+        Rc::new(Self { item, names, printed: OnceCell::new() })
+    }
+
+    /// The item as source, with marks for comments.
+    fn printed(&self) -> &str {
+        self.printed.get_or_init(|| {
+            let text = print(vec![], vec![self.item.clone()]);
+            relax(&if Kind::of(&self.item) == Kind::Block { spaced(&text) } else { text })
+        })
+    }
+}
+
+/// What a piece of text is when it is parsed.
+type Parsed = (Vec<syn::Attribute>, Vec<Rc<Unit>>);
+
+thread_local! {
+    static PARSED: RefCell<HashMap<String, Parsed>> = RefCell::default();
+    /// The comment lines that marks stand for, by number.
+    static COMMENTS: RefCell<Vec<String>> = RefCell::default();
 }
 
 /// Parses rendered text.
@@ -33,23 +68,67 @@ pub struct Code {
 /// # Errors
 /// It is not Rust.
 pub fn parse(text: &str) -> Result<Code, Invalid> {
-    let mut comments = vec![];
-    let mut lines = vec![];
+    let mut pieces = vec![String::with_capacity(256)];
+    let mut blank = false;
     for line in text.lines() {
         let trimmed = line.trim_start();
-        if trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!") {
-            lines.push(format!("{COMMENT}!({});", comments.len()));
-            comments.push(trimmed.trim_end().to_owned());
-        } else {
-            lines.push(line.to_owned());
+        // A line at the left edge after a blank one begins something new; what a piece breaks is parsed as a whole.
+        if blank && trimmed.len() == line.len() && !line.is_empty() && !line.starts_with(['}', ')', ']']) {
+            pieces.push(String::with_capacity(256));
         }
+        blank = trimmed.is_empty();
+        let Some(piece) = pieces.last_mut() else { continue };
+        if trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!") {
+            piece.push_str(&mark(trimmed.trim_end()));
+        } else {
+            piece.push_str(line);
+        }
+        piece.push('\n');
     }
-    let file = syn::parse_file(&lines.join("\n")).map_err(|error| {
-        let line = error.span().start().line;
-        let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
-        Invalid { message: error.to_string(), line }
-    })?;
-    Ok(Code { file, comments })
+    let mut code = Code { attrs: vec![], items: vec![] };
+    for piece in &pieces {
+        let Ok((attrs, items)) = parse_piece(piece) else {
+            let (attrs, items) = parse_piece(&pieces.concat()).map_err(|error| {
+                let line = error.span().start().line;
+                let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
+                Invalid { message: error.to_string(), line }
+            })?;
+            return Ok(Code { attrs, items });
+        };
+        code.attrs.extend(attrs);
+        code.items.extend(items);
+    }
+    Ok(code)
+}
+
+/// What stands for a comment line.
+fn mark(comment: &str) -> String {
+    COMMENTS.with_borrow_mut(|known| {
+        let number = known.iter().position(|line| line == comment).unwrap_or_else(|| {
+            known.push(comment.to_owned());
+            known.len() - 1
+        });
+        format!("{COMMENT}!({number});")
+    })
+}
+
+fn parse_piece(text: &str) -> syn::Result<Parsed> {
+    if let Some(parsed) = PARSED.with_borrow(|known| known.get(text).cloned()) {
+        return Ok(parsed);
+    }
+    let file = syn::parse_file(text)?;
+    let parsed = (file.attrs, file.items.into_iter().map(Unit::new).collect::<Vec<_>>());
+    PARSED.with_borrow_mut(|known| known.insert(text.to_owned(), parsed.clone()));
+    Ok(parsed)
+}
+
+/// Whether a text can be the name of something in Rust: no keyword, nothing but letters, digits and underscores.
+pub fn is_name(text: &str) -> bool {
+    syn::parse_str::<syn::Ident>(text).is_ok()
+}
+
+fn print(attrs: Vec<syn::Attribute>, items: Vec<Item>) -> String {
+    prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items })
 }
 
 impl Code {
@@ -60,47 +139,48 @@ impl Code {
 
     /// As [`Code::prune`], but keeps what has one of these names.
     pub fn prune_but(&mut self, kept: &BTreeSet<String>) {
-        prune(&mut self.file, kept);
+        prune(&mut self.items, kept);
     }
 
     /// Makes the file a module: its items are its own, but for those of these names, which its parent sees.
     pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>) {
-        enclose(&mut self.file, doc, seen);
+        self.attrs = documentation(doc);
+        for unit in &mut self.items {
+            if let Some(item) = enclosed(&unit.item, seen) {
+                *unit = Unit::new(item);
+            }
+        }
     }
 
     /// Declares modules in files of their own.
     pub fn declare<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
         let declared = modules.filter_map(|name| syn::parse_str::<Item>(&format!("mod {name};")).ok());
-        let items = std::mem::take(&mut self.file.items);
-        self.file.items = declared.chain(items).collect();
+        self.items.splice(0..0, declared.map(Unit::new).collect::<Vec<_>>());
     }
 
     /// The names that follow `module::` anywhere, with those that follow them in turn.
     pub fn names_of(&self, module: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for item in &self.file.items {
-            after_module(item.to_token_stream(), module, &mut names);
+        for unit in self.items.iter().filter(|unit| unit.names.contains_key(module)) {
+            after_module(unit.item.to_token_stream(), module, &mut names);
         }
         names
     }
 
     /// Gives every read of the configuration, `c`, the form of what it reads: a field, or the call of a method.
-    pub fn settle(&mut self, config: &Config) {
-        for item in &mut self.file.items {
+    pub fn settle(&mut self, config: &dyn Fields) {
+        for unit in self.items.iter_mut().filter(|unit| unit.names.contains_key("c")) {
             let mut changed = false;
-            let tokens = settled(item.to_token_stream(), config, &mut changed);
-            if changed && let Ok(settled) = syn::parse2(tokens) {
-                *item = settled;
+            let tokens = settled(unit.item.to_token_stream(), config, &mut changed);
+            if changed && let Ok(item) = syn::parse2(tokens) {
+                *unit = Unit::new(item);
             }
         }
     }
 
     /// Imports those of these paths whose last name occurs, one `use` for each module.
     pub fn import(&mut self, paths: &[String]) {
-        let mut used = HashSet::new();
-        for item in &self.file.items {
-            used.extend(idents(item.to_token_stream()));
-        }
+        let used = |name: &str| self.items.iter().any(|unit| unit.names.contains_key(name));
         let mut modules: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for path in paths {
             let Some((module, name)) = path.rsplit_once("::") else { continue };
@@ -109,7 +189,7 @@ impl Code {
                 None if name == "self" => module.rsplit("::").next().unwrap_or(module),
                 None => name,
             };
-            if used.contains(called) {
+            if used(called) {
                 modules.entry(module).or_default().insert(name);
             }
         }
@@ -124,30 +204,28 @@ impl Code {
                     format!("use {module}::{{{}}};", names.join(", "))
                 }
             };
-            syn::parse_str::<Item>(&text).ok()
+            Some(parse_piece(&text).ok()?.1)
         });
-        let items = std::mem::take(&mut self.file.items);
-        self.file.items = statements.chain(items).collect();
+        let statements: Vec<_> = statements.flatten().collect();
+        self.items.splice(0..0, statements);
     }
 
     /// What the code reads from `c`, the configuration: each a path, and whether its end is called.
     pub fn config_names(&self) -> BTreeSet<(Vec<String>, bool)> {
         let mut names = BTreeSet::new();
-        for item in &self.file.items {
-            after_c(item.to_token_stream(), &mut names);
+        for unit in self.items.iter().filter(|unit| unit.names.contains_key("c")) {
+            after_c(unit.item.to_token_stream(), &mut names);
         }
         names
     }
 
     /// The source: imports in groups, a blank line between items.
     pub fn print(self) -> String {
-        let Self { file, comments } = self;
-        let print =
-            |attrs, items| prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items });
-        let mut text = print(file.attrs, vec![]);
+        let Self { attrs, items } = self;
+        let mut text = print(attrs, vec![]);
         let mut previous: Option<Kind> = None;
-        for item in sorted(file.items) {
-            let kind = Kind::of(&item);
+        for unit in sorted(items) {
+            let kind = Kind::of(&unit.item);
             let together = match (previous, kind) {
                 (Some(Kind::Comment), _) => true,
                 (Some(before), now) => before == now && !matches!(now, Kind::Block | Kind::Other),
@@ -156,11 +234,10 @@ impl Code {
             if !together && !text.is_empty() {
                 text.push('\n');
             }
-            let item = print(vec![], vec![item]);
-            text.push_str(&relax(&if kind == Kind::Block { spaced(&item) } else { item }));
+            text.push_str(unit.printed());
             previous = Some(kind);
         }
-        restore(&text, &comments)
+        COMMENTS.with_borrow(|comments| restore(&text, comments))
     }
 }
 
@@ -206,11 +283,11 @@ fn first_segment(tree: &syn::UseTree) -> String {
 }
 
 /// Neighbouring imports and modules in order: by group, then by name.
-fn sorted(mut items: Vec<Item>) -> Vec<Item> {
-    let run = |items: &[Item], is: fn(&Kind) -> bool| {
-        let start = items.iter().position(|item| is(&Kind::of(item)));
+fn sorted(mut items: Vec<Rc<Unit>>) -> Vec<Rc<Unit>> {
+    let run = |items: &[Rc<Unit>], is: fn(&Kind) -> bool| {
+        let start = items.iter().position(|unit| is(&Kind::of(&unit.item)));
         start.map(|start| {
-            let length = items[start..].iter().take_while(|item| is(&Kind::of(item))).count();
+            let length = items[start..].iter().take_while(|unit| is(&Kind::of(&unit.item))).count();
             start..start + length
         })
     };
@@ -218,9 +295,9 @@ fn sorted(mut items: Vec<Item>) -> Vec<Item> {
         [|kind| matches!(kind, Kind::Use(_)), |kind| *kind == Kind::Mod, |kind| *kind == Kind::PubUse];
     for is in groups {
         if let Some(range) = run(&items, is) {
-            items[range].sort_by_cached_key(|item| {
-                let group = if let Kind::Use(group) = Kind::of(item) { group } else { 0 };
-                let text = match item {
+            items[range].sort_by_cached_key(|unit| {
+                let group = if let Kind::Use(group) = Kind::of(&unit.item) { group } else { 0 };
+                let text = match &unit.item {
                     Item::Mod(module) => module.ident.to_string(),
                     Item::Use(item) => item.tree.to_token_stream().to_string().replace(' ', ""),
                     _ => String::new(),

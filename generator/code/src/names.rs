@@ -4,10 +4,25 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::lower::config::{Config, Read};
+/// What a configuration has, for code that reads it.
+pub trait Fields {
+    /// What code that reads this name gets; nothing if there is no such field.
+    fn field(&self, name: &str) -> Option<Read<'_>>;
+}
+
+/// What a name in code that reads a configuration is.
+#[derive(Clone, Copy)]
+pub enum Read<'a> {
+    /// A plain field.
+    Field,
+    /// A method.
+    Method,
+    /// A configuration within this one.
+    Nested(&'a dyn Fields),
+}
 
 /// What follows `c.`: the names with dots between, and whether the last is called.
-pub(super) fn after_c(tokens: TokenStream, names: &mut BTreeSet<(Vec<String>, bool)>) {
+pub(crate) fn after_c(tokens: TokenStream, names: &mut BTreeSet<(Vec<String>, bool)>) {
     let tokens: Vec<_> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {
         match token {
@@ -31,7 +46,7 @@ pub(super) fn after_c(tokens: TokenStream, names: &mut BTreeSet<(Vec<String>, bo
 }
 
 /// What follows `module::`, and what follows that.
-pub(super) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeSet<String>) {
+pub(crate) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeSet<String>) {
     let tokens: Vec<_> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {
         match token {
@@ -51,7 +66,7 @@ pub(super) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeS
 }
 
 /// The same code, where reads of fields that have a method are calls, and reads of plain fields are none.
-pub(super) fn settled(tokens: TokenStream, config: &Config, changed: &mut bool) -> TokenStream {
+pub(crate) fn settled(tokens: TokenStream, config: &dyn Fields, changed: &mut bool) -> TokenStream {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut output: Vec<TokenTree> = vec![];
     let mut index = 0;
@@ -69,7 +84,7 @@ pub(super) fn settled(tokens: TokenStream, config: &Config, changed: &mut bool) 
         }
         let mut at = config;
         while let (true, Some(TokenTree::Ident(name))) = (is(&tokens, index, '.'), tokens.get(index + 1)) {
-            let read = at.read(&name.to_string());
+            let read = at.field(&name.to_string());
             let call = called(&tokens, index + 2).is_some_and(|group| group.stream().is_empty());
             output.extend(tokens[index..index + 2].iter().cloned());
             index += 2;

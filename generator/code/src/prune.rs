@@ -1,0 +1,137 @@
+//! Leaves out of a file what nothing leads to, so that templates can offer more than a model needs.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{ImplItem, Item, Visibility};
+
+use crate::code::Unit;
+
+/// Leaves out private functions, methods and types that nothing public and nothing in `kept` leads to.
+pub(crate) fn prune(items: &mut Vec<Rc<Unit>>, kept: &BTreeSet<String>) {
+    loop {
+        let private: Vec<_> =
+            items.iter().map(|unit| private(&unit.item).or_else(|| owner(&unit.item))).collect();
+        let hidden: HashSet<_> = items.iter().filter_map(|unit| self::private(&unit.item)).collect();
+        // Items that can be left out are known by a name; the blocks of a hidden type share its fate.
+        let name = |index: usize| private[index].as_ref().filter(|name| hidden.contains(*name));
+        let mut reached: HashSet<&String> = kept.iter().filter_map(|name| hidden.get(name)).collect();
+        loop {
+            let before = reached.len();
+            for (index, unit) in items.iter().enumerate() {
+                if name(index).is_none_or(|name| reached.contains(name)) {
+                    reached.extend(hidden.iter().filter(|name| unit.names.contains_key(*name)));
+                }
+            }
+            if reached.len() == before {
+                break;
+            }
+        }
+        let mut index = 0..;
+        let before = items.len();
+        items.retain(|_| {
+            index.next().is_none_or(|index: usize| name(index).is_none_or(|name| reached.contains(name)))
+        });
+        let methods = prune_methods(items);
+        if items.len() == before && !methods {
+            return;
+        }
+    }
+}
+
+/// Leaves out private methods that nothing names; whether there were any.
+fn prune_methods(items: &mut [Rc<Unit>]) -> bool {
+    let mut pruned = vec![];
+    for (index, unit) in items.iter().enumerate() {
+        let Item::Impl(block) = &unit.item else { continue };
+        if block.trait_.is_some() {
+            continue;
+        }
+        let named = |item: &ImplItem| match item {
+            ImplItem::Fn(method) if matches!(method.vis, Visibility::Inherited) => {
+                let name = method.sig.ident.to_string();
+                items.iter().filter_map(|unit| unit.names.get(&name)).sum::<usize>() > 1
+            }
+            _ => true,
+        };
+        if !block.items.iter().all(named) {
+            let mut block = block.clone();
+            block.items.retain(named);
+            pruned.push((index, Unit::new(Item::Impl(block))));
+        }
+    }
+    let any = !pruned.is_empty();
+    for (index, unit) in pruned {
+        items[index] = unit;
+    }
+    any
+}
+
+/// The name of a private item that may be left out.
+fn private(item: &Item) -> Option<String> {
+    match item {
+        Item::Fn(item) if matches!(item.vis, Visibility::Inherited) => Some(item.sig.ident.to_string()),
+        Item::Struct(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
+        Item::Const(item) if matches!(item.vis, Visibility::Inherited) => Some(item.ident.to_string()),
+        _ => None,
+    }
+}
+
+/// The type that an `impl` block belongs to.
+fn owner(item: &Item) -> Option<String> {
+    match item {
+        Item::Impl(block) => match &*block.self_ty {
+            syn::Type::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Counts the names that occur.
+pub(crate) fn count(tokens: TokenStream, counts: &mut HashMap<String, usize>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => *counts.entry(ident.to_string()).or_default() += 1,
+            TokenTree::Group(group) => count(group.stream(), counts),
+            _ => {}
+        }
+    }
+}
+
+/// The inner documentation of these lines.
+pub(crate) fn documentation(lines: &[String]) -> Vec<syn::Attribute> {
+    let attribute = |line: &String| {
+        let line = if line.is_empty() { String::new() } else { format!(" {line}") };
+        syn::parse_quote!(#![doc = #line])
+    };
+    lines.iter().map(attribute).collect()
+}
+
+/// An item as one of a module whose parent sees items of these names; nothing if that changes nothing.
+pub(crate) fn enclosed(item: &Item, seen: &BTreeSet<String>) -> Option<Item> {
+    let visibility = |name: &syn::Ident| -> Visibility {
+        if seen.contains(&name.to_string()) { syn::parse_quote!(pub(super)) } else { Visibility::Inherited }
+    };
+    let mut item = item.clone();
+    match &mut item {
+        Item::Fn(item) => item.vis = visibility(&item.sig.ident),
+        Item::Const(item) => item.vis = visibility(&item.ident),
+        Item::Struct(item) => {
+            item.vis = visibility(&item.ident);
+            for field in &mut item.fields {
+                field.vis = visibility(&item.ident);
+            }
+        }
+        Item::Impl(block) if block.trait_.is_none() => {
+            for item in &mut block.items {
+                if let ImplItem::Fn(method) = item {
+                    method.vis = visibility(&method.sig.ident);
+                }
+            }
+        }
+        _ => return None,
+    }
+    Some(item)
+}
