@@ -164,12 +164,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: Grid) -> Result
     let padded = side + missing;
     let h = rolled(g, &h, padded, shift)?;
     let count = padded / window.max(1);
-    let h = g.reshape(&h, dims![SOUNDS, count, window, count, window, width])?;
-    let h = g.transpose(&h, &[0, 1, 3, 2, 4, 5])?;
+    let rows = SOUNDS * Dim::from(count);
+    let h = g.reshape(&h, dims![& rows, window, count, window * width])?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.reshape(&h, dims![SOUNDS * Dim::from(count * count), window * window, width])?;
     let h = attention(g, c, &w.scope("attention"), &h, grid, count)?;
-    let h = g.reshape(&h, dims![SOUNDS, count, count, window, window, width])?;
-    let h = g.transpose(&h, &[0, 1, 3, 2, 4, 5])?;
+    let h = g.reshape(&h, dims![rows, count, window, window * width])?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.reshape(&h, dims![SOUNDS, padded, padded, width])?;
     let h = rolled(g, &h, padded, if shift == 0 { 0 } else { padded - shift })?;
     let h = g.slice(&h, 1, 0..side)?;
@@ -260,9 +261,9 @@ fn apart(count: usize, window: usize, shift: usize) -> Vec<f32> {
 /// Squares of four states as one of twice the width.
 fn merged(g: &mut Graph, w: &Scope, x: &Tensor, side: usize, width: usize) -> Result<Tensor> {
     let half = side / 2;
-    let x = g.reshape(x, dims![SOUNDS, half, 2, half, 2, width])?;
+    let x = g.reshape(x, dims![SOUNDS * Dim::from(half), 2, half, 2, width])?;
     // By column, then by row.
-    let x = g.transpose(&x, &[0, 1, 3, 4, 2, 5])?;
+    let x = g.transpose(&x, &[0, 2, 3, 1, 4])?;
     let x = g.reshape(&x, dims![SOUNDS, half * half, 4 * width])?;
     let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
     g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
