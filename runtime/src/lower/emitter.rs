@@ -27,9 +27,9 @@ pub(super) struct Emitter<'a> {
     /// The weights already written in another form.
     pub(super) derived: HashMap<(usize, &'static str), String>,
     /// The name of the node being lowered; parts of it are named below it.
-    place: String,
+    pub(super) place: String,
     /// The name its result must get.
-    result: Option<String>,
+    pub(super) result: Option<String>,
     parts: usize,
     pub(super) symbols: HashMap<String, String>,
 }
@@ -65,7 +65,8 @@ impl<'a> Emitter<'a> {
         let output = self.output_name(node.output);
         self.result = Some(output);
         let shape = self.shape(node.output);
-        let inputs = node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?;
+        let mut inputs = node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?;
+        let widened = self.narrowed(node, &mut inputs);
         let refs: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let name = match &node.op {
             Op::Linear => self.linear(node, &refs)?,
@@ -91,8 +92,11 @@ impl<'a> Emitter<'a> {
             }
             Op::Concat { axis } => self.last("Concat", &refs, vec![Attribute::int("axis", *axis as i64)]),
             Op::Slice { axis, start, end, step } => self.slice(refs[0], *axis, [start, end], *step)?,
-            Op::Conv(op) => self.conv("Conv", op, &refs),
-            Op::ConvTranspose(op) => self.conv("ConvTranspose", op, &refs),
+            Op::Conv(op) => {
+                let channels = self.shape(node.inputs[0])[1].fixed().unwrap_or_default();
+                self.conv("Conv", op, &refs, channels)
+            }
+            Op::ConvTranspose(op) => self.conv("ConvTranspose", op, &refs, 0),
             Op::BatchNorm { epsilon } => {
                 self.last("BatchNormalization", &refs, vec![Attribute::float("epsilon", *epsilon as f32)])
             }
@@ -100,7 +104,7 @@ impl<'a> Emitter<'a> {
                 self.last("InstanceNormalization", &refs, vec![Attribute::float("epsilon", *epsilon as f32)])
             }
             Op::Pool(op) => self.pool(op, refs[0]),
-            Op::Resize(op) => self.resize(*op, refs[0], &shape)?,
+            Op::Resize(op) => self.resize(*op, refs[0], &self.shape(node.inputs[0]), &shape)?,
             Op::Pad { by, around } => self.pad(*by, around, refs[0]),
             Op::CumSum { axis } => {
                 let axis = self.integer(*axis as i64);
@@ -122,7 +126,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Cast { to } => {
                 let to = if *to == Dtype::F32 { self.rules.float } else { *to };
-                self.last("Cast", &refs, vec![Attribute::int("to", i64::from(onnx::data_type(to)))])
+                self.last("Cast", &refs, vec![Attribute::int("to", data_type(to))])
             }
             Op::Where => self.last("Where", &refs, vec![]),
             Op::Reduce { by, axes, keep } => {
@@ -136,6 +140,10 @@ impl<'a> Emitter<'a> {
                 let axes = self.integers(&axes);
                 self.last(op, &[refs[0], &axes], vec![Attribute::int("keepdims", i64::from(*keep))])
             }
+        };
+        let name = match widened {
+            Some(wide) => self.widened(&name, wide),
+            None => name,
         };
         self.names.insert(node.output, name);
         Ok(())
@@ -154,7 +162,7 @@ impl<'a> Emitter<'a> {
             self.place = format!("/{name}");
             self.result = Some(name.clone());
             if float {
-                let to = i64::from(onnx::data_type(Dtype::F32));
+                let to = data_type(Dtype::F32);
                 self.last("Cast", &[&written], vec![Attribute::int("to", to)]);
             } else if written != *name {
                 self.last("Identity", &[&written], vec![]);
@@ -218,7 +226,7 @@ impl<'a> Emitter<'a> {
         if !dtype.is_float() || dtype == self.rules.float {
             return name;
         }
-        let to = i64::from(onnx::data_type(self.rules.float));
+        let to = data_type(self.rules.float);
         self.named("Cast", &[&name], vec![Attribute::int("to", to)], &format!("{name}/Cast"))
     }
 
@@ -377,4 +385,8 @@ impl<'a> Emitter<'a> {
         self.literals.insert(key, name.clone());
         name
     }
+}
+
+pub(super) fn data_type(dtype: Dtype) -> i64 {
+    i64::from(onnx::data_type(dtype))
 }

@@ -7,6 +7,7 @@ mod attention;
 mod emitter;
 mod int32;
 mod linear;
+mod narrow;
 mod norm;
 mod operators;
 mod published;
@@ -93,5 +94,7 @@ fn common_folder(weights: &[Located]) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod cached_tests;
+#[cfg(test)]
+mod places_tests;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,10 @@ pub struct Rules {
     pub fixed_shapes: bool,
     /// ONNX's operator set.
     pub opset: i64,
+    /// Whether convolutions over 6, 9, 15 … channels, multiples of 3 that are none of 4, get channels of zeros.
+    pub pads_channels: bool,
+    /// Whether 64-bit integers and truth values are cut as floating-point numbers, and reduced as 32-bit integers.
+    pub narrow_reads: bool,
 }
 
 /// How a linear layer is written.
@@ -71,6 +75,8 @@ impl Rules {
             dims: BTreeMap::new(),
             fixed_shapes: false,
             opset: 23,
+            pads_channels: false,
+            narrow_reads: false,
         };
         let plain = Self {
             linear: LinearForm::Transposed,
@@ -80,6 +86,8 @@ impl Rules {
             dims: BTreeMap::new(),
             fixed_shapes: false,
             opset: 21,
+            pads_channels: false,
+            narrow_reads: false,
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
@@ -87,8 +95,15 @@ impl Rules {
             Hardware::Cuda => fused,
             // OpenVINO fuses the plain forms itself, and computes in a precision that it is told beside the graph.
             Hardware::Openvino => Self { float: Dtype::F32, ..plain },
-            // A browser has no 64-bit integers to compute lengths with.
-            Hardware::Webgpu => Self { fixed_shapes: crate::engine::in_browser(hardware), ..plain },
+            // A browser has no 64-bit integers to compute lengths with. Convolutions read three channels at a time
+            // where those are a multiple of 3, and give wrong numbers unless they are just 3:
+            // https://github.com/microsoft/onnxruntime/issues/29651
+            Hardware::Webgpu => Self {
+                fixed_shapes: crate::engine::in_browser(hardware),
+                pads_channels: true,
+                narrow_reads: true,
+                ..plain
+            },
             // MIGraphX documents operator sets up to 19, and finds attention and GELU in the plain forms itself.
             Hardware::Rocm => Self { opset: 19, ..plain },
             // Core ML has GELU, but neither ONNX's attention nor lengths that change.

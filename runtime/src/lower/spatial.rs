@@ -2,11 +2,19 @@
 
 use super::emitter::Emitter;
 use crate::Result;
-use crate::graph::{ConvOp, Dim, Interpolation, Padded, PoolOp, Reduction, ResizeOp};
-use crate::onnx::Attribute;
+use crate::graph::{ConvOp, Dim, Dtype, Interpolation, Padded, PoolOp, Reduction, ResizeOp};
+use crate::onnx::{self, Attribute};
 
 impl Emitter<'_> {
-    pub(super) fn conv(&mut self, operator: &str, op: &ConvOp, operands: &[&str]) -> String {
+    pub(super) fn conv(&mut self, operator: &str, op: &ConvOp, operands: &[&str], channels: usize) -> String {
+        let threes = channels > 3 && channels.is_multiple_of(3) && !channels.is_multiple_of(4);
+        if self.rules.pads_channels && threes && op.groups == 1 && operator == "Conv" {
+            let added = channels.next_multiple_of(4) - channels;
+            let padded = [operands[0], operands[1]].map(|x| self.zero_channels(x, op.kernel.len(), added));
+            let padded = padded.iter().map(String::as_str);
+            let operands: Vec<&str> = padded.chain(operands[2..].iter().copied()).collect();
+            return self.conv(operator, op, &operands, channels + added);
+        }
         let attributes = vec![
             ints("kernel_shape", &op.kernel),
             ints("strides", &op.stride),
@@ -15,6 +23,14 @@ impl Emitter<'_> {
             Attribute::int("group", op.groups as i64),
         ];
         self.last(operator, operands, attributes)
+    }
+
+    /// Zeros after the channels, the second of its axes.
+    fn zero_channels(&mut self, x: &str, spatial: usize, added: usize) -> String {
+        let mut counts = vec![0; 2 * (spatial + 2)];
+        counts[spatial + 3] = added as i64;
+        let (counts, zero) = (self.integers(&counts), self.number(0.0));
+        self.part("Pad", &[x, &counts, &zero], vec![])
     }
 
     pub(super) fn pool(&mut self, op: &PoolOp, x: &str) -> String {
@@ -26,7 +42,10 @@ impl Emitter<'_> {
         self.last(op.name(), &[x], attributes)
     }
 
-    pub(super) fn resize(&mut self, op: ResizeOp, x: &str, to: &[Dim]) -> Result<String> {
+    pub(super) fn resize(&mut self, op: ResizeOp, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        if let Some(picked) = self.picked(op, x, from, to) {
+            return Ok(picked);
+        }
         let (mode, centre) = match op.by {
             Interpolation::Nearest => ("nearest", "asymmetric"),
             Interpolation::Bilinear => ("linear", "half_pixel"),
@@ -43,7 +62,38 @@ impl Emitter<'_> {
             Interpolation::Bicubic => attributes.push(Attribute::float("cubic_coeff_a", -0.75)),
         }
         let sizes = self.shape_operand(to)?;
-        Ok(self.last("Resize", &[x, "", "", &sizes], attributes))
+        if self.rules.float != Dtype::F16 || op.by != Interpolation::Bicubic {
+            return Ok(self.last("Resize", &[x, "", "", &sizes], attributes));
+        }
+        // Weights of cubic curves lose too much in half precision, for which WebGPU has no kernel either.
+        let cast = |to| vec![Attribute::int("to", i64::from(onnx::data_type(to)))];
+        let wide = self.part("Cast", &[x], cast(Dtype::F32));
+        let wide = self.part("Resize", &[&wide, "", "", &sizes], attributes);
+        Ok(self.last("Cast", &[&wide], cast(Dtype::F16)))
+    }
+
+    /// The nearest places where all lengths are numbers: which ones is known, and backends that round otherwise, as
+    /// browsers do, are not asked.
+    fn picked(&mut self, op: ResizeOp, x: &str, from: &[Dim], to: &[Dim]) -> Option<String> {
+        if op.by != Interpolation::Nearest || op.align_corners || !self.rules.fixed_shapes {
+            return None;
+        }
+        let lengths = from.iter().zip(to).map(|(from, to)| Some((from.fixed()?, to.fixed()?)));
+        let lengths = lengths.collect::<Option<Vec<_>>>()?;
+        let mut changed = lengths.iter().enumerate().filter(|(_, (from, to))| from != to).peekable();
+        let mut x = x.to_owned();
+        while let Some((axis, &(from, to))) = changed.next() {
+            let scale = to as f32 / from as f32;
+            let nearest = |place: usize| ((place as f32 / scale) as usize).min(from - 1) as i64;
+            let places: Vec<i64> = (0..to).map(nearest).collect();
+            let places = self.integers(&places);
+            let axis = vec![Attribute::int("axis", axis as i64)];
+            if changed.peek().is_none() {
+                return Some(self.last("Gather", &[&x, &places], axis));
+            }
+            x = self.part("Gather", &[&x, &places], axis);
+        }
+        None
     }
 
     pub(super) fn pad(&mut self, by: Padded, around: &[(usize, usize)], x: &str) -> String {

@@ -1,0 +1,87 @@
+//! Forms for backends whose kernels see fewer channels, types or roundings than ONNX has.
+
+use ndarray::{ArrayD, IxDyn};
+
+use super::*;
+use crate::engine::{self, Options};
+use crate::graph::dims::{BATCH, HEIGHT, WIDTH};
+use crate::graph::{Conv, Dim, Dtype, Input, Interpolation, Reduction};
+use crate::weights::{Weights, rule};
+use crate::{Hardware, Precision, Value, Values, dims};
+
+/// Convolutions over six channels, two of them skipping places, then the map and its mask in other sizes.
+fn graph() -> (Graph, Vec<Located>) {
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, 6, HEIGHT, WIDTH]));
+    let mask = g.input(Input::i64("mask", dims![BATCH, HEIGHT, WIDTH]));
+    let w = g.scope("layer");
+    let wide = g.conv(&w.scope("wide"), &x, &Conv::new(8, &[3, 3]).stride(&[2, 2]).padding(&[1, 1])).unwrap();
+    let point = g.conv(&w.scope("point"), &x, &Conv::new(8, &[1, 1]).stride(&[2, 2])).unwrap();
+    let map = g.add(&wide, &point).unwrap();
+    let larger = g.resize(&map, [Dim::Fixed(7), Dim::Fixed(5)], Interpolation::Bicubic, false).unwrap();
+    let seen = g.cast(&mask, Dtype::F32);
+    let seen = g.unsqueeze(&seen, 1).unwrap();
+    let sizes = [map.shape()[2].clone(), map.shape()[3].clone()];
+    let seen = g.resize(&seen, sizes, Interpolation::Nearest, false).unwrap();
+    let row = g.slice_dims(&mask, 1, Dim::Fixed(1), HEIGHT).unwrap();
+    let most = g.reduce(Reduction::Max, &row, &[1, 2], false).unwrap();
+    for (name, x) in [("map", &map), ("larger", &larger), ("seen", &seen), ("row", &row), ("most", &most)] {
+        g.output(name, x).unwrap();
+    }
+    let parameters = g.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
+    let weights = Weights::Rule(parameters.collect()).locate(g.weights(), &Default::default()).unwrap();
+    (g, weights)
+}
+
+fn run(rules: &Rules) -> Values {
+    let (graph, weights) = graph();
+    let lowered = lower(&graph, &weights, rules).unwrap();
+    let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
+    let x = ArrayD::from_shape_vec(IxDyn(&[2, 6, 6, 8]), rule::generate("x", &[2, 6, 6, 8])).unwrap();
+    let mask = (0..96).map(|place| (place * 7) % 13).collect();
+    let mask = ArrayD::from_shape_vec(IxDyn(&[2, 6, 8]), mask).unwrap();
+    let given = Values::from([("x".to_owned(), Value::F32(x)), ("mask".to_owned(), Value::I64(mask))]);
+    compiled.run(&given).unwrap()
+}
+
+#[test]
+fn added_channels_narrow_reads_and_picked_places_change_no_number() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let base = Rules::of(Hardware::Cpu, Precision::F32);
+    let want = run(&base);
+    let lengths = [("batch", 2), ("height", 6), ("width", 8)];
+    let dims: BTreeMap<_, _> = lengths.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+    for rules in [
+        Rules { pads_channels: true, ..base.clone() },
+        Rules { narrow_reads: true, ..base.clone() },
+        Rules { fixed_shapes: true, dims, ..base.clone() },
+    ] {
+        for report in crate::case::compare(&run(&rules), &want, 2e-6) {
+            assert!(report.passed, "{rules:?}: {report:?}");
+        }
+    }
+    let half = Rules { float: Dtype::F16, ..base };
+    for report in crate::case::compare(&run(&half), &want, 1e-2) {
+        assert!(report.passed, "{half:?}: {report:?}");
+    }
+}
+
+#[test]
+fn each_form_is_taken() {
+    let (graph, weights) = graph();
+    let count = |rules: &Rules, name: &str| {
+        let lowered = lower(&graph, &weights, rules).unwrap();
+        lowered.operators.get(name).copied().unwrap_or_default()
+    };
+    let base = Rules::of(Hardware::Openvino, Precision::F32);
+    assert_eq!([count(&base, "Pad"), count(&base, "Resize"), count(&base, "Cast")], [0, 2, 1]);
+    assert_eq!(count(&Rules { pads_channels: true, ..base.clone() }, "Pad"), 4);
+    assert_eq!(count(&Rules { narrow_reads: true, ..base.clone() }, "Cast"), 5);
+    let lengths = [("batch", 2), ("height", 6), ("width", 8)];
+    let dims = lengths.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+    let fixed = Rules { fixed_shapes: true, dims, ..base };
+    assert_eq!([count(&fixed, "Resize"), count(&fixed, "Gather")], [1, 2]);
+}
