@@ -4,7 +4,9 @@ use std::fmt;
 
 use ort::value::DynValue;
 
-use crate::Values;
+use super::onnxruntime;
+use crate::loaded::ending;
+use crate::{Hardware, Result, Values};
 
 /// What was kept, by the name of the input that takes it: `past_key_values.0.key`.
 #[derive(Default)]
@@ -19,6 +21,21 @@ impl Kept {
     /// Whether it holds a tensor for this input.
     pub fn holds(&self, input: &str) -> bool {
         self.host.contains_key(input) || self.values.contains_key(input)
+    }
+
+    /// Leaves the last positions along an axis of what is kept for an input; zeros come before them where there are
+    /// fewer.
+    ///
+    /// # Errors
+    /// When the engine does not give its tensor back.
+    pub(crate) fn end(&mut self, hardware: Hardware, input: &str, axis: usize, length: usize) -> Result<()> {
+        if let Some(value) = self.values.remove(input) {
+            self.host.insert(input.to_owned(), onnxruntime::value(hardware, &value)?);
+        }
+        if let Some(value) = self.host.get_mut(input) {
+            *value = ending(value, axis, length);
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ mod config;
 mod inputs;
 mod lowering;
 mod program;
+mod room;
 mod route;
 mod section;
 
@@ -21,6 +22,7 @@ use crate::model::{Architecture, Head, Part};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result, Values};
 pub(crate) use lowering::Lowering;
+pub(crate) use room::ending;
 pub use section::Cache;
 use section::{Section, Sections, Setting};
 

@@ -1,13 +1,13 @@
 //! A graph with its weights, made ready for the shapes it is run with.
 //!
 //! Backends that take symbolic shapes get the graph once. The others get it anew for each combination of
-//! lengths; the last few stay ready.
+//! lengths; those that were run last stay ready.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Lowering, Timings, millis};
+use super::{Lowering, Timings, millis, room};
 use crate::engine::{self, Compiled, Kept, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Rules, lower};
@@ -24,7 +24,15 @@ pub(super) struct Program {
     hardware: Hardware,
     options: Options,
     lowering: Option<Lowering>,
-    ready: Mutex<Vec<Arc<Ready>>>,
+    symbols: BTreeSet<String>,
+    ready: Mutex<Readied>,
+}
+
+/// What is ready, what was run last at the end, and how often a graph was made ready.
+#[derive(Default)]
+struct Readied {
+    latest: Vec<Arc<Ready>>,
+    made: usize,
 }
 
 /// A graph that an engine holds, for these lengths.
@@ -45,10 +53,10 @@ impl Program {
         options: Options,
         lowering: Option<Lowering>,
     ) -> Result<Self> {
-        let program = Self { graph, weights, rules, hardware, options, lowering, ready: Mutex::default() };
-        let symbols = program.symbols();
-        if !program.rules.fixed_shapes || symbols.iter().all(|symbol| program.rules.dims.contains_key(symbol))
-        {
+        let (symbols, ready) = (symbols(&graph), Mutex::default());
+        let program = Self { graph, weights, rules, hardware, options, lowering, symbols, ready };
+        let known = |symbol| program.rules.dims.contains_key(symbol);
+        if !program.rules.fixed_shapes || program.symbols.iter().all(known) {
             program.ready(&program.rules.dims)?;
         }
         Ok(program)
@@ -58,7 +66,7 @@ impl Program {
         self.ready(&self.lengths(inputs, (0, 0)))?.compiled.run(inputs)
     }
 
-    /// Runs it on from what was kept of so many positions and rows.
+    /// Runs it on from what was kept, which has room for so many positions, and of so many rows.
     pub(super) fn run_kept(
         &self,
         inputs: &Values,
@@ -66,6 +74,23 @@ impl Program {
         kept: &mut Kept,
     ) -> Result<Values> {
         self.ready(&self.lengths(inputs, kept_of))?.compiled.run_kept(inputs, kept)
+    }
+
+    /// The positions that a graph has room for, where so many are cached: as many, or more where the graph would be
+    /// made ready anew for each number of them.
+    pub(super) fn room(&self, past: usize) -> usize {
+        if self.rules.fixed_shapes { room::room(past) } else { past }
+    }
+
+    /// The backend, where it gets the graph anew for each combination of lengths.
+    pub(super) fn fixed_on(&self) -> Option<Hardware> {
+        self.rules.fixed_shapes.then_some(self.hardware)
+    }
+
+    /// How often the graph was made ready.
+    #[cfg(test)]
+    pub(super) fn made(&self) -> usize {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).made
     }
 
     /// What the symbols are in a run, where the backend needs to know.
@@ -82,19 +107,22 @@ impl Program {
                     }
                 }
             }
+            dims.retain(|symbol, _| self.symbols.contains(symbol) || self.rules.dims.contains_key(symbol));
         }
         dims
     }
 
-    /// The graph that was made ready last.
+    /// The graph that was run or made ready last.
     pub(super) fn latest(&self) -> Option<Arc<Ready>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).latest.last().cloned()
     }
 
     fn ready(&self, dims: &BTreeMap<String, usize>) -> Result<Arc<Ready>> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = ready.iter().find(|ready| ready.dims == *dims) {
-            return Ok(Arc::clone(found));
+        if let Some(place) = ready.latest.iter().position(|ready| ready.dims == *dims) {
+            let found = ready.latest.remove(place);
+            ready.latest.push(Arc::clone(&found));
+            return Ok(found);
         }
         let rules = Rules { dims: dims.clone(), ..self.rules.clone() };
         let start = Instant::now();
@@ -107,21 +135,23 @@ impl Program {
         let compiled = engine::compile(self.hardware, &lowered, &self.options)?;
         let timings = Timings { graph_ms: 0.0, lower_ms, compile_ms: millis(start) };
         let made = Arc::new(Ready { dims: dims.clone(), compiled, operators: lowered.operators, timings });
-        if ready.len() == KEPT {
-            ready.remove(0);
+        if ready.latest.len() == KEPT {
+            ready.latest.remove(0);
         }
-        ready.push(Arc::clone(&made));
+        ready.latest.push(Arc::clone(&made));
+        ready.made += 1;
         Ok(made)
     }
+}
 
-    fn symbols(&self) -> Vec<String> {
-        let dims = self.graph.inputs.iter().flat_map(|input| &input.shape);
-        let symbols = dims.filter_map(|dim| match dim {
-            Dim::Symbol(symbol) => Some(symbol.to_string()),
-            _ => None,
-        });
-        symbols.collect()
-    }
+/// The symbols that the shapes of a graph's inputs tell.
+fn symbols(graph: &Graph) -> BTreeSet<String> {
+    let dims = graph.inputs.iter().flat_map(|input| &input.shape);
+    let symbols = dims.filter_map(|dim| match dim {
+        Dim::Symbol(symbol) => Some(symbol.to_string()),
+        _ => None,
+    });
+    symbols.collect()
 }
 
 impl Ready {

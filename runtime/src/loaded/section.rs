@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::program::Program;
-use super::{Lowering, inputs, millis};
+use super::{Lowering, inputs, millis, room};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
@@ -75,7 +75,9 @@ impl Section {
         let mut known = cache.lengths.clone();
         known.extend([("past".to_owned(), cache.past), ("rows".to_owned(), cache.rows)]);
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
-        let outputs = self.program.run_kept(&inputs, (cache.past, cache.rows), &mut cache.kept)?;
+        let space = self.program.room(cache.past);
+        let inputs = room::widened(&self.inputs, inputs, space - cache.past);
+        let outputs = self.program.run_kept(&inputs, (space, cache.rows), &mut cache.kept)?;
         if part == Part::Encoder {
             for input in &self.inputs {
                 let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
@@ -93,8 +95,21 @@ impl Section {
             let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
             cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();
             cache.rows = ids.and_then(|ids| ids.shape().first()).copied().unwrap_or_default();
+            self.make_room(cache)?;
         }
         Ok(outputs)
+    }
+
+    /// Brings what was kept, which is longer by what was new, to the length that the next run takes.
+    fn make_room(&self, cache: &mut Cache) -> Result<()> {
+        let Some(hardware) = self.program.fixed_on() else { return Ok(()) };
+        let space = self.program.room(cache.past);
+        for input in &self.inputs {
+            if let Some(axis) = room::axis(input) {
+                cache.kept.end(hardware, &input.name, axis, space)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -18,6 +18,9 @@ fn masked(float: Dtype) -> f32 {
     }
 }
 
+/// Lower than all scores that are seen in half precision, and higher than those that a mask was added to.
+const LEAST_SEEN: f32 = -60000.0;
+
 impl Emitter<'_> {
     /// Scaled dot-product attention.
     pub(super) fn attention(&mut self, node: &Node, op: AttentionOp, operands: &[&str]) -> Result<String> {
@@ -118,8 +121,8 @@ impl Emitter<'_> {
             scores = self.part("Tanh", &[&scores], vec![]);
             scores = self.part("Mul", &[&scores, &cap], vec![]);
         }
-        if let Some(bias) = self.additive(node, mask) {
-            scores = self.part("Add", &[&scores, &bias], vec![]);
+        if let Some(mask) = mask {
+            scores = self.masked_scores(node, scores, mask);
         }
         if op.causal {
             let bias = self.causal_bias(&qs[1], key_count(&ks))?;
@@ -155,6 +158,23 @@ impl Emitter<'_> {
         let x = self.part("Tile", &[&x, &times], vec![]);
         let (repeated, joined) = (dims![&b, heads, groups, &r, &c], dims![&b, heads * groups, &r, &c]);
         self.reshape_part(&x, &repeated, &joined)
+    }
+
+    /// Scores where a mask lets them be seen. Half precision has no number that every score is lost in: masked scores
+    /// are one and the same number instead, so that a position that sees nothing still gets the mean of all values.
+    fn masked_scores(&mut self, node: &Node, scores: String, mask: &str) -> String {
+        let half = self.rules.float == Dtype::F16;
+        if half && node.inputs.get(3).is_some_and(|id| self.graph.values[*id].tensor.dtype() == Dtype::Bool) {
+            let masked = self.number(masked(Dtype::F16));
+            return self.part("Where", &[mask, &scores, &masked], vec![]);
+        }
+        let Some(bias) = self.additive(node, Some(mask)) else { return scores };
+        let scores = self.part("Add", &[&scores, &bias], vec![]);
+        if !half {
+            return scores;
+        }
+        let least = self.number(LEAST_SEEN);
+        self.part("Clip", &[&scores, &least], vec![])
     }
 
     /// The mask as numbers to add; written once however many layers use it.

@@ -9,15 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ort::environment::Environment;
+use ort::value::DynValue;
 
 use super::{Compiled, Options, library};
 use crate::lower::Lowered;
-use crate::{Error, Hardware, Result};
+use crate::{Error, Hardware, Result, Value};
 
 /// Makes a session.
 pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
     let (environment, _) = environment(hardware)?;
     Ok(Box::new(session::Running::new(environment, hardware, lowered, options)?))
+}
+
+/// What a tensor in ONNX Runtime's memory holds.
+pub(super) fn value(hardware: Hardware, value: &DynValue) -> Result<Value> {
+    session::read(value).map_err(|e| Error::engine(hardware, format!("ONNX Runtime gave a tensor back: {e}")))
 }
 
 /// The library's version; an error where the backend's provider or device is missing.

@@ -47,6 +47,10 @@ impl Running {
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         Ok(Self { session: Mutex::new(session), hardware, inputs, placement })
     }
+
+    fn takes(&self, name: &str) -> bool {
+        self.inputs.iter().any(|input| input == name)
+    }
 }
 
 fn create(
@@ -85,7 +89,7 @@ impl Compiled for Running {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let given = given(inputs).map_err(failed)?;
+        let given = given_of(inputs).map_err(failed)?;
         let outputs = session.run(given).map_err(failed)?;
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
     }
@@ -93,11 +97,11 @@ impl Compiled for Running {
     fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut given = given(inputs).map_err(failed)?;
-        for (name, value) in &kept.values {
-            if self.inputs.contains(name) {
-                given.push((name, value.into()));
-            }
+        let mut given = given_of(inputs).map_err(failed)?;
+        let kept_here = given_of(&kept.host).map_err(failed)?;
+        given.extend(kept_here.into_iter().filter(|(name, _)| self.takes(name)));
+        for (name, value) in kept.values.iter().filter(|(name, _)| self.takes(name)) {
+            given.push((name, value.into()));
         }
         let mut outputs = session.run(given).map_err(failed)?;
         let names: Vec<String> = outputs.keys().map(str::to_owned).collect();
@@ -105,7 +109,10 @@ impl Compiled for Running {
         for name in names {
             let Some(value) = outputs.remove(&name) else { continue };
             match kept::of(&name) {
-                Some(past) => drop(kept.values.insert(past, value)),
+                Some(past) => {
+                    kept.host.remove(&past);
+                    kept.values.insert(past, value);
+                }
                 None => drop(rest.insert(name, read(&value).map_err(failed)?)),
             }
         }
@@ -117,7 +124,7 @@ impl Compiled for Running {
     }
 }
 
-fn given(inputs: &Values) -> ort::Result<Vec<(&str, SessionInputValue<'_>)>> {
+fn given_of(inputs: &Values) -> ort::Result<Vec<(&str, SessionInputValue<'_>)>> {
     let views = inputs.iter().map(|(name, value)| {
         let value: SessionInputValue<'_> = match value {
             Value::F32(a) => TensorRef::from_array_view(a)?.into(),
@@ -138,7 +145,7 @@ fn refused_type(hardware: Hardware, message: &str) -> Error {
     Error::engine(hardware, format!("ONNX Runtime failed to run: {message}"))
 }
 
-fn read(value: &DynValue) -> ort::Result<Value> {
+pub(super) fn read(value: &DynValue) -> ort::Result<Value> {
     let element = value.dtype().tensor_type();
     Ok(match element {
         Some(TensorElementType::Int64) => Value::I64(value.try_extract_array::<i64>()?.to_owned()),

@@ -1,0 +1,97 @@
+//! Room for a cache on backends of fixed lengths, so that one graph runs many steps.
+//!
+//! What is cached lies at the end of its room; the positions before it are filled up and masked, as those of a row
+//! that is filled on the left. Distances between tokens are what they are without them, and positions are counted
+//! from the tokens that there really are.
+
+#[cfg(test)]
+mod steps;
+
+use ndarray::{ArrayD, Axis, Slice};
+
+use crate::graph::dims::PAST;
+use crate::graph::{Dim, Input};
+use crate::{Value, Values};
+
+/// The least room there is; no axis is empty on these backends.
+const LEAST: usize = 32;
+
+/// The room for so many cached positions: it doubles when it is full.
+pub(super) fn room(positions: usize) -> usize {
+    positions.max(LEAST).next_power_of_two()
+}
+
+/// The axis of an input that is as long as the cache, or longer by what is new.
+pub(super) fn axis(input: &Input) -> Option<usize> {
+    input.shape.iter().position(|dim| *dim == PAST || matches!(dim, Dim::Sum(_)) && dim.mentions("past"))
+}
+
+/// What was given, with that many masked positions more before those that are cached.
+pub(super) fn widened(inputs: &[Input], mut given: Values, more: usize) -> Values {
+    for input in inputs {
+        if let (Some(axis), Some(value)) = (axis(input), given.get_mut(&input.name)) {
+            let length = value.shape().get(axis).copied().unwrap_or_default();
+            *value = ending(value, axis, length + more);
+        }
+    }
+    given
+}
+
+/// The last positions along an axis; zeros come before them where there are fewer.
+pub(crate) fn ending(value: &Value, axis: usize, length: usize) -> Value {
+    match value {
+        Value::F32(a) => Value::F32(last(a, axis, length)),
+        Value::I64(a) => Value::I64(last(a, axis, length)),
+        Value::Bool(a) => Value::Bool(last(a, axis, length)),
+    }
+}
+
+fn last<T: Copy + Default>(a: &ArrayD<T>, axis: usize, length: usize) -> ArrayD<T> {
+    let mut shape = a.raw_dim();
+    let found = std::mem::replace(&mut shape[axis], length);
+    let kept = found.min(length) as isize;
+    let mut all = ArrayD::default(shape);
+    let from = |length: usize| Slice::from(length as isize - kept..length as isize);
+    all.slice_axis_mut(Axis(axis), from(length)).assign(&a.slice_axis(Axis(axis), from(found)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::dims;
+    use crate::graph::dims::{BATCH, SEQUENCE};
+
+    #[test]
+    fn room_doubles() {
+        assert_eq!([0, 1, 32, 33, 64, 65, 1000].map(room), [32, 32, 32, 64, 64, 128, 1024]);
+    }
+
+    #[test]
+    fn the_end_is_kept() {
+        let value = Value::I64(array![[1, 2, 3], [4, 5, 6]].into_dyn());
+        assert_eq!(ending(&value, 1, 2), Value::I64(array![[2, 3], [5, 6]].into_dyn()));
+        assert_eq!(ending(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
+        let none = Value::F32(ArrayD::zeros(ndarray::IxDyn(&[1, 0, 2])));
+        assert_eq!(ending(&none, 1, 3).shape(), [1, 3, 2]);
+    }
+
+    #[test]
+    fn only_what_is_as_long_as_the_cache_is_widened() {
+        let inputs = [
+            Input::i64("input_ids", dims![BATCH, SEQUENCE]),
+            Input::i64("attention_mask", dims![BATCH, PAST + SEQUENCE]),
+            Input::f32("past_key_values.0.key", dims![BATCH, 2, PAST, 4]),
+        ];
+        let given = Values::from([
+            ("input_ids".to_owned(), Value::I64(array![[7]].into_dyn())),
+            ("attention_mask".to_owned(), Value::I64(array![[0, 1, 1]].into_dyn())),
+        ]);
+        let given = widened(&inputs, given, 2);
+        assert_eq!(given["input_ids"].shape(), [1, 1]);
+        assert_eq!(given["attention_mask"], Value::I64(array![[0, 0, 0, 1, 1]].into_dyn()));
+        assert_eq!(inputs.each_ref().map(axis), [None, Some(1), Some(2)]);
+    }
+}

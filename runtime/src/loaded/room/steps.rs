@@ -1,0 +1,164 @@
+//! Steps on a backend of fixed lengths give what the whole text gives, however positions are told, and few graphs are
+//! made ready for them.
+
+use ndarray::{Array2, ArrayD, s};
+
+use super::super::program::Program;
+use super::super::section::{Cache as Kept, Section};
+use crate::engine::{self, Options};
+use crate::graph::dims::{BATCH, SEQUENCE};
+use crate::graph::{Fill, Graph, Input, Tensor};
+use crate::lower::{AttentionForm, Rules};
+use crate::model::Part;
+use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
+use crate::weights::Weights;
+use crate::{Hardware, Precision, Result, Value, Values, dims};
+
+const WIDTH: usize = 16;
+const HEADS: usize = 4;
+const LENGTH: usize = 70;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Told {
+    Rotary,
+    Relative,
+    Alibi,
+    AlibiByKey,
+    Counted,
+}
+
+const ALL: [Told; 5] = [Told::Rotary, Told::Relative, Told::Alibi, Told::AlibiByKey, Told::Counted];
+
+/// One layer of attention that is told of positions in one way.
+fn graph(told: Told, window: Option<usize>, part: Part) -> Result<Graph> {
+    let mut g = Graph::new();
+    let cache = Cache::new(&mut g, part);
+    let ids = g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones));
+    let w = g.scope("layer");
+    let mut x = g.embedding(&w.scope("tokens"), &ids, 50, WIDTH)?;
+    if told == Told::Counted {
+        let positions = nn::counted_positions(&mut g, &seen, &cache.past(), 1)?;
+        let placed = nn::sinusoidal(&mut g, &positions, WIDTH, 0, 1)?;
+        x = g.add(&x, &placed)?;
+    }
+    let mut q = g.linear(&w.scope("query"), &x, WIDTH)?;
+    let mut k = g.linear(&w.scope("key"), &x, WIDTH)?;
+    let v = g.linear(&w.scope("value"), &x, WIDTH)?;
+    if told == Told::Rotary {
+        let positions = g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions));
+        let rotary = Rotary::new(&mut g, &positions, &[0.5, 0.25], 1.0)?;
+        q = rotary.apply(&mut g, &q, HEADS)?;
+        k = rotary.apply(&mut g, &k, HEADS)?;
+    }
+    let (k, v) = cache.extend(&mut g, 0, k, v, HEADS)?;
+    let mask = mask(&mut g, told, window, &cache, &seen)?;
+    let options = Attention { heads: HEADS, kv_heads: HEADS, mask: Some(&mask), ..Attention::default() };
+    let mixed = g.attention(&q, &k, &v, &options)?;
+    g.output("mixed", &mixed)?;
+    Ok(g)
+}
+
+fn mask(g: &mut Graph, told: Told, window: Option<usize>, cache: &Cache, seen: &Tensor) -> Result<Tensor> {
+    let mask = nn::causal_mask(g, seen, &cache.past(), window)?;
+    match told {
+        Told::Rotary | Told::Counted => Ok(mask),
+        Told::Alibi => nn::alibi(g, &mask, seen, &nn::alibi_slopes(HEADS)),
+        Told::AlibiByKey => nn::alibi_by_key(g, &mask, &nn::alibi_slopes(HEADS)),
+        Told::Relative => {
+            let all = g.positions(&cache.keys());
+            let own = g.slice_dims(&all, 0, cache.past(), cache.keys())?;
+            let buckets = RelativeBuckets { count: 8, max_distance: 20, causal: true };
+            let table = g.weight("table.weight", &[buckets.count, HEADS])?;
+            let bias = nn::relative_bias(g, &table, &own, &all, buckets)?;
+            nn::masked_bias(g, &mask, &bias)
+        }
+    }
+}
+
+fn section(told: Told, window: Option<usize>, part: Part, fixed_shapes: bool) -> Result<Section> {
+    let graph = graph(told, window, part)?;
+    let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
+    let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
+    let attention = AttentionForm::Plain;
+    let rules = Rules { attention, fixed_shapes, ..Rules::of(Hardware::Cpu, Precision::F32) };
+    let inputs = graph.inputs().to_vec();
+    let program = Program::new(graph, weights, rules, Hardware::Cpu, Options::default(), None)?;
+    Ok(Section { inputs, limits: vec![], program, graph_ms: 0.0, unused: vec![], probes: vec![] })
+}
+
+/// Two rows of tokens, the second filled on the left.
+fn inputs(start: usize, end: usize) -> Values {
+    let ids = Array2::from_shape_fn((2, end - start), |(row, i)| ((start + i) * (row + 3) % 50) as i64);
+    let seen = Array2::from_shape_fn((2, end), |(row, i)| i64::from(row == 0 || i >= 2));
+    Values::from([
+        ("input_ids".to_owned(), Value::I64(ids.into_dyn())),
+        ("attention_mask".to_owned(), Value::I64(seen.into_dyn())),
+    ])
+}
+
+/// The positions of both rows that hold tokens.
+fn tokens(mixed: &ArrayD<f32>, start: usize) -> Vec<f32> {
+    let filled = 2_usize.saturating_sub(start);
+    let (first, second) = (mixed.slice(s![0, .., ..]), mixed.slice(s![1, filled.., ..]));
+    first.iter().chain(second.iter()).copied().collect()
+}
+
+#[test]
+fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return Ok(());
+    }
+    for (told, window) in ALL.into_iter().flat_map(|told| [(told, None), (told, Some(5))]) {
+        let whole = section(told, window, Part::Whole, false)?.run(inputs(0, LENGTH))?;
+        let whole = whole["mixed"].f32("mixed")?;
+        let step = section(told, window, Part::Step, true)?;
+        let mut kept = Kept::new();
+        let mut start = 0;
+        for end in 7..=LENGTH {
+            let got = step.run_cached(Part::Step, inputs(start, end), &mut kept)?;
+            let got = tokens(got["mixed"].f32("mixed")?, start);
+            let want = whole.slice(s![.., start..end, ..]).to_owned().into_dyn();
+            for (got, want) in got.iter().zip(tokens(&want, start)) {
+                assert!((got - want).abs() < 1e-5, "{told:?} {window:?} to {end}: {got}, not {want}");
+            }
+            start = end;
+        }
+        assert_eq!(kept.len(), LENGTH);
+        // The prompt, then steps with room for 32, 64 and 128.
+        assert_eq!(step.program.made(), 4, "{told:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return Ok(());
+    }
+    let (step, reorder) =
+        (section(Told::Rotary, None, Part::Step, true)?, section(Told::Rotary, None, Part::Reorder, true)?);
+    let mut kept = Kept::new();
+    step.run_cached(Part::Step, inputs(0, 6), &mut kept)?;
+    let mut beams = inputs(6, 7);
+    beams.insert("beam_idx".to_owned(), Value::I64(ndarray::arr1(&[0, 0]).into_dyn()));
+    // Both rows go on from the first, with its next token and its mask.
+    let same = |value: &mut Value| {
+        if let Value::I64(a) = value {
+            let first = a.slice(s![0, ..]).to_owned();
+            a.slice_mut(s![1, ..]).assign(&first);
+        }
+    };
+    ["input_ids", "attention_mask"].iter().filter_map(|name| beams.get_mut(*name).map(same)).for_each(drop);
+    let got = reorder.run_cached(Part::Reorder, beams, &mut kept)?;
+    let got = got["mixed"].f32("mixed")?;
+    let whole = section(Told::Rotary, None, Part::Whole, false)?.run(inputs(0, 7))?;
+    let want = whole["mixed"].f32("mixed")?.slice(s![0, 6, ..]).to_owned();
+    for row in 0..2 {
+        let difference = &got.slice(s![row, 0, ..]) - &want;
+        assert!(difference.iter().all(|x| x.abs() < 1e-5), "row {row}: {difference}");
+    }
+    Ok(())
+}
