@@ -14,4 +14,4 @@ pub mod spec;
 pub mod template;
 pub mod write;
 
-pub use run::{Error, Report, Request, generate};
+pub use run::{Error, Report, Request, generate, parts};

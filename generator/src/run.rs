@@ -11,7 +11,7 @@ use crate::render::{Output, Setting, render};
 use crate::spec::architectures::Architectures;
 use crate::spec::document::{Problem, Problems, nearest_name};
 use crate::spec::hardware::HardwareSpecs;
-use crate::spec::load::{self, Folder, SpecFile, Specs};
+use crate::spec::load::{self, Folder, Resolved, SpecFile, Specs};
 use crate::spec::vocabulary::Hardware;
 use crate::spec::yaml::Place;
 use crate::template::{self, Source, Templates};
@@ -102,32 +102,12 @@ pub fn generate(request: &Request) -> Result<Report, Error> {
         return Ok(report);
     }
 
-    let architectures = Architectures::load(&request.model_specs).map_err(|problems| problems.0)?;
-    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
-    let specs = Specs::read(files, &categories);
-    let selected = select(request, &specs, &categories)?;
-    let mut problems = vec![];
-    let mut resolved = vec![];
-    for (index, result) in selected.par_iter().map(|&index| (index, specs.resolve(index))).collect::<Vec<_>>()
-    {
-        match result {
-            Ok(model) => {
-                let chain: Vec<_> = model.chain.iter().map(|&link| &specs.files[link]).collect();
-                resolved.push((inputs_digest(&chain, &shared), index, model));
-            }
-            Err(wrong) => problems.extend(wrong),
-        }
-    }
-    let (hardware, templates) = match (HardwareSpecs::load(&request.model_specs), Templates::parse(&sources))
-    {
-        (Ok(hardware), Ok(templates)) => (hardware, templates),
-        (hardware, templates) => {
-            problems.extend(hardware.err().map(|problems| problems.0).into_iter().flatten());
-            problems.extend(templates.err().into_iter().flatten());
-            return Err(problems.into());
-        }
+    let Prepared { specs, selected, resolved, world, mut problems } = prepare(request, files, &sources)?;
+    let digested = |(index, model): (usize, Resolved)| {
+        let chain: Vec<_> = model.chain.iter().map(|&link| &specs.files[link]).collect();
+        (inputs_digest(&chain, &shared), index, model)
     };
-    let world = World { architectures, hardware, templates };
+    let resolved: Vec<_> = resolved.into_iter().map(digested).collect();
     let stale = |model: &str, inputs: &str| {
         request.check
             || cache.models.get(model).is_none_or(|made| made.inputs != inputs)
@@ -156,6 +136,71 @@ pub fn generate(request: &Request) -> Result<Report, Error> {
     }
     let names: Vec<_> = selected.iter().map(|&index| specs.files[index].name.clone()).collect();
     finish(request, names, crates, cache)
+}
+
+/// Everything that models are lowered from.
+struct Prepared {
+    specs: Specs,
+    /// The models asked for.
+    selected: Vec<usize>,
+    /// Those of them that could be resolved.
+    resolved: Vec<(usize, Resolved)>,
+    world: World,
+    problems: Vec<Problem>,
+}
+
+fn prepare(request: &Request, files: Vec<SpecFile>, sources: &[Source]) -> Result<Prepared, Error> {
+    let architectures = Architectures::load(&request.model_specs).map_err(|problems| problems.0)?;
+    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
+    let specs = Specs::read(files, &categories);
+    let selected = select(request, &specs, &categories)?;
+    let mut problems = vec![];
+    let mut resolved = vec![];
+    for (index, result) in selected.par_iter().map(|&index| (index, specs.resolve(index))).collect::<Vec<_>>()
+    {
+        match result {
+            Ok(model) => resolved.push((index, model)),
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    let (hardware, templates) = match (HardwareSpecs::load(&request.model_specs), Templates::parse(sources)) {
+        (Ok(hardware), Ok(templates)) => (hardware, templates),
+        (hardware, templates) => {
+            problems.extend(hardware.err().map(|problems| problems.0).into_iter().flatten());
+            problems.extend(templates.err().into_iter().flatten());
+            return Err(problems.into());
+        }
+    };
+    Ok(Prepared { specs, selected, resolved, world: World { architectures, hardware, templates }, problems })
+}
+
+/// The templates and parts that each model is made of, by their keys: `graph/decoder.rs`,
+/// `graph/parts/norm/rms_norm.rs`, `pipeline/fill-mask.rs`.
+///
+/// # Errors
+/// Everything that is wrong with specs and templates, all together.
+pub fn parts(request: &Request) -> Result<BTreeMap<String, BTreeSet<String>>, Error> {
+    let sources = template::find(&request.templates)?;
+    let prepared = prepare(request, load::find(&request.specs)?, &sources)?;
+    let Prepared { specs, resolved, world, mut problems, .. } = prepared;
+    let mut models = BTreeMap::new();
+    for (_, resolved) in &resolved {
+        match lower(&world, resolved, &specs.files) {
+            Ok(model) => {
+                let graphs = model.graph.modules.values().map(|module| &module.graph);
+                let graphs = graphs.chain([&model.graph]);
+                let mut keys: BTreeSet<String> = graphs
+                    .flat_map(|graph| graph.parts.values().map(|(key, _)| key).chain([&graph.template]))
+                    .cloned()
+                    .collect();
+                keys.extend(model.heads.iter().map(|head| head.key.clone()));
+                keys.extend(model.tasks.iter().map(|task| task.key.clone()));
+                models.insert(model.name, keys);
+            }
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    if problems.is_empty() { Ok(models) } else { Err(problems.into()) }
 }
 
 /// A rendered crate: the digest of what it was made from, the specs it comes from, the model, the files.

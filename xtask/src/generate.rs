@@ -1,5 +1,6 @@
 //! `generate`: crates from specs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::workspace::{root, target_dir};
 ///
 /// Everything that is wrong with specs and templates is reported together, and then nothing is written. Files that
 /// were not generated are never touched.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Args {
     /// Only this category: a folder of the specs. May be repeated.
     #[arg(long, value_name = "CATEGORY")]
@@ -72,6 +73,11 @@ pub fn run(args: &Args) -> Result<bool> {
 }
 
 /// Reports why nothing was written.
+/// The templates and parts that each model is made of.
+pub fn parts() -> Result<BTreeMap<String, BTreeSet<String>>> {
+    Ok(weft_generator::parts(&request(&Args::default())?)?)
+}
+
 fn failed(args: &Args, error: Error) -> Result<bool> {
     match error {
         Error::Problems(problems) => {

@@ -128,7 +128,7 @@ impl<'a> Emitter<'a> {
                 let to = if *to == Dtype::F32 { self.rules.float } else { *to };
                 self.last("Cast", &refs, vec![Attribute::int("to", data_type(to))])
             }
-            Op::Where => self.last("Where", &refs, vec![]),
+            Op::Where => self.choose(node, &refs),
             Op::Reduce { by, axes, keep } => {
                 let op = match by {
                     Reduction::Sum => "ReduceSum",

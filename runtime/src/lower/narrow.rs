@@ -1,4 +1,4 @@
-//! Integers that some backends only cut or reduce as other types.
+//! Integers and truth values that some backends only take as other types.
 
 use super::emitter::{Emitter, data_type};
 use crate::graph::{Dtype, Node, Op};
@@ -31,5 +31,22 @@ impl Emitter<'_> {
         self.place.push_str("/Cast");
         self.result = wide.result;
         self.last("Cast", &[narrow], vec![Attribute::int("to", data_type(wide.dtype))])
+    }
+
+    /// One of two by a condition. ONNX Runtime moves axes around convolutions, and past a `Where` those of its condition
+    /// too; where truth values have no kernel for that, the two are multiplied by 1 and 0.
+    pub(super) fn choose(&mut self, node: &Node, operands: &[&str]) -> String {
+        let convolves = || self.graph.nodes.iter().any(|node| matches!(node.op, Op::Conv(_)));
+        let float = self.graph.values[node.output].tensor.dtype().is_float();
+        if !self.rules.narrow_reads || !float || !convolves() {
+            return self.last("Where", operands, vec![]);
+        }
+        let to = vec![Attribute::int("to", data_type(self.rules.float))];
+        let one = self.part("Cast", &[operands[0]], to.clone());
+        let other = self.part("Not", &[operands[0]], vec![]);
+        let other = self.part("Cast", &[&other], to);
+        let one = self.part("Mul", &[&one, operands[1]], vec![]);
+        let other = self.part("Mul", &[&other, operands[2]], vec![]);
+        self.last("Add", &[&one, &other], vec![])
     }
 }

@@ -24,7 +24,7 @@ pub struct Rules {
     pub opset: i64,
     /// Whether convolutions over 6, 9, 15 … channels, multiples of 3 that are none of 4, get channels of zeros.
     pub pads_channels: bool,
-    /// Whether 64-bit integers and truth values are cut as floating-point numbers, and reduced as 32-bit integers.
+    /// Whether integers and truth values are cut as floating-point numbers, and integers reduced as those of 32 bits.
     pub narrow_reads: bool,
 }
 

@@ -2,6 +2,7 @@
 
 mod bisect;
 mod changed;
+mod cover;
 mod job;
 mod junit;
 mod summary;
@@ -33,6 +34,7 @@ use crate::workspace::{self, Member};
   cargo xtask test --hw cpu --hw openvino --model bert
   cargo xtask test --hw all --category text-encoders --shard 1/4 --junit tests.xml
   cargo xtask test --changed                        only what is not known to pass as it is
+  cargo xtask test --cover --hw qnn                 a sample that has every template and part in it
   cargo xtask test --bisect bert masked-lm          where a graph departs from the reference
   cargo xtask test masked-lm                        only tests whose name contains this")]
 pub struct Args {
@@ -45,6 +47,9 @@ pub struct Args {
     /// Only this model (repeatable).
     #[arg(long, value_name = "MODEL")]
     model: Vec<String>,
+    /// Only as many of the models as use every template and part between them.
+    #[arg(long)]
+    cover: bool,
     /// Only the i-th of n equal shares of the models.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -69,7 +74,7 @@ pub struct Args {
     changed: bool,
     /// Instead of testing, show the first module of the reference that this model's graph departs from, in each golden
     /// whose name contains the filter.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["category", "model", "shard"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["category", "model", "cover", "shard"])]
     bisect: Option<String>,
     /// Only tests whose name, `<model>::<hw>::<precision>::<case>`, contains this.
     filter: Option<String>,
@@ -109,6 +114,11 @@ pub fn run(args: &Args) -> Result<bool> {
         return bisect::run(model, args.filter.as_deref(), &hardware);
     }
     let mut members = workspace::select(workspace::root(), &args.category, &args.model)?;
+    if args.cover {
+        cover::reduce(&mut members, &crate::generate::parts()?);
+        let names: Vec<_> = members.iter().map(|member| member.model.as_str()).collect();
+        note(format!("{} model(s) use every template and part: {}", names.len(), names.join(", ")));
+    }
     if let Some(shard) = args.shard {
         let mut position = 0..;
         members.retain(|_| position.next().is_some_and(|position| shard.has(position)));
