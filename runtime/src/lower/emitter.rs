@@ -85,7 +85,7 @@ impl<'a> Emitter<'a> {
             Op::Binary(op) => self.last(op.onnx(), &refs, vec![]),
             Op::Unary(op) => self.last(op.onnx(), &refs, vec![]),
             Op::MatMul => self.last("MatMul", &refs, vec![]),
-            Op::Softmax { axis } => self.last("Softmax", &refs, vec![Attribute::int("axis", *axis as i64)]),
+            Op::Softmax { axis } => self.softmax(node, *axis, refs[0]),
             Op::Transpose { order } => {
                 let order = order.iter().map(|&axis| axis as i64).collect();
                 self.last("Transpose", &refs, vec![Attribute::ints("perm", order)])
@@ -124,10 +124,7 @@ impl<'a> Emitter<'a> {
             Op::LogSoftmax { axis } => {
                 self.last("LogSoftmax", &refs, vec![Attribute::int("axis", *axis as i64)])
             }
-            Op::Cast { to } => {
-                let to = if *to == Dtype::F32 { self.rules.float } else { *to };
-                self.last("Cast", &refs, vec![Attribute::int("to", data_type(to))])
-            }
+            Op::Cast { to } => self.cast(node, *to, refs[0]),
             Op::Where => self.choose(node, &refs),
             Op::Reduce { by, axes, keep } => {
                 let op = match by {

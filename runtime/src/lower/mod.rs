@@ -95,6 +95,8 @@ fn common_folder(weights: &[Located]) -> Option<PathBuf> {
 #[cfg(test)]
 mod cached_tests;
 #[cfg(test)]
+mod half_tests;
+#[cfg(test)]
 mod places_tests;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
-//! Integers and truth values that some backends only take as other types.
+//! Types that some backends lack for an operation, which is done in others.
 
 use super::emitter::{Emitter, data_type};
-use crate::graph::{Dtype, Node, Op};
+use crate::graph::{Dtype, Node, Op, Origin};
 use crate::onnx::Attribute;
 
 /// What an operation on narrower numbers gives: its own type, under the name that the result must get.
@@ -48,5 +48,31 @@ impl Emitter<'_> {
         let one = self.part("Mul", &[&one, operands[1]], vec![]);
         let other = self.part("Mul", &[&other, operands[2]], vec![]);
         self.last("Add", &[&one, &other], vec![])
+    }
+
+    /// Another element type; floating-point numbers are what the rules compute in.
+    pub(super) fn cast(&mut self, node: &Node, to: Dtype, x: &str) -> String {
+        let from = self.graph.values[node.inputs[0]].tensor.dtype();
+        if self.rules.compares_to_zero && from.is_float() && to == Dtype::Bool {
+            let zero = self.number(0.0);
+            let none = self.part("Equal", &[x, &zero], vec![]);
+            return self.last("Not", &[&none], vec![]);
+        }
+        let to = if to == Dtype::F32 { self.rules.float } else { to };
+        self.last("Cast", &[x], vec![Attribute::int("to", data_type(to))])
+    }
+
+    /// Shares that sum to one. Those of a parameter are known before the graph runs, but in single precision only: a
+    /// part of a graph without inputs would be left otherwise, which some backends refuse.
+    pub(super) fn softmax(&mut self, node: &Node, axis: usize, x: &str) -> String {
+        let along = vec![Attribute::int("axis", axis as i64)];
+        let parameter = matches!(self.graph.values[node.inputs[0]].origin, Origin::Weight(_));
+        if !parameter || self.rules.float == Dtype::F32 {
+            return self.last("Softmax", &[x], along);
+        }
+        let cast = |to| vec![Attribute::int("to", data_type(to))];
+        let wide = self.part("Cast", &[x], cast(Dtype::F32));
+        let wide = self.part("Softmax", &[&wide], along);
+        self.last("Cast", &[&wide], cast(self.rules.float))
     }
 }

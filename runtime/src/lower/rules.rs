@@ -26,6 +26,8 @@ pub struct Rules {
     pub pads_channels: bool,
     /// Whether integers and truth values are cut as floating-point numbers, and integers reduced as those of 32 bits.
     pub narrow_reads: bool,
+    /// Whether floating-point numbers become truth values by a comparison with zero, not by a cast.
+    pub compares_to_zero: bool,
 }
 
 /// How a linear layer is written.
@@ -77,6 +79,7 @@ impl Rules {
             opset: 23,
             pads_channels: false,
             narrow_reads: false,
+            compares_to_zero: false,
         };
         let plain = Self {
             linear: LinearForm::Transposed,
@@ -88,6 +91,7 @@ impl Rules {
             opset: 21,
             pads_channels: false,
             narrow_reads: false,
+            compares_to_zero: false,
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
@@ -108,7 +112,8 @@ impl Rules {
             Hardware::Rocm => Self { opset: 19, ..plain },
             // Core ML has GELU, but neither ONNX's attention nor lengths that change.
             Hardware::Metal => Self { gelu: GeluForm::Standard, fixed_shapes: true, ..plain },
-            Hardware::Qnn => Self { fixed_shapes: true, ..plain },
+            // The tensor processor casts integers to truth values, but no half-precision numbers.
+            Hardware::Qnn => Self { fixed_shapes: true, compares_to_zero: true, ..plain },
             Hardware::Webnn => Self { fixed_shapes: true, ..plain },
         }
     }

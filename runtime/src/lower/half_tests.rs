@@ -1,0 +1,82 @@
+//! What half precision needs: masks that hide all scores alike, and types that it is not cast to or folded in.
+
+use ndarray::{ArrayD, IxDyn, array};
+
+use super::*;
+use crate::engine::{self, Options};
+use crate::graph::dims::{BATCH, SEQUENCE};
+use crate::graph::{Dtype, Input};
+use crate::nn::{Attention, causal_padding_mask, masked_bias};
+use crate::weights::Weights;
+use crate::{Hardware, Precision, Value, Values, dims};
+
+/// Attention with a mask of truth values or of numbers, by a share that is a parameter, and what is not zero.
+fn graph(numbers: bool) -> (Graph, Vec<Located>) {
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 8]));
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]));
+    let mut mask = causal_padding_mask(&mut g, &seen).unwrap();
+    if numbers {
+        let near = g.scalar(0.25);
+        mask = masked_bias(&mut g, &mask, &near).unwrap();
+    }
+    let options =
+        Attention { heads: 2, kv_heads: 2, scale: Some(2.0), mask: Some(&mask), ..Attention::default() };
+    let mixed = g.attention(&x, &x, &x, &options).unwrap();
+    let shares = g.weight("shares", &[8]).unwrap();
+    let shares = g.softmax(&shares).unwrap();
+    let mixed = g.mul(&mixed, &shares).unwrap();
+    g.output("mixed", &mixed).unwrap();
+    let truths = g.cast(&x, Dtype::Bool);
+    g.output("truths", &truths).unwrap();
+    let parameters = g.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
+    let weights = Weights::Rule(parameters.collect()).locate(g.weights(), &Default::default()).unwrap();
+    (g, weights)
+}
+
+/// The second row begins with two positions that see nothing.
+fn run(numbers: bool, rules: &Rules) -> Values {
+    let (graph, weights) = graph(numbers);
+    let lowered = lower(&graph, &weights, rules).unwrap();
+    let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
+    // Exact in half precision, as are the scores.
+    let x = (0..64).map(|place| (place * 37 % 19 - 9) as f32 * 0.25).collect();
+    let x = ArrayD::from_shape_vec(IxDyn(&[2, 4, 8]), x).unwrap();
+    let mask = array![[1, 1, 1, 1], [0, 0, 1, 1]].into_dyn();
+    let given =
+        Values::from([("x".to_owned(), Value::F32(x)), ("attention_mask".to_owned(), Value::I64(mask))]);
+    compiled.run(&given).unwrap()
+}
+
+#[test]
+fn positions_that_see_nothing_get_the_mean() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let plain = Rules::of(Hardware::Openvino, Precision::F32);
+    for numbers in [false, true] {
+        let want = run(numbers, &plain);
+        for compares_to_zero in [false, true] {
+            let half = Rules { float: Dtype::F16, compares_to_zero, ..plain.clone() };
+            for report in crate::case::compare(&run(numbers, &half), &want, 4e-3) {
+                assert!(report.passed, "{numbers} {compares_to_zero}: {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_form_is_taken() {
+    let (graph, weights) = graph(false);
+    let counts = |rules: &Rules| {
+        let operators = lower(&graph, &weights, rules).unwrap().operators;
+        ["Where", "Add", "Not", "Cast"].map(|name| operators.get(name).copied().unwrap_or_default())
+    };
+    let single = Rules::of(Hardware::Openvino, Precision::F32);
+    assert_eq!(counts(&single), [1, 1, 0, 2]);
+    // A parameter, an input and an output change their type, and shares are computed in single precision.
+    let half = Rules { float: Dtype::F16, ..single };
+    assert_eq!(counts(&half), [1, 0, 0, 7]);
+    assert_eq!(counts(&Rules { compares_to_zero: true, ..half }), [1, 0, 1, 6]);
+}
