@@ -43,9 +43,10 @@ pub trait Architecture: Sized + Send + Sync + 'static {
 }
 
 /// One of the graphs that a model is run by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// The reference's `forward` in one piece, without a cache.
+    #[default]
     Whole,
     /// What is computed once for a text that is generated: the encoder, and what its cross-attention keeps.
     Encoder,

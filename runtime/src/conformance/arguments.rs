@@ -44,6 +44,18 @@ impl Arguments {
         })
     }
 
+    /// `true`, `false`, or not given.
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>> {
+        let wrong = |value: &str| {
+            Error::input(
+                format!("--{name}"),
+                format!("`{value}` is neither true nor false"),
+                "give one of them",
+            )
+        };
+        self.get(name).map(|value| value.parse().map_err(|_| wrong(value))).transpose()
+    }
+
     pub(super) fn hardware(&self) -> Result<Hardware> {
         self.get("hw").map_or(Ok(Hardware::Cpu), Hardware::from_str)
     }

@@ -1,6 +1,8 @@
-//! `--bench DIR`: a checkpoint on random ids; prints times and memory as one line of JSON.
+//! `--bench DIR`: a checkpoint on random or given inputs; prints times and memory as one line of JSON.
 //!
 //! With `--serve` it stays and reads `run N` lines, so that it can be measured in turn with its peers.
+
+mod work;
 
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -9,59 +11,61 @@ use std::time::Instant;
 use ndarray::ArrayD;
 use serde_json::json;
 
+use self::work::Work;
 use super::arguments::Arguments;
 use super::machine::private_bytes;
 use super::subject::{Request, Subject};
 use crate::graph::{Dtype, Input};
 use crate::loaded::millis;
-use crate::{AnyModel, Result, Value, Values};
+use crate::model::Part;
+use crate::{Error, Result, Value};
 
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let [dir] = arguments.alone.as_slice() else {
-        return Err(crate::Error::input("--bench", "needs one checkpoint", "write `--bench DIR --batch 1`"));
+        return Err(Error::input("--bench", "needs one checkpoint", "write `--bench DIR --batch 1`"));
     };
-    let (batch, sequence) = (arguments.number("batch", 1)?, arguments.number("sequence", 128)?);
     let before = private_bytes();
+    let own = || private_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
     let start = Instant::now();
     let loaded = (subject.load)(Request {
         checkpoint: dir,
         hardware: Some(arguments.hardware()?),
         precision: arguments.precision()?,
         threads: Some(arguments.number("threads", 2)?),
+        part: if arguments.get("generate").is_some() { Part::Step } else { Part::Whole },
+        map_weights: arguments.flag("map-weights")?,
         ..Request::default()
     })?;
-    let load_ms = millis(start);
-    let inputs: Values = loaded
-        .inputs()
-        .iter()
-        .filter(|input| input.fill.is_none())
-        .map(|input| (input.name.clone(), random(input, batch, sequence)))
-        .collect();
-    loaded.run(inputs.clone())?;
+    let (load_ms, loaded_bytes) = (millis(start), own());
+    let work = Work::of(&*loaded, &arguments)?;
+    work.round(&*loaded)?;
     let first_ms = millis(start);
     let timings = loaded.timings();
     let report = json!({
         "class": loaded.class(),
-        "batch": batch,
-        "sequence": sequence,
+        "batch": arguments.number("batch", 1)?,
+        "sequence": arguments.number("sequence", 128)?,
         "graph_ms": timings.graph_ms,
         "emit_ms": timings.lower_ms,
         "compile_ms": timings.compile_ms,
         "load_ms": load_ms,
+        "loaded_bytes": loaded_bytes,
         "first_ms": first_ms,
-        "private_bytes": private_bytes().zip(before).map(|(after, before)| after.saturating_sub(before)),
+        "private_bytes": own(),
         "weights_bytes": loaded.weight_bytes(),
         "placement": loaded.placement().counts(),
     });
-    let time = |rounds: usize| -> Result<Vec<f64>> {
-        (0..rounds)
-            .map(|_| {
-                let start = Instant::now();
-                loaded.run(inputs.clone())?;
-                Ok(millis(start))
-            })
-            .collect()
+    let time = |rounds: usize| -> Result<serde_json::Map<String, serde_json::Value>> {
+        let mut found = serde_json::Map::new();
+        for _ in 0..rounds {
+            for (measure, ms) in work.round(&*loaded)? {
+                if let Some(all) = found.entry(measure).or_insert_with(|| json!([])).as_array_mut() {
+                    all.push(json!(ms));
+                }
+            }
+        }
+        Ok(found)
     };
     if arguments.get("serve").is_none() {
         time(arguments.number("warmup", 3)?)?;

@@ -31,7 +31,7 @@ pub(super) fn private_bytes() -> Option<u64> {
     let kilobytes = |key: &str| -> Option<u64> {
         text.lines().find_map(|line| line.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
     };
-    Some((kilobytes("Private_Clean:")? + kilobytes("Private_Dirty:")?) * 1024)
+    Some(kilobytes("Anonymous:")? * 1024)
 }
 
 /// Writes `~` for the home folder in every text: results are shown to others, whom it does not concern.

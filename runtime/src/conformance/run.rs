@@ -41,7 +41,7 @@ impl Target<'_> {
             weights,
             cpu_fallback: if here { self.cpu_fallback } else { &[] },
             lowering: (!here).then(|| Lowering::to(self.hardware)),
-            probes: &[],
+            ..Request::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
 use crate::loaded::{Loader, Lowering};
-use crate::model::Architecture;
+use crate::model::{Architecture, Part};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
 use crate::{AnyModel, Erased, Hardware, Precision, Result};
@@ -13,6 +13,10 @@ pub(super) struct Request<'a> {
     pub hardware: Option<Hardware>,
     pub precision: Precision,
     pub threads: Option<usize>,
+    /// What to make ready at once.
+    pub part: Part,
+    /// Whether weights stay in their mapped pages; the loader's own choice where not given.
+    pub map_weights: Option<bool>,
     pub weights: Option<Weights>,
     pub cpu_fallback: &'a [&'a str],
     pub lowering: Option<Lowering>,
@@ -45,10 +49,14 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     let mut loader = Loader::<A>::open(request.checkpoint)?
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
+        .part(request.part)
         .cpu_fallback(request.cpu_fallback)
         .probes(request.probes);
     if let Some(threads) = request.threads {
         loader = loader.threads(threads);
+    }
+    if let Some(map) = request.map_weights {
+        loader = loader.map_weights(map);
     }
     if let Some(weights) = request.weights {
         loader = loader.weights(weights);

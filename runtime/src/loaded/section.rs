@@ -9,10 +9,10 @@ use super::{Lowering, inputs, millis, room};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, Limit, Stored};
+use crate::graph::{Dim, Dtype, Graph, Input, Limit, Stored};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
-use crate::weights::Weights;
+use crate::weights::{Bytes, Located, Weights};
 use crate::{Error, Hardware, Result, Values};
 
 /// What a decoder remembers of the tokens before; its tensors stay in the engine.
@@ -122,6 +122,20 @@ pub(super) fn graph_over<A: Architecture>(weights: &Weights) -> Graph {
     graph
 }
 
+/// From so many bytes on, a decoder opens with its weights in their mapped pages.
+const LARGE: u64 = 1 << 30;
+
+/// Whether opening at once and taking no memory twice outweighs a slower prompt: of large weights that are computed with
+/// as they are stored. The others are converted into memory in any case.
+fn are_worth_mapping(weights: &[Located]) -> bool {
+    let mapped =
+        weights.iter().filter(|weight| weight.dtype == Dtype::F32).map(|weight| match weight.bytes {
+            Bytes::File { length, .. } => length,
+            Bytes::Memory(_) => 0,
+        });
+    mapped.sum::<u64>() >= LARGE
+}
+
 /// All parts of a model.
 pub(super) struct Sections<A: Architecture> {
     head: A::Head,
@@ -158,7 +172,8 @@ impl<A: Architecture> Sections<A> {
         let mut unused = self.weights.unused(&located);
         unused.retain(|name| !graph.is_idle(name));
         let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
-        let Setting { rules, hardware, options, lowering, .. } = self.setting.clone();
+        let Setting { rules, hardware, mut options, lowering, .. } = self.setting.clone();
+        options.map_weights.get_or_insert_with(|| part.is_cached() && are_worth_mapping(&located));
         let program = Program::new(graph, located, rules, hardware, options, lowering)?;
         let section = Arc::new(Section { inputs, limits, program, graph_ms, unused, probes });
         ready.insert(part, Arc::clone(&section));

@@ -1,8 +1,10 @@
-//! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run.
+//! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run; with `--speed`, a
+//! table of models against PyTorch, llama.cpp and candle.
 
 mod building;
 mod opening;
 mod peer;
+mod speed;
 mod table;
 
 use std::collections::BTreeMap;
@@ -18,7 +20,7 @@ use self::building::Building;
 use self::opening::Opening;
 use self::peer::Served;
 use crate::binaries::{self, Profile};
-use crate::terminal::{Progress, interrupted, note, say};
+use crate::terminal::{Progress, Usage, interrupted, note, say};
 use crate::workspace::{self, Member};
 use crate::{reference, setup};
 
@@ -26,17 +28,31 @@ use crate::{reference, setup};
 ///
 /// All of them stay loaded and take turns, so that whatever else the machine does hits all alike; ratios are of medians.
 /// Needs the reference's Python (`cargo xtask reference --help`).
+///
+/// With --speed, a table of vision, audio and text models at the shapes of published checkpoints: each in PyTorch too, and
+/// a Llama of 1.1 billion parameters in llama.cpp and candle. Its checkpoints take 11 GB in target/weft-bench and are made
+/// once, as candle is built; measuring takes some ten minutes and 16 GB of memory.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask bench
-  cargo xtask bench --rounds 100 --json")]
+  cargo xtask bench --rounds 100 --json
+  cargo xtask bench --speed
+  cargo xtask bench --speed --model llama --model vit --rounds 10
+  cargo xtask bench --speed --write")]
 pub struct Args {
-    /// The model; its base class and default configuration are measured.
-    #[arg(long, default_value = "bert")]
-    model: String,
-    /// Runs of each.
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(5..))]
-    rounds: u32,
+    /// The model: its base class and default configuration, bert where none is given; with --speed the rows to measure, all
+    /// where none is given; several may be.
+    #[arg(long = "model", value_name = "M")]
+    models: Vec<String>,
+    /// The table of models against PyTorch, llama.cpp and candle.
+    #[arg(long, conflicts_with = "checkpoint")]
+    speed: bool,
+    /// Also write the table to results/bench.json and docs/speed.md.
+    #[arg(long, requires = "speed")]
+    write: bool,
+    /// Runs of each; 40 where not given, and 5 with --speed.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(3..))]
+    rounds: Option<u32>,
     /// Threads of each.
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -96,13 +112,22 @@ struct Generator {
 
 /// Runs the verb; whether every limit is kept.
 pub fn run(args: &Args) -> Result<bool> {
-    let members = workspace::select(workspace::root(), &[], std::slice::from_ref(&args.model))?;
+    if args.speed {
+        return speed::run(args);
+    }
+    let model = match args.models.as_slice() {
+        [] => "bert".to_owned(),
+        [model] => model.clone(),
+        _ => return Err(Usage("one model at a time; several are for --speed".into()).into()),
+    };
+    let all_rounds = args.rounds.unwrap_or(40);
+    let members = workspace::select(workspace::root(), &[], std::slice::from_ref(&model))?;
     let member = members.first().context("no such crate")?;
     setup::ensure(&[Hardware::Cpu])?;
     let python = reference::python(None)?;
     let checkpoint = match &args.checkpoint {
         Some(dir) => dir.canonicalize().with_context(|| format!("--checkpoint {}", dir.display()))?,
-        None => base_checkpoint(&python, &args.model)?,
+        None => base_checkpoint(&python, &model)?,
     };
     note(format!("building {} in release", member.package));
     let binary = binaries::build_one(member, Profile::Release)?;
@@ -119,12 +144,12 @@ pub fn run(args: &Args) -> Result<bool> {
     let mut peers = Served::peers(&python, &checkpoint, &SHAPES, args.threads)?;
     let names = peers.names();
     let mut runs_ms: BTreeMap<String, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
-    let turns = args.rounds.div_ceil(TURN);
+    let turns = all_rounds.div_ceil(TURN);
     let progress = Progress::new(turns as usize * SHAPES.len());
     for turn in 0..turns {
         for (shape, own) in SHAPES.iter().zip(&mut own) {
             let name = shape.name();
-            let rounds = TURN.min(args.rounds - turn * TURN);
+            let rounds = TURN.min(all_rounds - turn * TURN);
             let times = runs_ms.entry(name.clone()).or_default();
             times.entry("weft".into()).or_default().extend(own.run_own(rounds)?);
             for peer in &names {
@@ -138,7 +163,7 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     progress.finish();
     let contenders = own.iter().map(|served| served.report.clone()).chain(peers.ready.clone()).collect();
-    let (model, threads, rounds) = (args.model.clone(), args.threads, args.rounds);
+    let (threads, rounds) = (args.threads, all_rounds);
     let measured = Measured { model, threads, rounds, runs_ms, opening, generator, building, contenders };
     let verdicts = table::verdicts(&measured, &SHAPES);
     say(if args.json {

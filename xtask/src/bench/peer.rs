@@ -1,5 +1,6 @@
 //! Processes that stay loaded and run when told to: the crate's own binary, and the reference's peers.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -75,12 +76,24 @@ impl Served {
         self.ready.iter().filter_map(|line| line["peer"].as_str().map(str::to_owned)).collect()
     }
 
+    /// Whoever says that it is ready and then runs what it was started with.
+    pub fn ready(command: Command) -> Result<Self> {
+        let mut served = Self::start(command)?;
+        served.report = served.answer()?;
+        Ok(served)
+    }
+
     /// The times of some runs of the crate.
     pub fn run_own(&mut self, rounds: u32) -> Result<Vec<f64>> {
+        Ok(self.measured(rounds)?.remove("run").unwrap_or_default())
+    }
+
+    /// The times of some runs, by what was measured.
+    pub fn measured(&mut self, rounds: u32) -> Result<BTreeMap<String, Vec<f64>>> {
         thread::sleep(SETTLE);
         self.tell(&format!("run {rounds}"))?;
         let answer = self.answer()?;
-        times(&answer)
+        serde_json::from_value(answer["ms"].clone()).with_context(|| format!("no times in {answer}"))
     }
 
     /// The times of some runs of a peer.

@@ -67,7 +67,7 @@ fn create(
         builder =
             builder.with_config_entry("session.model_external_initializers_file_folder_path", folder)?;
     }
-    if options.map_weights {
+    if options.map_weights == Some(true) {
         builder = builder.with_prepacking(false)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;

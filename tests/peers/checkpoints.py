@@ -1,0 +1,151 @@
+"""Writes the checkpoints and inputs that `cargo xtask bench --speed` measures on.
+
+    python tests/peers/checkpoints.py NAME --out DIR
+
+Real shapes with random weights, float32: `config.json`, `model.safetensors`, and `inputs.safetensors` with an `in.<forward
+argument>` for each input; for `llama` also `model.gguf`, the same weights for llama.cpp. Widths, depths and vocabularies
+are those of the published checkpoint that each function names.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import save_file
+
+import gguf_file
+
+Inputs = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    model_class: str
+    config: transformers.PreTrainedConfig
+    inputs: Inputs
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape, np.float32)
+
+
+def ids(vocab_size: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(3, vocab_size, shape, np.int64)
+
+
+def vit(batch: int) -> Checkpoint:
+    """google/vit-base-patch16-224"""
+    return Checkpoint(
+        "ViTForImageClassification",
+        transformers.ViTConfig(num_labels=1000),
+        {"pixel_values": floats(batch, 3, 224, 224)},
+    )
+
+
+def clip() -> Checkpoint:
+    """openai/clip-vit-base-patch32: one image and two texts of 16 tokens, the last of which ends the text."""
+    config = transformers.CLIPConfig()
+    texts = ids(config.text_config.vocab_size - 2, 2, 16)
+    texts[:, -1] = config.text_config.vocab_size - 1
+    config.text_config.eos_token_id = config.text_config.vocab_size - 1
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts), "pixel_values": floats(1, 3, 224, 224)}
+    return Checkpoint("CLIPModel", config, inputs)
+
+
+def whisper() -> Checkpoint:
+    """openai/whisper-tiny: 30 seconds of sound."""
+    config = transformers.WhisperConfig(
+        d_model=384,
+        encoder_layers=4,
+        decoder_layers=4,
+        encoder_attention_heads=6,
+        decoder_attention_heads=6,
+        encoder_ffn_dim=1536,
+        decoder_ffn_dim=1536,
+        num_mel_bins=80,
+        vocab_size=51865,
+        max_source_positions=1500,
+        max_target_positions=448,
+    )
+    return Checkpoint("WhisperForConditionalGeneration", config, {"input_features": floats(1, 80, 3000)})
+
+
+def wav2vec2() -> Checkpoint:
+    """facebook/wav2vec2-base-960h: 10 seconds at 16 kHz."""
+    return Checkpoint("Wav2Vec2ForCTC", transformers.Wav2Vec2Config(), {"input_values": floats(1, 160_000)})
+
+
+def t5() -> Checkpoint:
+    """google-t5/t5-small: a text of 32 tokens."""
+    config = transformers.T5Config(decoder_start_token_id=0)
+    texts = ids(config.vocab_size, 1, 32)
+    return Checkpoint(
+        "T5ForConditionalGeneration", config, {"input_ids": texts, "attention_mask": np.ones_like(texts)}
+    )
+
+
+def detr() -> Checkpoint:
+    """facebook/detr-resnet-50: the short side of the image at 800."""
+    config = transformers.DetrConfig(backbone_config=transformers.ResNetConfig(out_features=["stage4"]), num_labels=91)
+    inputs = {"pixel_values": floats(1, 3, 800, 1066), "pixel_mask": np.ones((1, 800, 1066), np.int64)}
+    return Checkpoint("DetrForObjectDetection", config, inputs)
+
+
+def llama() -> Checkpoint:
+    """TinyLlama/TinyLlama-1.1B-Chat-v1.0: a prompt of 128 tokens."""
+    config = transformers.LlamaConfig(
+        hidden_size=2048,
+        num_hidden_layers=22,
+        num_attention_heads=32,
+        num_key_value_heads=4,
+        intermediate_size=5632,
+        vocab_size=32000,
+        max_position_embeddings=2048,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+    )
+    texts = ids(config.vocab_size, 1, 128)
+    return Checkpoint("LlamaForCausalLM", config, {"input_ids": texts, "attention_mask": np.ones_like(texts)})
+
+
+CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
+    "vit": lambda: vit(1),
+    "vit-8": lambda: vit(8),
+    "clip": clip,
+    "whisper": whisper,
+    "wav2vec2": wav2vec2,
+    "t5": t5,
+    "detr": detr,
+    "llama": llama,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=list(CHECKPOINTS))
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    torch.set_grad_enabled(False)
+    torch.manual_seed(0)
+    made = CHECKPOINTS[options.name]()
+    model: Any = getattr(transformers, made.model_class)._from_config(made.config, dtype=torch.float32).eval()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.name == "llama":
+        gguf_file.write(model, options.out / "model.gguf")
+    # One file: candle is given it by name.
+    model.save_pretrained(options.out, max_shard_size="20GB")
+    tensors = {f"in.{name}": np.ascontiguousarray(value) for name, value in made.inputs.items()}
+    save_file(tensors, options.out / "inputs.safetensors")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""llama.cpp through its C interface, float32.
+
+    python tests/peers/llama_cpp.py DIR --library libllama.so --generate N [--threads 2]
+
+DIR holds `model.gguf` and `inputs.safetensors`, as `checkpoints.py` writes them. Serves as `serving.py` says.
+
+Parameters are passed by value in structures that grow from release to release. Only their defaults are used, in
+memory that is larger than any of them; what is set is the first field, `n_ctx`, and threads by a function of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from serving import arguments, say, serve, steps
+
+
+class Parameters(ctypes.Structure):
+    _fields_ = [("first", ctypes.c_uint32), ("rest", ctypes.c_uint32 * 255)]
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [
+        ("n_tokens", ctypes.c_int32),
+        ("token", ctypes.POINTER(ctypes.c_int32)),
+        ("embd", ctypes.c_void_p),
+        ("pos", ctypes.c_void_p),
+        ("n_seq_id", ctypes.c_void_p),
+        ("seq_id", ctypes.c_void_p),
+        ("logits", ctypes.c_void_p),
+    ]
+
+
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+
+
+@LOG
+def silent(_level: int, _text: bytes, _data: int) -> None:
+    """llama.cpp says a lot."""
+
+
+def declare(library: ctypes.CDLL) -> None:
+    pointer, integer = ctypes.c_void_p, ctypes.c_int32
+    declared = {
+        "llama_log_set": (None, [LOG, pointer]),
+        "llama_model_default_params": (Parameters, []),
+        "llama_context_default_params": (Parameters, []),
+        "llama_model_load_from_file": (pointer, [ctypes.c_char_p, Parameters]),
+        "llama_init_from_model": (pointer, [pointer, Parameters]),
+        "llama_set_n_threads": (None, [pointer, integer, integer]),
+        "llama_get_memory": (pointer, [pointer]),
+        "llama_memory_clear": (None, [pointer, ctypes.c_bool]),
+        "llama_batch_get_one": (Batch, [ctypes.POINTER(integer), integer]),
+        "llama_decode": (integer, [pointer, Batch]),
+        "llama_get_logits_ith": (ctypes.POINTER(ctypes.c_float), [pointer, integer]),
+        "llama_print_system_info": (ctypes.c_char_p, []),
+    }
+    for name, (result, taken) in declared.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, taken
+
+
+class Model:
+    def __init__(self, folder: Path, library: Path, threads: int, context: int, vocab_size: int) -> None:
+        [ggml] = library.parent.glob("libggml.*so*")
+        base = ctypes.CDLL(str(ggml), mode=ctypes.RTLD_GLOBAL)
+        base.ggml_backend_load_all_from_path(str(library.parent).encode())
+        self.llama = ctypes.CDLL(str(library))
+        declare(self.llama)
+        self.llama.llama_log_set(silent, None)
+        self.llama.llama_backend_init()
+        path = str(folder / "model.gguf").encode()
+        model = self.llama.llama_model_load_from_file(path, self.llama.llama_model_default_params())
+        if not model:
+            raise ValueError(f"llama.cpp does not load {path.decode()}")
+        parameters = self.llama.llama_context_default_params()
+        parameters.first = context
+        self.context = self.llama.llama_init_from_model(model, parameters)
+        self.llama.llama_set_n_threads(self.context, threads, threads)
+        self.vocab_size = vocab_size
+
+    def restart(self) -> None:
+        self.llama.llama_memory_clear(self.llama.llama_get_memory(self.context), True)
+
+    def run(self, ids: list[int]) -> int:
+        tokens = (ctypes.c_int32 * len(ids))(*ids)
+        if self.llama.llama_decode(self.context, self.llama.llama_batch_get_one(tokens, len(ids))):
+            raise ValueError("llama_decode failed")
+        logits = self.llama.llama_get_logits_ith(self.context, -1)
+        return int(np.ctypeslib.as_array(logits, (self.vocab_size,)).argmax())
+
+
+def main() -> None:
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--version", default="")
+    parser.add_argument("--vocab-size", type=int, default=32000)
+    options = parser.parse_args()
+    prompt = load_file(options.checkpoint / "inputs.safetensors")["in.input_ids"][0].tolist()
+    began = time.perf_counter()
+    context = len(prompt) + options.generate + 8
+    model = Model(options.checkpoint, options.library, options.threads, context, options.vocab_size)
+    load_ms = (time.perf_counter() - began) * 1e3
+    system = model.llama.llama_print_system_info().decode()
+
+    def once() -> dict[str, float]:
+        model.restart()
+        return steps(lambda: model.run(prompt), lambda token: model.run([token]), options.generate)
+
+    say(ready=True, peer="llama.cpp", version=options.version, system=system, load_ms=load_ms)
+    serve(once)
+
+
+if __name__ == "__main__":
+    main()

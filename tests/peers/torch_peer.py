@@ -1,0 +1,86 @@
+"""PyTorch in eager mode: `transformers` with the attention that it chooses by itself.
+
+    python tests/peers/torch_peer.py DIR [--threads 2] [--generate N]
+
+DIR is what `checkpoints.py` wrote. Encoder-decoders generate with `generate`, decoders in the shortest loop that there is:
+a forward pass a token over the cache. Serves as `serving.py` says.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers import GenerationMixin
+
+from serving import Round, arguments, say, serve, steps
+
+
+def forward(model: Any, inputs: dict[str, torch.Tensor]) -> Round:
+    def once() -> dict[str, float]:
+        began = time.perf_counter()
+        model(**inputs)
+        return {"run": (time.perf_counter() - began) * 1e3}
+
+    return once
+
+
+def generation(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
+    """Greedy, and not ended before its time. Whisper's own `generate` adds searches of its own; this is the plain one."""
+    model.generation_config.eos_token_id = None
+
+    def once() -> dict[str, float]:
+        began = time.perf_counter()
+        made = GenerationMixin.generate(model, **inputs, max_new_tokens=count, do_sample=False, num_beams=1)
+        ms = (time.perf_counter() - began) * 1e3
+        if made.shape[1] != count + 1:
+            raise ValueError(f"made {made.shape[1] - 1} tokens")
+        return {"run": ms}
+
+    return once
+
+
+def decoder(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
+    def once() -> dict[str, float]:
+        cache = transformers.DynamicCache(config=model.config)
+
+        def run(ids: torch.Tensor) -> int:
+            logits = model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+            return int(logits[0, -1].argmax())
+
+        return steps(lambda: run(inputs["input_ids"]), lambda token: run(torch.tensor([[token]])), count)
+
+    return once
+
+
+def main() -> None:
+    options = arguments(__doc__.splitlines()[0]).parse_args()
+    torch.set_num_threads(options.threads)
+    torch.set_grad_enabled(False)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    config = json.loads((options.checkpoint / "config.json").read_text())
+    began = time.perf_counter()
+    load = getattr(transformers, config["architectures"][0]).from_pretrained
+    model = load(options.checkpoint, dtype=torch.float32).eval()
+    load_ms = (time.perf_counter() - began) * 1e3
+    tensors = load_file(options.checkpoint / "inputs.safetensors")
+    inputs = {name.removeprefix("in."): tensor for name, tensor in tensors.items()}
+    if not options.generate:
+        once = forward(model, inputs)
+    elif model.config.is_encoder_decoder:
+        once = generation(model, inputs, options.generate)
+    else:
+        once = decoder(model, inputs, options.generate)
+    version = f"{torch.__version__}, transformers {transformers.__version__}"
+    attention = model.config._attn_implementation
+    say(ready=True, peer="pytorch", version=version, attention=attention, load_ms=load_ms)
+    serve(once)
+
+
+if __name__ == "__main__":
+    main()

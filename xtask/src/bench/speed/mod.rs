@@ -1,0 +1,139 @@
+//! `cargo xtask bench --speed`: models at the shapes of published checkpoints against PyTorch, llama.cpp and candle.
+//!
+//! Of each model all contenders stay loaded and take turns, a round each, so that whatever else the machine does hits all
+//! alike; then the next model's.
+
+mod contenders;
+mod results;
+mod rows;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use weft_generator::spec::hardware::Hardware;
+
+use self::results::{Opened, Results, Row, Timed};
+use self::rows::{PYTORCH, Work};
+use super::Args;
+use super::peer::Served;
+use super::table::median;
+use crate::binaries::{self, Profile};
+use crate::terminal::{Progress, Usage, interrupted, note, say};
+use crate::workspace::{self, Member};
+use crate::{reference, setup};
+
+/// Rounds of each contender.
+const ROUNDS: u32 = 5;
+/// Processes that open a checkpoint where that is measured.
+const OPENINGS: usize = 3;
+
+/// Runs the verb; whether every goal is met.
+pub fn run(args: &Args) -> Result<bool> {
+    let works = rows::selected(&args.models);
+    for model in &args.models {
+        if !works.iter().any(|work| work.model == *model) {
+            let known: Vec<_> = rows::WORKS.iter().map(|work| work.model).collect();
+            return Err(Usage(format!("no row of {model}; there are {}", known.join(", "))).into());
+        }
+    }
+    setup::ensure(&[Hardware::Cpu])?;
+    let python = reference::python(None)?;
+    let binaries = build(&works)?;
+    let rounds = args.rounds.unwrap_or(ROUNDS);
+    let mut results = Results::new(args.threads, rounds);
+    let progress = Progress::new(works.len());
+    for work in works {
+        progress.step(work.title);
+        measure(work, &python, &binaries[work.model], &mut results)?;
+        if interrupted() {
+            bail!("interrupted before all was measured");
+        }
+    }
+    progress.finish();
+    if args.write {
+        results.write()?;
+    }
+    say(if args.json { serde_json::to_string_pretty(&results)? } else { results.text() })?;
+    Ok(results.met())
+}
+
+/// The binaries of the crates, in release.
+fn build(works: &[&Work]) -> Result<BTreeMap<&'static str, PathBuf>> {
+    let mut members: BTreeMap<&str, Member> = BTreeMap::new();
+    for work in works {
+        let found = workspace::select(workspace::root(), &[], &[work.model.to_owned()])?;
+        members.insert(work.model, found.into_iter().next().context("no such crate")?);
+    }
+    note("building the crates in release");
+    let all: Vec<Member> = members.values().cloned().collect();
+    let built = binaries::build(&all, Profile::Release)?;
+    let binary = |(model, member): (&'static str, Member)| {
+        let path = built.get(&member.package).with_context(|| format!("{} was not built", member.package))?;
+        Ok((model, path.clone()))
+    };
+    members.into_iter().map(binary).collect()
+}
+
+/// One work, by all contenders in turns.
+fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> Result<()> {
+    let checkpoint = contenders::checkpoint(python, work)?;
+    if work.opens_at_once {
+        let mut opened = Vec::with_capacity(OPENINGS);
+        for _ in 0..OPENINGS {
+            let served = contenders::weft(binary, &checkpoint, work, results.threads)?;
+            opened.push(served.report.clone());
+        }
+        results.opened.push(Opened::of(work.title, &opened));
+    }
+    let mut all = vec![("weft", contenders::weft(binary, &checkpoint, work, results.threads)?)];
+    for name in std::iter::once(PYTORCH).chain(work.peers.iter().map(|peer| peer.name())) {
+        match contenders::peer(name, python, &checkpoint, work, results.threads) {
+            Ok(served) => {
+                results.told(name, &served.report);
+                all.push((name, served));
+            }
+            // What is not there is named in the table; the others are measured all the same.
+            Err(error) if name != PYTORCH => {
+                note(format!("{name} is not measured: {error:#}"));
+                results.absent.insert(name.to_owned(), "it could not be started".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let times = in_turns(&mut all, results.rounds)?;
+    for measure in work.measures {
+        let timed = |name: &str| {
+            let ms = times.get(name)?.get(measure.key)?;
+            Some(Timed { name: name.to_owned(), median_ms: median(ms), runs_ms: ms.clone() })
+        };
+        let weft = timed("weft").with_context(|| format!("weft has no times of `{}`", measure.key))?;
+        let peers = all.iter().skip(1).filter_map(|(name, _)| timed(name)).collect();
+        let goals = measure.goals.iter().map(|(name, most)| ((*name).to_owned(), *most)).collect();
+        let (model, what) = (work.title.to_owned(), measure.what.to_owned());
+        results.rows.push(Row { model, what, key: measure.key.to_owned(), weft, peers, goals });
+    }
+    Ok(())
+}
+
+type Times = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
+
+/// A round of each, again and again; the first is not counted, and every other goes the other way round.
+fn in_turns(contenders: &mut [(&'static str, Served)], rounds: u32) -> Result<Times> {
+    for (_, served) in contenders.iter_mut() {
+        served.measured(1)?;
+    }
+    let mut times = Times::new();
+    for _ in 0..rounds {
+        for (name, served) in contenders.iter_mut() {
+            for (measure, ms) in served.measured(1)? {
+                times.entry((*name).to_owned()).or_default().entry(measure).or_default().extend(ms);
+            }
+        }
+        contenders.reverse();
+    }
+    if rounds % 2 == 1 {
+        contenders.reverse();
+    }
+    Ok(times)
+}

@@ -1,0 +1,291 @@
+//! The table: medians, ratios, and whether the goals are met.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::super::table::median;
+use super::rows::PYTORCH;
+use crate::table::Table;
+use crate::workspace::root;
+
+const RESULTS: &str = "results/bench.json";
+const DOCUMENT: &str = "docs/speed.md";
+
+/// The longest that opening may take, and the most private memory then.
+const OPEN_MS: f64 = 500.0;
+const OPEN_BYTES: f64 = 200e6;
+
+/// One run of the command.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Results {
+    pub machine: String,
+    pub threads: usize,
+    pub rounds: u32,
+    pub versions: BTreeMap<String, String>,
+    /// Peers that were not measured, and why.
+    pub absent: BTreeMap<String, String>,
+    pub rows: Vec<Row>,
+    pub opened: Vec<Opened>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Row {
+    pub model: String,
+    pub what: String,
+    /// `run`, `prefill` or `token`.
+    pub key: String,
+    pub weft: Timed,
+    pub peers: Vec<Timed>,
+    /// The most that the time may be of a peer's.
+    pub goals: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Timed {
+    pub name: String,
+    pub median_ms: f64,
+    pub runs_ms: Vec<f64>,
+}
+
+/// A checkpoint that is opened with its weights left in their mapped pages.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Opened {
+    pub model: String,
+    pub load_ms: f64,
+    pub private_bytes: f64,
+    pub weights_bytes: f64,
+}
+
+impl Opened {
+    pub fn of(model: &str, reports: &[Value]) -> Self {
+        let middle = |key: &str| {
+            median(&reports.iter().map(|report| report[key].as_f64().unwrap_or(f64::NAN)).collect::<Vec<_>>())
+        };
+        Self {
+            model: model.to_owned(),
+            load_ms: middle("load_ms"),
+            private_bytes: middle("loaded_bytes"),
+            weights_bytes: middle("weights_bytes"),
+        }
+    }
+
+    fn met(&self) -> bool {
+        self.load_ms <= OPEN_MS && self.private_bytes <= OPEN_BYTES
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{} opens in {:.0} ms with {:.0} MB of private memory for {:.0} MB of weights (at most {OPEN_MS:.0} ms and \
+             {:.0} MB): {}",
+            self.model,
+            self.load_ms,
+            self.private_bytes / 1e6,
+            self.weights_bytes / 1e6,
+            OPEN_BYTES / 1e6,
+            if self.met() { "met" } else { "missed" }
+        )
+    }
+}
+
+impl Row {
+    fn ratio(&self, peer: &Timed) -> f64 {
+        self.weft.median_ms / peer.median_ms
+    }
+
+    /// Whether every goal is met of those whose peers were measured.
+    fn met(&self) -> bool {
+        self.peers.iter().all(|peer| self.goals.get(&peer.name).is_none_or(|most| self.ratio(peer) <= *most))
+    }
+
+    fn verdict(&self) -> &'static str {
+        let behind = |peer: &&Timed| peer.name == PYTORCH && self.ratio(peer) >= 1.0;
+        match self.met() {
+            true => "met",
+            false if self.peers.iter().any(|peer| behind(&peer)) => "slower",
+            false => "missed",
+        }
+    }
+
+    fn goal(&self) -> String {
+        let each = self.goals.iter().map(|(peer, most)| match self.goals.len() {
+            1 => format!("{most:.2}"),
+            _ => format!("{most:.2} {peer}"),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Results {
+    pub fn new(threads: usize, rounds: u32) -> Self {
+        Self {
+            machine: machine(),
+            threads,
+            rounds,
+            versions: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            rows: vec![],
+            opened: vec![],
+        }
+    }
+
+    /// Notes the version that a peer says it is.
+    pub fn told(&mut self, peer: &str, report: &Value) {
+        if let Some(version) = report["version"].as_str() {
+            self.versions.insert(peer.to_owned(), version.to_owned());
+        }
+    }
+
+    pub fn met(&self) -> bool {
+        self.rows.iter().all(Row::met) && self.opened.iter().all(Opened::met)
+    }
+
+    fn table(&self) -> Table {
+        let mut peers = vec![];
+        for peer in self.rows.iter().flat_map(|row| &row.peers) {
+            if !peers.contains(&peer.name) {
+                peers.push(peer.name.clone());
+            }
+        }
+        let mut header: Vec<String> = ["model", "measured", "weft ms"].map(str::to_owned).to_vec();
+        for peer in &peers {
+            header.extend([format!("{peer} ms"), "ratio".to_owned()]);
+        }
+        header.extend(["goal".to_owned(), "verdict".to_owned()]);
+        let mut table = Table::with_columns(header);
+        for row in &self.rows {
+            let mut cells = vec![row.model.clone(), row.what.clone(), format!("{:.1}", row.weft.median_ms)];
+            for name in &peers {
+                match row.peers.iter().find(|peer| peer.name == *name) {
+                    Some(peer) => {
+                        cells.extend([format!("{:.1}", peer.median_ms), format!("{:.2}", row.ratio(peer))]);
+                    }
+                    None => cells.extend([String::new(), String::new()]),
+                }
+            }
+            cells.extend([row.goal(), row.verdict().to_owned()]);
+            table.row(cells);
+        }
+        table
+    }
+
+    /// What stands below the table.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.opened.iter().map(Opened::text).collect();
+        let rates = self.rows.iter().filter(|row| row.key == "token").map(|row| {
+            let each = std::iter::once(&row.weft).chain(&row.peers);
+            let rates: Vec<_> =
+                each.map(|timed| format!("{} {:.2}", timed.name, 1e3 / timed.median_ms)).collect();
+            format!("{}, tokens a second: {}", row.model, rates.join(", "))
+        });
+        notes.extend(rates);
+        notes.extend(self.absent.iter().map(|(peer, reason)| format!("{peer} was not measured: {reason}")));
+        let versions = self.versions.iter().map(|(peer, version)| format!("{peer} {version}"));
+        notes.push(versions.collect::<Vec<_>>().join("; "));
+        notes
+    }
+
+    fn conditions(&self) -> String {
+        format!(
+            "float32, {} threads, in turns, medians of {} rounds, {}",
+            self.threads, self.rounds, self.machine
+        )
+    }
+
+    /// For terminals.
+    pub fn text(&self) -> String {
+        let mut text = format!("\n{}\n\n{}\n", self.conditions(), self.table().text());
+        for note in self.notes() {
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = format!(
+            "# Speed\n\nWritten by `cargo xtask bench --speed --write` from `{RESULTS}`; not edited by hand.\n\n\
+             Models at the shapes of published checkpoints with random weights: {}. PyTorch runs `transformers` in eager \
+             mode. A ratio is weft's time over the peer's: below 1 is faster, and at most the goal is met.\n\n{}\n",
+            self.conditions(),
+            self.table().markdown()
+        );
+        for note in self.notes() {
+            let _ = writeln!(text, "- {note}");
+        }
+        text.push_str(
+            "\nA decoder with a cache and a gigabyte or more of float32 weights leaves them in their mapped pages: it opens \
+             at once, its tokens are as fast, and its prompts lose 10 to 40 %. `Model::open(..)?.map_weights(false)` opens it \
+             for prompts instead.\n",
+        );
+        text
+    }
+
+    /// Writes the results, and the page drawn from them.
+    pub fn write(&self) -> Result<()> {
+        let json = serde_json::to_string_pretty(self)? + "\n";
+        for (path, text) in [(RESULTS, json), (DOCUMENT, self.markdown())] {
+            fs::write(root().join(path), text).with_context(|| format!("writing {path}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The processor and its cores.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name"));
+    let processor = line.and_then(|line| Some(line.split_once(':')?.1.trim()));
+    format!("{} with {cores} cores", processor.unwrap_or(std::env::consts::ARCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(name: &str, ms: f64) -> Timed {
+        Timed { name: name.to_owned(), median_ms: ms, runs_ms: vec![ms] }
+    }
+
+    fn row(key: &str, weft: f64, peers: Vec<Timed>, goals: &[(&str, f64)]) -> Row {
+        let goals = goals.iter().map(|(peer, most)| ((*peer).to_owned(), *most)).collect();
+        let (model, what) = ("Llama 1.1B".to_owned(), format!("a {key}"));
+        Row { model, what, key: key.to_owned(), weft: timed("weft", weft), peers, goals }
+    }
+
+    #[test]
+    fn a_goal_is_met_by_every_peer_that_it_names() {
+        let peers = || vec![timed(PYTORCH, 200.0), timed("llama.cpp", 100.0)];
+        let mut results = Results::new(2, 5);
+        results.machine = "a processor with 2 cores".into();
+        results.versions.insert(PYTORCH.into(), "2".into());
+        results.absent.insert("candle".into(), "it was not built".into());
+        let goals = [(PYTORCH, 0.5), ("llama.cpp", 0.8)];
+        for weft in [70.0, 90.0, 250.0] {
+            results.rows.push(row("token", weft, peers(), &goals));
+        }
+        results.rows.push(row("run", 100.0, vec![timed(PYTORCH, 200.0)], &[(PYTORCH, 0.75)]));
+        let report = serde_json::json!({"load_ms": 220.0, "loaded_bytes": 37e6, "weights_bytes": 4.4e9});
+        results.opened.push(Opened::of("Llama 1.1B", &[report]));
+        assert!(!results.met());
+        insta::assert_snapshot!(results.text() + &results.markdown());
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_met() {
+        assert!(!Opened::of("Llama 1.1B", &[]).met());
+        assert!(!row("run", f64::NAN, vec![timed(PYTORCH, 1.0)], &[(PYTORCH, 0.75)]).met());
+    }
+
+    #[test]
+    fn the_page_is_of_the_committed_results() {
+        let Ok(json) = fs::read_to_string(root().join(RESULTS)) else { return };
+        let results: Results = serde_json::from_str(&json).expect("results/bench.json is read");
+        let page = fs::read_to_string(root().join(DOCUMENT)).expect("docs/speed.md is there");
+        assert_eq!(page, results.markdown());
+    }
+}

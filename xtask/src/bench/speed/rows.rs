@@ -1,0 +1,92 @@
+//! What is measured: models at the shapes of published checkpoints, and what each measure is to reach.
+
+/// A model with its inputs, as `tests/peers/checkpoints.py` makes them.
+pub struct Work {
+    /// The name there, and of its folder.
+    pub name: &'static str,
+    /// The generated crate.
+    pub model: &'static str,
+    pub title: &'static str,
+    /// Tokens to generate; 0 for a forward pass.
+    pub tokens: usize,
+    pub measures: &'static [Measure],
+    /// Peers beside PyTorch.
+    pub peers: &'static [Peer],
+    /// Whether opening is held to limits of its own.
+    pub opens_at_once: bool,
+}
+
+/// One row of the table.
+pub struct Measure {
+    /// What contenders call it: `run`, `prefill` or `token`.
+    pub key: &'static str,
+    pub what: &'static str,
+    /// The most that the time may be of a peer's, to be met.
+    pub goals: &'static [(&'static str, f64)],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    LlamaCpp,
+    Candle,
+}
+
+pub const PYTORCH: &str = "pytorch";
+pub const LLAMA_CPP: &str = "llama.cpp";
+pub const CANDLE: &str = "candle";
+
+impl Peer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LlamaCpp => LLAMA_CPP,
+            Self::Candle => CANDLE,
+        }
+    }
+}
+
+/// The most of PyTorch's time where a row has no goal of its own.
+const USUAL: &[(&str, f64)] = &[(PYTORCH, 0.75)];
+
+const fn forward(
+    name: &'static str,
+    model: &'static str,
+    title: &'static str,
+    measures: &'static [Measure],
+) -> Work {
+    Work { name, model, title, tokens: 0, measures, peers: &[], opens_at_once: false }
+}
+
+const fn run(what: &'static str) -> Measure {
+    Measure { key: "run", what, goals: USUAL }
+}
+
+pub const WORKS: [Work; 8] = [
+    forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
+    forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
+    forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
+    Work { tokens: 64, ..forward("whisper", "whisper", "Whisper-tiny", &[run("30 s of sound, 64 tokens")]) },
+    forward("wav2vec2", "wav2vec2", "wav2vec2-base", &[run("10 s of sound")]),
+    Work { tokens: 32, ..forward("t5", "t5", "T5-small", &[run("32 tokens in, 32 out")]) },
+    forward("detr", "detr", "DETR-R50", &[run("1 image, 800 x 1066 px")]),
+    Work {
+        name: "llama",
+        model: "llama",
+        title: "Llama 1.1B",
+        tokens: 16,
+        measures: &[
+            Measure { key: "prefill", what: "prompt of 128 tokens", goals: USUAL },
+            Measure {
+                key: "token",
+                what: "a token after it",
+                goals: &[(PYTORCH, 0.5), (LLAMA_CPP, 1.0 / 1.2), (CANDLE, 1.0)],
+            },
+        ],
+        peers: &[Peer::LlamaCpp, Peer::Candle],
+        opens_at_once: true,
+    },
+];
+
+/// The rows of these models; all where none is named.
+pub fn selected(models: &[String]) -> Vec<&'static Work> {
+    WORKS.iter().filter(|work| models.is_empty() || models.iter().any(|model| model == work.model)).collect()
+}
