@@ -99,4 +99,6 @@ pub struct Names {
     /// Pieces of names in published checkpoints: each list, replaced in order, turns today's name into one that a file
     /// may have. The pairs are (piece in the file, today's piece).
     pub published: &'static [&'static [(&'static str, &'static str)]],
+    /// Tensors that published checkpoints hold as one, row after row: (piece in the file, today's pieces).
+    pub joined: &'static [(&'static str, &'static [&'static str])],
 }

@@ -63,6 +63,8 @@ pub struct Model {
     pub legacy: Vec<(String, String)>,
     /// Pieces of tensor names in published checkpoints, and today's.
     pub published: Vec<Vec<(String, String)>>,
+    /// Pieces of names of tensors that published checkpoints hold as one, and today's of its rows.
+    pub joined: Vec<(String, Vec<String>)>,
     /// `config.json`.
     pub config: config::Config,
     /// The graph.
@@ -155,6 +157,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         prefix: spec.weights.prefix.clone(),
         legacy: spec.weights.legacy.clone().into_iter().collect(),
         published: spec.weights.published.iter().map(|pieces| pieces.clone().into_iter().collect()).collect(),
+        joined: spec.weights.joined.clone().into_iter().collect(),
         config,
         example_import: inputs::example_import(&example),
         example,

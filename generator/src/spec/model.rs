@@ -81,6 +81,9 @@ pub struct Weights {
     /// name that a file may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<IndexMap<String, String>>,
+    /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub joined: IndexMap<String, Vec<String>>,
 }
 
 /// A field of `config.json`.

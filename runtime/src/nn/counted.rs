@@ -1,7 +1,7 @@
 //! Positions that models count themselves.
 
 use crate::Result;
-use crate::graph::{Dim, Dtype, Graph, Tensor, Unary};
+use crate::graph::{Binary, Dim, Dtype, Graph, Tensor, Unary};
 
 /// The positions of tokens among tokens, counted from `offset`; padding has `offset - 1`. `attention_mask`
 /// `[batch, past + sequence]` to `[batch, sequence]`.
@@ -43,4 +43,17 @@ pub fn sinusoidal(
     let angles = g.mul(&positions, &frequencies)?;
     let (sines, cosines) = (g.unary(Unary::Sin, &angles), g.unary(Unary::Cos, &angles));
     g.concat(&[&sines, &cosines], 2)
+}
+
+/// Vectors of positions, with zeros at position `row`; as they are where there is none, or it is before the first.
+///
+/// # Errors
+/// When there are not as many vectors as positions.
+pub fn empty_at(g: &mut Graph, x: &Tensor, position_ids: &Tensor, row: Option<i64>) -> Result<Tensor> {
+    let Some(row) = row.filter(|row| *row >= 0) else { return Ok(x.clone()) };
+    let row = g.integer(row);
+    let found = g.binary(Binary::Equal, position_ids, &row)?;
+    let found = g.unsqueeze(&found, 2)?;
+    let zero = g.scalar(0.0);
+    g.select(&found, &zero, x)
 }

@@ -266,7 +266,7 @@ mod tests {
 
         const NAME: &'static str = "tiny";
         const MODEL_TYPES: &'static [&'static str] = &["tiny"];
-        const NAMES: Names = Names { base_model_prefix: "tiny", legacy: &[], published: &[] };
+        const NAMES: Names = Names { base_model_prefix: "tiny", legacy: &[], published: &[], joined: &[] };
         const DECLARED: &'static [Declared] = &[];
         const ROUTE: &'static [Hardware] = &[];
 

@@ -51,6 +51,22 @@ pub enum Bytes {
     Memory(Vec<u8>),
 }
 
+impl Bytes {
+    /// One of `count` pieces of the same length.
+    fn part(self, index: usize, count: usize) -> Self {
+        match self {
+            Self::File { path, offset, length } => {
+                let length = length / count as u64;
+                Self::File { path, offset: offset + index as u64 * length, length }
+            }
+            Self::Memory(bytes) => {
+                let length = bytes.len() / count;
+                Self::Memory(bytes[index * length..(index + 1) * length].to_vec())
+            }
+        }
+    }
+}
+
 /// Why a weight cannot be used.
 enum Problem {
     /// It is missing or has another shape.
@@ -132,7 +148,31 @@ impl Weights {
         })
     }
 
+    /// A weight that a file holds as some rows of a tensor.
+    fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<Located, Problem>> {
+        let Self::Files(files) = self else { return None };
+        let (name, count, part) =
+            names::joined(&weight.name, names).into_iter().find(|(name, count, _)| {
+                let stored = files.get(name).map(|_| files.shape(name));
+                stored.is_some_and(|stored| {
+                    stored.first() == weight.shape.first().map(|rows| rows * count).as_ref()
+                        && stored.get(1..) == weight.shape.get(1..)
+                })
+            })?;
+        let narrowed = |whole: Located| Located {
+            bytes: whole.bytes.part(part, count),
+            shape: weight.shape.clone(),
+            ..whole
+        };
+        Some(files.locate(&name).map(narrowed).map_err(Problem::Dtype))
+    }
+
     fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, Problem> {
+        if self.stored_as(&weight.name, names).is_none()
+            && let Some(part) = self.part(weight, names)
+        {
+            return part;
+        }
         let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| {
             Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
         })?;

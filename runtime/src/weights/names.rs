@@ -27,6 +27,17 @@ pub(super) fn candidates(name: &str, names: &Names) -> Vec<String> {
     all
 }
 
+/// All names of tensors that may hold a weight among others, with how many they are and which of them it is.
+pub(super) fn joined(name: &str, names: &Names) -> Vec<(String, usize, usize)> {
+    let of = |(file, parts): &(&str, &[&str])| {
+        let part = parts.iter().position(|part| name.contains(part))?;
+        let count = parts.len();
+        let whole = candidates(&name.replace(parts[part], file), names);
+        Some(whole.into_iter().map(move |name| (name, count, part)).collect::<Vec<_>>())
+    };
+    names.joined.iter().filter_map(of).flatten().collect()
+}
+
 /// The name in a file whose names differ in these pieces.
 fn rename(name: &str, pieces: &[(&str, &str)]) -> String {
     pieces.iter().fold(name.to_owned(), |name, (published, today)| name.replace(today, published))
@@ -49,6 +60,15 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(candidates("pooler.dense.bias", &names)[1], "bert.pooler.dense.bias");
+    }
+
+    #[test]
+    fn joined_tensors_are_found_by_their_part() {
+        let joined: &[(&str, &[&str])] = &[("attn.qkv", &["attn.q", "attn.k", "attn.v"])];
+        let names = Names { joined, ..Names::default() };
+        let found = super::joined("layers.0.attn.k.weight", &names);
+        assert_eq!(found, [("layers.0.attn.qkv.weight".to_owned(), 3, 1)]);
+        assert!(super::joined("layers.0.attn.out.weight", &names).is_empty());
     }
 
     #[test]

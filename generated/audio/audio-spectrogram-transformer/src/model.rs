@@ -92,6 +92,7 @@ impl weft::Architecture for Model {
                 ("output.dense", "mlp.fc2"),
             ],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

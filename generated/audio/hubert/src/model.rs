@@ -88,6 +88,7 @@ impl weft::Architecture for Model {
             ("conv.weight_v", "conv.parametrizations.weight.original1"),
         ],
         published: &[],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -101,6 +101,7 @@ impl weft::Architecture for Model {
         base_model_prefix: "transformer",
         legacy: &[("shared.weight", "lm_head.weight")],
         published: &[],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

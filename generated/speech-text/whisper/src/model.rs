@@ -80,7 +80,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "whisper";
     const MODEL_TYPES: &'static [&'static str] = &["whisper"];
-    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["automatic-speech-recognition", "audio-classification"];

@@ -89,7 +89,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "biogpt";
     const MODEL_TYPES: &'static [&'static str] = &["biogpt"];
-    const NAMES: Names = Names { base_model_prefix: "biogpt", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "biogpt", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

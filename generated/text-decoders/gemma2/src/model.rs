@@ -89,7 +89,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "gemma2";
     const MODEL_TYPES: &'static [&'static str] = &["gemma2"];
-    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

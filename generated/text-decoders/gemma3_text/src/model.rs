@@ -82,7 +82,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "gemma3_text";
     const MODEL_TYPES: &'static [&'static str] = &["gemma3_text"];
-    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["text-generation", "feature-extraction", "text-classification"];

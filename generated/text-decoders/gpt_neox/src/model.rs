@@ -97,6 +97,7 @@ impl weft::Architecture for Model {
         base_model_prefix: "gpt_neox",
         legacy: &[("embed_out.weight", "lm_head.weight")],
         published: &[],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

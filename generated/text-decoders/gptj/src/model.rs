@@ -89,7 +89,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "gptj";
     const MODEL_TYPES: &'static [&'static str] = &["gptj"];
-    const NAMES: Names = Names { base_model_prefix: "transformer", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "transformer", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

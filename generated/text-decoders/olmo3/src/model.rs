@@ -81,7 +81,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "olmo3";
     const MODEL_TYPES: &'static [&'static str] = &["olmo3"];
-    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["text-generation", "feature-extraction", "text-classification"];

@@ -95,6 +95,12 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let words = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let words = g.scale(&words, if c.scale_embedding { (c.hidden_size as f64).sqrt() } else { 1.0 })?;
     let positions = nn::sinusoidal(g, &inputs.position_ids, c.hidden_size, 2, 1)?;
+    let positions = nn::empty_at(
+        g,
+        &positions,
+        &inputs.position_ids,
+        c.pad_token_id.map(|id| id as i64 - 2),
+    )?;
     g.add(&words, &positions)
 }
 

@@ -112,6 +112,7 @@ impl weft::Architecture for Model {
         base_model_prefix: "bert",
         legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
         published: &[],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -77,7 +77,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "clip-text";
     const MODEL_TYPES: &'static [&'static str] = &["clip_text_model"];
-    const NAMES: Names = Names { base_model_prefix: "text_model", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "text_model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 

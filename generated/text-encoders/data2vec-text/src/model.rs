@@ -102,7 +102,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "data2vec-text";
     const MODEL_TYPES: &'static [&'static str] = &["data2vec-text"];
-    const NAMES: Names = Names { base_model_prefix: "data2vec_text", legacy: &[], published: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "data2vec_text",
+        legacy: &[],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -97,7 +97,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "deberta-v2";
     const MODEL_TYPES: &'static [&'static str] = &["deberta-v2"];
-    const NAMES: Names = Names { base_model_prefix: "deberta", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "deberta", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

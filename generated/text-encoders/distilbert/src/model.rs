@@ -97,7 +97,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "distilbert";
     const MODEL_TYPES: &'static [&'static str] = &["distilbert"];
-    const NAMES: Names = Names { base_model_prefix: "distilbert", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "distilbert", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

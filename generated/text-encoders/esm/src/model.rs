@@ -91,10 +91,12 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["esm"];
     const NAMES: Names = Names {
         base_model_prefix: "esm",
-        legacy: &[],
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
         published: &[
             &[("encoder.layer.0.attention.self.rotary_embeddings.inv_freq", "rotary_embeddings.inv_freq")],
+            &[("encoder.layer.*.attention.self.rotary_embeddings.inv_freq", "rotary_embeddings.inv_freq")],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -105,7 +105,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "fnet";
     const MODEL_TYPES: &'static [&'static str] = &["fnet"];
-    const NAMES: Names = Names { base_model_prefix: "fnet", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "fnet", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -89,7 +89,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "lilt";
     const MODEL_TYPES: &'static [&'static str] = &["lilt"];
-    const NAMES: Names = Names { base_model_prefix: "lilt", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "lilt", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["feature-extraction"];

@@ -105,7 +105,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "mobilebert";
     const MODEL_TYPES: &'static [&'static str] = &["mobilebert"];
-    const NAMES: Names = Names { base_model_prefix: "mobilebert", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "mobilebert", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -89,7 +89,23 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "nomic_bert";
     const MODEL_TYPES: &'static [&'static str] = &["nomic_bert"];
-    const NAMES: Names = Names { base_model_prefix: "nomic_bert", legacy: &[], published: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "nomic_bert",
+        legacy: &[],
+        published: &[
+            &[
+                ("encoder.layers.", "layers."),
+                ("emb_ln", "embeddings.LayerNorm"),
+                ("attn.out_proj", "self_attn.o_proj"),
+                ("fc11", "up_proj"),
+                ("fc12", "gate_proj"),
+                ("fc2", "down_proj"),
+                ("norm1", "post_attention_layernorm"),
+                ("norm2", "post_mlp_layernorm"),
+            ],
+        ],
+        joined: &[("attn.Wqkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"])],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

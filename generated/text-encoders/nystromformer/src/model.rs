@@ -97,7 +97,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "nystromformer";
     const MODEL_TYPES: &'static [&'static str] = &["nystromformer"];
-    const NAMES: Names = Names { base_model_prefix: "nystromformer", legacy: &[], published: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "nystromformer",
+        legacy: &[],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -104,7 +104,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "roberta-prelayernorm";
     const MODEL_TYPES: &'static [&'static str] = &["roberta-prelayernorm"];
-    const NAMES: Names = Names { base_model_prefix: "roberta_prelayernorm", legacy: &[], published: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "roberta_prelayernorm",
+        legacy: &[],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -78,7 +78,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "splinter";
     const MODEL_TYPES: &'static [&'static str] = &["splinter"];
-    const NAMES: Names = Names { base_model_prefix: "splinter", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "splinter", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["feature-extraction"];

@@ -102,7 +102,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "xlm-roberta-xl";
     const MODEL_TYPES: &'static [&'static str] = &["xlm-roberta-xl"];
-    const NAMES: Names = Names { base_model_prefix: "roberta", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "roberta", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -75,7 +75,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "xclip";
     const MODEL_TYPES: &'static [&'static str] = &["xclip"];
-    const NAMES: Names = Names { base_model_prefix: "", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["zero-shot-video-classification"];

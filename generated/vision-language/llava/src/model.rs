@@ -95,6 +95,7 @@ impl weft::Architecture for Model {
                 ("multi_modal_projector.", "model.multi_modal_projector."),
             ],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -98,6 +98,7 @@ impl weft::Architecture for Model {
                 ("image_newline", "model.image_newline"),
             ],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -77,7 +77,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "clip-vision";
     const MODEL_TYPES: &'static [&'static str] = &["clip_vision_model"];
-    const NAMES: Names = Names { base_model_prefix: "vision_model", legacy: &[], published: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "vision_model",
+        legacy: &[],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["image-feature-extraction"];

@@ -109,6 +109,7 @@ impl weft::Architecture for Model {
                 (".bn3", ".layer.2.normalization"),
             ],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

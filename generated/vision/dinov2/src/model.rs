@@ -88,6 +88,7 @@ impl weft::Architecture for Model {
                 ("attention.output.dense", "attention.o_proj"),
             ],
         ],
+        joined: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

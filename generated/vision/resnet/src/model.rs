@@ -77,7 +77,7 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "resnet";
     const MODEL_TYPES: &'static [&'static str] = &["resnet"];
-    const NAMES: Names = Names { base_model_prefix: "resnet", legacy: &[], published: &[] };
+    const NAMES: Names = Names { base_model_prefix: "resnet", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["image-classification", "image-feature-extraction"];

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import transformers
 
-from weft_reference.cases import Case
+from weft_reference.cases import Case, Store
 from weft_reference.inputs import choices, text_batch
 
 TINY = {
@@ -51,6 +51,7 @@ class Extra:
     inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     padding: str = "right"
     lengths: tuple[int, ...] = (11, 7)
+    store: Store | None = None
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,18 @@ class Encoder:
             del text["attention_mask"]
         return text
 
-    def case(self, model: str, name: str, suffix: str, notes: str, inputs: Any, changes: Mapping[str, Any]) -> Case:
+    def case(
+        self,
+        model: str,
+        name: str,
+        suffix: str,
+        notes: str,
+        inputs: Any,
+        changes: Mapping[str, Any],
+        store: Store | None = None,
+    ) -> Case:
         made = getattr(transformers, f"{self.classes}Config")(**{**self.tiny, **self.config, **changes})
-        return Case(f"{model}/{name}", f"{self.classes}{suffix}", made, inputs, notes)
+        return Case(f"{model}/{name}", f"{self.classes}{suffix}", made, inputs, notes, store)
 
     def goldens(self, model: str) -> Iterator[Case]:
         for name, suffix in {**HEADS, **self.more}.items():
@@ -94,4 +104,4 @@ class Encoder:
         for extra in self.extras:
             inputs = {**self.text(extra.lengths, extra.padding, extra.name), **extra.inputs}
             suffix = {**HEADS, **self.more}[extra.head]
-            yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config)
+            yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config, extra.store)

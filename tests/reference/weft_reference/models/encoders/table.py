@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from weft_reference import stores
 from weft_reference.models.encoders.family import HEADS, Encoder, Extra
 
 UNTIED = Extra("untied", "masked-lm", "The output projection has a weight of its own.", {"tie_word_embeddings": False})
@@ -22,6 +23,12 @@ INNER_PADDING = Extra(
 )
 LONGEST = Extra("full-length", "base", "As long as positions after the padding's allow.", lengths=(38, 20))
 
+FILE = Extra(
+    "file",
+    "masked-lm",
+    "model.safetensors as save_pretrained writes it, under the names of published checkpoints.",
+    store=stores.whole,
+)
 NO_CAUSAL = ("causal-lm",)
 EDGES = np.array([[[i * 3, i + 5, i * 3 + 9, i + 11] for i in range(11)], [[60 - i, 2, 61, 7] for i in range(11)]])
 ONLY_BASE = tuple(name for name in HEADS if name not in ("base", "question-answering"))
@@ -291,6 +298,7 @@ ENCODERS = {
         without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
         extras=(
             UNTIED,
+            FILE,
             POSITIONS,
             Extra("head-dim", "base", "Heads wider than their share.", {"head_dim": 12}),
         ),
@@ -322,6 +330,7 @@ ENCODERS = {
                 {"position_embedding_type": "absolute"},
                 padding="left",
             ),
+            FILE,
             replace(POSITIONS, name="rotary-position-ids"),
         ),
     ),

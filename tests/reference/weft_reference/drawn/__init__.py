@@ -1,0 +1,36 @@
+"""Checkpoints drawn at random: sizes, heads, padding and options that no golden was written for, model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from weft_reference.cases import Case
+from weft_reference.drawn import decoders, encoders, pictures, text_to_text, waveforms
+from weft_reference.models import bert
+from weft_reference.models.decoders import DECODERS
+from weft_reference.models.encoders.table import ENCODERS
+
+Draw = Callable[[Random, str], Case]
+
+DRAWN: dict[str, Draw] = {
+    "bert": bert.random_case,
+    **{decoder.model: partial(decoders.random_case, decoder) for decoder in DECODERS},
+    **{model: partial(encoders.random_case, model) for model in ENCODERS},
+    **pictures.DRAWN,
+    **text_to_text.DRAWN,
+    **waveforms.DRAWN,
+}
+
+
+def drawn(models: list[str], count: int, seed: int) -> list[tuple[str, Draw, Random]]:
+    """Models in a random order, each once before any comes again, with what draws a case of each."""
+    order = Random(f"order.{seed}")
+    chosen: list[str] = []
+    while len(chosen) < count:
+        chosen += order.sample(models, len(models))
+    return [
+        (f"{model}-{seed}-{index:03}", DRAWN[model], Random(f"{model}.{seed}.{index}"))
+        for index, model in enumerate(chosen[:count])
+    ]

@@ -1,0 +1,90 @@
+"""Decoders drawn at random: what the table of decoders varies, together and in other sizes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.drawn.common import Changes, functions, store, texts, without_mask
+from weft_reference.models.decoders.family import LABELLED, Decoder
+
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
+WIDTHS = ("hidden_size", "n_embd", "d_model")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+INNER = ("intermediate_size", "ffn_dim", "dff", "n_inner")
+KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
+POSITIONS = ("max_position_embeddings", "n_positions")
+# Half of the heads are subtracted from the others; projections are joined in four pieces.
+HEADS_BY = {"diffllama": 2, "codegen": 4}
+# The projection after attention takes heads to be shares of the hidden size.
+EVEN_SHARES = ("helium",)
+# What the published checkpoints have in one way only, and the specs say so.
+ONE_ACTIVATION = ("openai_gpt", "bloom", "mpt", "ctrl", "apertus", "diffllama")
+# Opened from files, the reference empties padding's row of the table where padding has a name.
+UNNAMED_PADDING = ("youtu",)
+# Its variants exclude each other.
+ONE_OF = ("falcon",)
+# What padding before the text sees is arbitrary; so it is with biases of distance where they are an option.
+RIGHT_ONLY = ("openai_gpt",)
+
+
+def random_case(decoder: Decoder, rng: Random, path: str) -> Case:
+    head, suffix = rng.choice(
+        [item for item in decoder.heads.items() if hasattr(transformers, decoder.prefix + item[1])]
+    )
+    config_class = getattr(transformers, f"{decoder.config or decoder.prefix}Config")
+    given = decoder.base | decoder.changes
+    chosen = [changes for changes in decoder.cases.values() if rng.random() < 0.3]
+    for changes in rng.sample(chosen, 1) if chosen and decoder.model in ONE_OF else chosen:
+        given |= changes
+    known = config_class(**given).to_dict()
+    given |= sizes(decoder, rng, given)
+    if decoder.model not in ONE_ACTIVATION:
+        given |= functions(rng, known)
+    given["num_labels"] = rng.randint(1, 6) if head in LABELLED else 2
+    pad = rng.randint(0, 4)
+    given["pad_token_id"] = None if decoder.model in UNNAMED_PADDING else pad
+    config = config_class(**given)
+    longest = min([known[name] for name in POSITIONS if isinstance(known.get(name), int)] + [40])
+    right_only = decoder.model in RIGHT_ONLY or getattr(config, "alibi", False) is True
+    padding = "right" if right_only else rng.choice(("right", "left"))
+    inputs = texts(rng, path, given["vocab_size"], longest, padding, pad)
+    if rng.random() < 0.2 and head not in LABELLED:
+        inputs = without_mask(rng, inputs)
+    attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
+    notes = "Drawn at random."
+    return Case(path, decoder.prefix + suffix, config, inputs, notes, store(rng), attention=attention)
+
+
+def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
+    """Heads, widths and layers that fit each other, under the names that the table uses."""
+    drawn: Changes = {"vocab_size": rng.randint(30, 300)}
+    heads = rng.choice((1, 2, 3, 4, 6, 8))
+    wide = rng.choice((4, 8, 12, 16)) if "rotary_dim" not in given else rng.choice((8, 12, 16))
+    if "short_factor" in given.get("rope_parameters", {}):
+        wide = 2 * len(given["rope_parameters"]["short_factor"])
+    wide = {"stablelm": 8 * rng.randint(1, 3)}.get(decoder.model, wide)
+    heads *= HEADS_BY.get(decoder.model, 1)
+    for name in given:
+        if name in HEADS:
+            drawn[name] = heads
+        elif name in WIDTHS:
+            drawn[name] = heads * wide
+        elif name in LAYERS and not {"layer_types", "attention_types"} & set(given):
+            drawn[name] = rng.randint(1, 5)
+        elif name in INNER:
+            drawn[name] = rng.randint(8, 120)
+        elif name in KEY_HEADS:
+            drawn[name] = heads if "kv_lora_rank" in given else key_heads(decoder, rng, heads)
+        elif name == "head_dim":
+            drawn[name] = wide if decoder.model in EVEN_SHARES else rng.choice((4, 6, 8, 16)) * 2
+        elif name in ("sliding_window", "window_size") and given[name]:
+            drawn[name] = rng.randint(1, 12)
+    return drawn
+
+
+def key_heads(decoder: Decoder, rng: Random, heads: int) -> int:
+    step = 2 if decoder.model == "diffllama" else 1
+    return rng.choice([count for count in range(step, heads + 1, step) if heads % count == 0])

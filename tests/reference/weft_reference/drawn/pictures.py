@@ -1,0 +1,125 @@
+"""Models of pictures drawn at random, and of texts beside them."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.drawn.common import EPSILONS, Changes, functions, grid, store
+from weft_reference.inputs import floats
+from weft_reference.models import clip_text
+
+CLIP_HEADS = ("Model", "ModelWithProjection")
+
+
+def pixels(rng: Random, path: str, channels: int, height: int, width: int | None = None) -> Changes:
+    shape = (rng.randint(1, 4), channels, height, width or height)
+    return {"pixel_values": floats(f"{path}.{rng.random()}", shape, -2.0, 2.0)}
+
+
+def transformer(rng: Random) -> Changes:
+    """A stack of layers over patches."""
+    heads, patch = rng.choice((1, 2, 3, 5)), rng.randint(2, 6)
+    return {
+        "hidden_size": heads * rng.choice((4, 6, 8)),
+        "num_hidden_layers": rng.randint(1, 4),
+        "num_attention_heads": heads,
+        "intermediate_size": rng.randint(8, 60),
+        "patch_size": patch,
+        "image_size": patch * rng.randint(2, 5),
+        "num_channels": rng.choice((1, 3, 3)),
+        "layer_norm_eps": rng.choice(EPSILONS),
+    }
+
+
+def patches(prefix: str, heads: tuple[str, ...], rng: Random, path: str) -> Case:
+    head = rng.choice(heads)
+    made = transformer(rng) | {"qkv_bias": rng.random() < 0.7, "num_labels": rng.randint(1, 6)}
+    made["encoder_stride"] = made["patch_size"]
+    config_class = getattr(transformers, f"{prefix}Config")
+    config = config_class(**(made | functions(rng, config_class(**made).to_dict())))
+    inputs = pixels(rng, path, config.num_channels, config.image_size)
+    if head == "ForMaskedImageModeling":
+        across = config.image_size // config.patch_size
+        inputs["bool_masked_pos"] = grid(rng, (len(inputs["pixel_values"]), across**2), 2).astype(bool)
+    return Case(path, prefix + head, config, inputs, "Drawn at random.", store(rng))
+
+
+def dinov2(rng: Random, path: str) -> Case:
+    made = transformer(rng) | {"qkv_bias": rng.random() < 0.7, "mlp_ratio": rng.randint(1, 4), "num_labels": 4}
+    del made["intermediate_size"]
+    config = transformers.Dinov2Config(**made)
+    height, width = (config.patch_size * rng.randint(1, 6) for _ in range(2))
+    head = rng.choice(("Model", "ForImageClassification"))
+    return Case(path, f"Dinov2{head}", config, pixels(rng, path, config.num_channels, height, width), "", store(rng))
+
+
+def resnet(rng: Random, path: str) -> Case:
+    stages = rng.randint(1, 4)
+    config = transformers.ResNetConfig(
+        num_channels=rng.choice((1, 3)),
+        embedding_size=rng.randint(2, 10),
+        hidden_sizes=[4 * rng.randint(1, 6) for _ in range(stages)],
+        depths=[rng.randint(1, 3) for _ in range(stages)],
+        layer_type=rng.choice(("basic", "bottleneck")),
+        hidden_act=rng.choice(("relu", "gelu", "silu")),
+        downsample_in_first_stage=rng.random() < 0.5,
+        downsample_in_bottleneck=rng.random() < 0.5,
+        num_labels=rng.randint(1, 6),
+    )
+    head = rng.choice(("Model", "ForImageClassification"))
+    inputs = pixels(rng, path, config.num_channels, rng.randint(32, 70), rng.randint(32, 70))
+    return Case(path, f"ResNet{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+def text_side(rng: Random) -> Changes:
+    heads = rng.choice((1, 2, 3))
+    return clip_text.sizes(
+        hidden_size=heads * rng.choice((4, 6, 8)),
+        num_attention_heads=heads,
+        num_hidden_layers=rng.randint(1, 3),
+        intermediate_size=rng.randint(8, 40),
+        projection_dim=rng.randint(4, 20),
+        hidden_act=rng.choice(("quick_gelu", "gelu")),
+        eos_token_id=rng.choice((2, clip_text.END)),
+    )
+
+
+def clip_texts(rng: Random, path: str) -> Changes:
+    longest = rng.randint(2, 20)
+    lengths = (longest, *(rng.randint(2, longest) for _ in range(rng.randint(0, 3))))
+    return clip_text.texts(lengths, rng.choice(("right", "left")), key=f"{path}.{rng.random()}")
+
+
+def clip_of(side: str, rng: Random, path: str) -> Case:
+    if side == "Text":
+        config, inputs = transformers.CLIPTextConfig(**text_side(rng)), clip_texts(rng, path)
+    else:
+        config = transformers.CLIPVisionConfig(**transformer(rng), projection_dim=rng.randint(4, 20))
+        inputs = pixels(rng, path, config.num_channels, config.image_size)
+    return Case(path, f"CLIP{side}{rng.choice(CLIP_HEADS)}", config, inputs, "Drawn at random.", store(rng))
+
+
+def clip(rng: Random, path: str) -> Case:
+    config = transformers.CLIPConfig(
+        text_config=text_side(rng), vision_config=transformer(rng), projection_dim=rng.randint(4, 20)
+    )
+    inputs = pixels(rng, path, config.vision_config.num_channels, config.vision_config.image_size)
+    inputs |= clip_texts(rng, path)
+    return Case(path, "CLIPModel", config, inputs, "Drawn at random.", store(rng))
+
+
+MASKED = ("Model", "ForImageClassification", "ForMaskedImageModeling")
+
+DRAWN = {
+    "vit": partial(patches, "ViT", MASKED),
+    "deit": partial(patches, "DeiT", (*MASKED, "ForImageClassificationWithTeacher")),
+    "dinov2": dinov2,
+    "resnet": resnet,
+    "clip-text": partial(clip_of, "Text"),
+    "clip-vision": partial(clip_of, "Vision"),
+    "clip": clip,
+}

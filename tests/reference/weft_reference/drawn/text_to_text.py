@@ -1,0 +1,59 @@
+"""T5 and its kin drawn at random."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.drawn.common import Changes, store, texts, without_mask
+
+PREFIXES = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5"}
+HEADS = ("Model", "ForConditionalGeneration", "EncoderModel", "ForTokenClassification", "ForQuestionAnswering")
+ENCODE = ("EncoderModel", "ForTokenClassification", "ForQuestionAnswering")
+
+
+def random_case(prefix: str, rng: Random, path: str) -> Case:
+    head = rng.choice(HEADS)
+    heads = rng.randint(1, 6)
+    vocab_size = rng.randint(30, 200)
+    # A decoder gives distances up to half of the buckets one each.
+    buckets, distance = rng.choice(((8, 10), (12, 20), (32, 128)))
+    config = getattr(transformers, f"{prefix}Config")(
+        vocab_size=vocab_size,
+        d_model=rng.randint(4, 40),
+        d_kv=rng.randint(3, 12),
+        d_ff=rng.randint(8, 60),
+        num_layers=rng.randint(1, 4),
+        num_decoder_layers=rng.randint(1, 4),
+        num_heads=heads,
+        relative_attention_num_buckets=buckets,
+        relative_attention_max_distance=distance,
+        feed_forward_proj=rng.choice(("relu", "gated-gelu", "gated-silu")),
+        tie_word_embeddings=rng.random() < 0.7,
+        decoder_start_token_id=0,
+        num_labels=2 if head == "ForQuestionAnswering" else rng.randint(1, 5),
+    )
+    padding = rng.choice(("right", "left"))
+    read = texts(rng, path, vocab_size, 40, padding)
+    inputs = without_mask(rng, read)
+    if head not in ENCODE:
+        inputs |= written(rng, path, vocab_size, len(read["input_ids"]))
+    return Case(path, prefix + head, config, inputs, "Drawn at random.", store(rng))
+
+
+def written(rng: Random, path: str, vocab_size: int, batch: int) -> Changes:
+    """What the decoder reads: as many texts as the encoder's."""
+    made: Changes = {}
+    while len(made.get("input_ids", ())) != batch:
+        made = texts(rng, f"{path}.written", vocab_size, 30, "right")
+    made["input_ids"][:, 0] = 0
+    inputs = {"decoder_input_ids": made["input_ids"]}
+    if rng.random() < 0.5:
+        inputs["decoder_attention_mask"] = made["attention_mask"]
+    return inputs
+
+
+DRAWN = {model: partial(random_case, prefix) for model, prefix in PREFIXES.items()}

@@ -1,0 +1,86 @@
+"""Models of sounds drawn at random."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import transformers
+
+from weft_reference import waves
+from weft_reference.cases import Case
+from weft_reference.drawn.common import EPSILONS, Changes, lengths, store, texts
+from weft_reference.models.wav2vec2 import LARGE, SMALL
+from weft_reference.weights import values
+
+PREFIXES = {
+    "wav2vec2": "Wav2Vec2",
+    "hubert": "Hubert",
+    "wavlm": "WavLM",
+    "unispeech": "UniSpeech",
+    "unispeech-sat": "UniSpeechSat",
+}
+HEADS = ("Model", "ForCTC", "ForSequenceClassification")
+
+
+def heard(prefix: str, rng: Random, path: str) -> Case:
+    heads = rng.choice((1, 2, 4))
+    groups = rng.choice((1, 2, 4))
+    made: Changes = SMALL | {
+        "vocab_size": rng.randint(5, 40),
+        "hidden_size": 4 * heads * rng.randint(1, 5),
+        "num_attention_heads": heads,
+        "num_hidden_layers": rng.randint(1, 4),
+        "intermediate_size": rng.randint(8, 60),
+        "conv_dim": [rng.randint(4, 16) for _ in range(3)],
+        "num_conv_pos_embeddings": rng.randint(2, 9),
+        "num_conv_pos_embedding_groups": groups,
+        "classifier_proj_size": rng.randint(4, 20),
+        "num_labels": rng.randint(1, 6),
+        "layer_norm_eps": rng.choice(EPSILONS),
+        "use_weighted_layer_sum": rng.random() < 0.3,
+    }
+    if rng.random() < 0.5:
+        made |= LARGE
+    config = getattr(transformers, f"{prefix}Config")(**made)
+    samples = tuple(200 + 40 * length for length in lengths(rng, 20))
+    inputs = waves.batch(f"{path}.{rng.random()}", samples, rng.random() < 0.7)
+    return Case(path, prefix + rng.choice(HEADS), config, inputs, "Drawn at random.", store(rng))
+
+
+def whisper(rng: Random, path: str) -> Case:
+    heads = rng.choice((1, 2, 3))
+    head = rng.choice(("Model", "ForConditionalGeneration", "ForAudioClassification"))
+    config = transformers.WhisperConfig(
+        vocab_size=rng.randint(30, 120),
+        num_mel_bins=rng.randint(4, 20),
+        d_model=heads * rng.choice((4, 6, 8)),
+        encoder_layers=rng.randint(1, 4),
+        encoder_attention_heads=heads,
+        encoder_ffn_dim=rng.randint(8, 60),
+        decoder_layers=rng.randint(1, 4),
+        decoder_attention_heads=heads,
+        decoder_ffn_dim=rng.randint(8, 60),
+        max_source_positions=rng.randint(6, 30),
+        max_target_positions=30,
+        activation_function=rng.choice(("gelu", "relu", "silu")),
+        tie_word_embeddings=rng.random() < 0.7,
+        scale_embedding=rng.random() < 0.3,
+        use_weighted_layer_sum=rng.random() < 0.3,
+        classifier_proj_size=rng.randint(4, 20),
+        num_labels=rng.randint(1, 6),
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=3,
+    )
+    text = texts(rng, path, config.vocab_size, 30, rng.choice(("right", "left")))
+    shape = (len(text["input_ids"]), config.num_mel_bins, 2 * config.max_source_positions)
+    inputs = {"input_features": values(f"{path}.features", shape) * 2}
+    if head != "ForAudioClassification":
+        inputs["decoder_input_ids"] = text["input_ids"]
+        inputs["decoder_attention_mask"] = text["attention_mask"]
+    return Case(path, f"Whisper{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | {"whisper": whisper}

@@ -1,0 +1,37 @@
+"""Decoders: every head of each, what its configuration varies in, and what the pipeline of a few writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.models.decoders import classic, rotary
+from weft_reference.models.decoders.family import Changes, Decoder, cases
+from weft_reference.tasks import TaskCase
+from weft_reference.writing import text_generation_goldens
+
+__all__ = ["DECODERS", "MODELS", "goldens"]
+
+DECODERS: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS)
+MODELS = tuple(decoder.model for decoder in DECODERS)
+# Those whose pipeline answers too: grouped heads, windows, biases, learned positions, positions from 2.
+DEEPER: Changes = {"num_hidden_layers": 4, "max_position_embeddings": 128}
+WRITERS: dict[str, Changes] = {
+    "llama": DEEPER,
+    "mistral": DEEPER,
+    "qwen2": DEEPER,
+    "gpt2": {"n_layer": 4, "n_positions": 128},
+    "opt": DEEPER,
+}
+
+
+def goldens() -> Iterator[Case | TaskCase]:
+    for decoder in DECODERS:
+        yield from cases(decoder)
+        if decoder.model in WRITERS:
+            config_class = getattr(transformers, f"{decoder.config or decoder.prefix}Config")
+            config = partial(config_class, **(decoder.base | decoder.changes | WRITERS[decoder.model]))
+            yield from text_generation_goldens(decoder.model, decoder.prefix + decoder.heads["causal-lm"], config)
