@@ -13,6 +13,12 @@ impl Emitter<'_> {
             Activation::GeluNew if self.rules.gelu == GeluForm::Standard => {
                 self.last("Gelu", &[x], vec![Attribute::string("approximate", "tanh")])
             }
+            Activation::Gelu if self.rules.gelu == GeluForm::Contrib => {
+                self.last_in("com.microsoft", "Gelu", &[x], vec![])
+            }
+            Activation::GeluNew if self.rules.gelu == GeluForm::Contrib => {
+                self.last_in("com.microsoft", "FastGelu", &[x], vec![])
+            }
             Activation::Gelu => self.gelu_by_erf(x),
             Activation::GeluNew => self.gelu_by_tanh(x),
             Activation::QuickGelu => {

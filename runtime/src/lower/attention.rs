@@ -48,27 +48,63 @@ impl Emitter<'_> {
                 let operands: Vec<_> = [q, k, v].into_iter().chain(bias.as_deref()).collect();
                 Ok(self.last("Attention", &operands, attributes))
             }
-            AttentionForm::MultiHead
-                if by_head == [false; 2] && op.softcap == 0.0 && op.heads == op.kv_heads =>
-            {
-                let mut attributes = vec![
-                    Attribute::int("num_heads", op.heads as i64),
-                    Attribute::float("scale", op.scale as f32),
-                ];
-                if op.causal {
-                    attributes.push(Attribute::int("unidirectional", 1));
-                }
-                let bias = self.additive(node, mask).map(|bias| self.full_bias(node, bias)).transpose()?;
-                let mut operands = vec![q, k, v];
-                if let Some(bias) = &bias {
-                    operands.extend(["", "", bias.as_str()]);
-                }
-                Ok(self.last_in("com.microsoft", "MultiHeadAttention", &operands, attributes))
+            AttentionForm::MultiHead if self.is_multi_head(node, op) => {
+                self.multi_head(node, op, [q, k, v], mask)
             }
             AttentionForm::MultiHead | AttentionForm::Plain => {
                 self.plain_attention(node, op, [q, k, v], mask)
             }
         }
+    }
+
+    /// Whether the fused operator has this kind: it knows no soft cap, and its kernels differ in which of fewer
+    /// queries than keys come last.
+    fn is_multi_head(&self, node: &Node, op: AttentionOp) -> bool {
+        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand]));
+        op.softcap == 0.0 && (!op.causal || queries[1] == *key_count(&keys))
+    }
+
+    /// The fused operator of ONNX Runtime; heads that are shared are written out.
+    fn multi_head(
+        &mut self,
+        node: &Node,
+        op: AttentionOp,
+        [q, k, v]: [&str; 3],
+        mask: Option<&str>,
+    ) -> Result<String> {
+        let mut attributes =
+            vec![Attribute::int("num_heads", op.heads as i64), Attribute::float("scale", op.scale as f32)];
+        if op.causal {
+            attributes.push(Attribute::int("unidirectional", 1));
+        }
+        let additive = self.additive(node, mask);
+        let bias = additive.clone().map(|bias| self.full_bias(node, bias)).transpose()?;
+        let bias = bias.map(|bias| self.four_axes(node, bias)).transpose()?;
+        let [ks, vs] = [1, 2].map(|operand| self.shape(node.inputs[operand]));
+        let (mut k, mut v) = (k.to_owned(), v.to_owned());
+        if ks.len() == 4 || vs.len() == 4 || op.heads != op.kv_heads {
+            k = self.split_heads(&k, &ks, op.kv_heads, &[0, 2, 1, 3])?;
+            v = self.split_heads(&v, &vs, op.kv_heads, &[0, 2, 1, 3])?;
+        }
+        if op.heads != op.kv_heads {
+            let groups = op.heads / op.kv_heads;
+            let [size, v_size] = [&ks, &vs].map(|s| Dim::Fixed(head_size(s, op.kv_heads)));
+            let [b, t] = [ks[0].clone(), key_count(&ks).clone()];
+            k = self.repeat_heads(&k, [b.clone(), t.clone(), size], op.kv_heads, groups)?;
+            v = self.repeat_heads(&v, [b, t, v_size], op.kv_heads, groups)?;
+        }
+        // Layers with other numbers of queries may share the mask as it was.
+        let q = match &additive {
+            Some(bias) => self.seeing(node, op, q, bias)?,
+            None => q.to_owned(),
+        };
+        let mut operands = vec![q.as_str(), &k, &v];
+        if let Some(bias) = &bias {
+            operands.extend(["", "", bias.as_str()]);
+        }
+        let result = self.last_in("com.microsoft", "MultiHeadAttention", &operands, attributes);
+        self.declare(&result, &self.shape(node.output));
+        Ok(result)
     }
 
     /// ONNX's attention with heads as an axis of their own.
@@ -192,6 +228,60 @@ impl Emitter<'_> {
         Some(name)
     }
 
+    /// Whether scores are not lost in what masked ones get added, as there is no number so low.
+    fn hides_too_little(&self) -> bool {
+        self.rules.float == Dtype::F16
+    }
+
+    /// Queries `[batch, q, heads·size]` where they see something and zeros where they do not, so that these score all
+    /// keys alike.
+    fn seeing(&mut self, node: &Node, op: AttentionOp, q: &str, bias: &str) -> Result<String> {
+        if !self.hides_too_little() {
+            return Ok(q.to_owned());
+        }
+        let shape = self.shape(node.inputs[0]);
+        let apart = dims![&shape[0], &shape[1], op.heads, width(&shape) / op.heads];
+        let sight = self.sight(node, bias)?;
+        let key = (node.inputs[3], "sight by query");
+        let sight = match self.derived.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let order = vec![Attribute::ints("perm", vec![0, 2, 1, 3])];
+                let name = self.part("Transpose", &[&sight], order);
+                self.derived.insert(key, name.clone());
+                name
+            }
+        };
+        let q = self.reshape_part(q, &shape, &apart)?;
+        let q = self.part("Mul", &[&q, &sight], vec![]);
+        self.reshape_part(&q, &apart, &shape)
+    }
+
+    /// 1 for queries that see something and 0 for those that do not: a bias `[…, k]` to four axes, the last of length 1.
+    fn sight(&mut self, node: &Node, bias: &str) -> Result<String> {
+        let id = node.inputs[3];
+        if let Some(name) = self.derived.get(&(id, "sight")) {
+            return Ok(name.clone());
+        }
+        let shape = self.shape(id);
+        let last = self.integers(&[-1]);
+        let most = self.part("ReduceMax", &[bias, &last], vec![Attribute::int("keepdims", 1)]);
+        let lowest = self.number(-masked(self.rules.float));
+        let above = self.part("Add", &[&most, &lowest], vec![]);
+        let (zero, one) = (self.number(0.0), self.number(1.0));
+        let mut name = self.part("Clip", &[&above, &zero, &one], vec![]);
+        if shape.len() < 4 {
+            let mut from = shape.clone();
+            from.pop();
+            from.push(Dim::Fixed(1));
+            let to: Vec<Dim> =
+                std::iter::repeat_n(Dim::Fixed(1), 4 - from.len()).chain(from.iter().cloned()).collect();
+            name = self.reshape_part(&name, &from, &to)?;
+        }
+        self.derived.insert((id, "sight"), name.clone());
+        Ok(name)
+    }
+
     /// The fused operators broadcast a mask over batch and heads, but want it for every query: `[…, q, k]`.
     fn full_bias(&mut self, node: &Node, bias: String) -> Result<String> {
         let id = node.inputs[3];
@@ -213,6 +303,24 @@ impl Emitter<'_> {
         let name = self.expand_named(&bias, &from, &shape, &full)?;
         self.symbols.insert(full, name.clone());
         Ok(name)
+    }
+
+    /// A bias with axes for batch and heads, whichever of them it had.
+    fn four_axes(&mut self, node: &Node, bias: String) -> Result<String> {
+        let mut from = self.shape(node.inputs[3]);
+        let rank = from.len();
+        if rank == 4 {
+            return Ok(bias);
+        }
+        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand]));
+        let whole = dims![1, 1, &queries[1], key_count(&keys)];
+        if rank < 2 {
+            return self.expand_part(&bias, &from, &whole);
+        }
+        from[rank - 2] = queries[1].clone();
+        let mut to = vec![Dim::Fixed(1); 4 - rank];
+        to.extend_from_slice(&from);
+        self.reshape_part(&bias, &from, &to)
     }
 
     /// `[q, k]`: 0 where a query sees a key, far below elsewhere; queries are the last positions of the keys.

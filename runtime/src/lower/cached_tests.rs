@@ -61,7 +61,8 @@ fn graph(ask: Ask, part: Part) -> (Graph, Vec<Located>) {
 fn forms() -> Vec<Rules> {
     let base = Rules::of(Hardware::Cpu, Precision::F32);
     let attention = [AttentionForm::Plain, AttentionForm::Standard, AttentionForm::MultiHead];
-    attention.map(|attention| Rules { attention, ..base.clone() }).into()
+    let forms = attention.map(|attention| Rules { attention, ..base.clone() });
+    [forms.as_slice(), &[Rules::of(Hardware::Cuda, Precision::F32)]].concat()
 }
 
 fn x() -> ArrayD<f32> {

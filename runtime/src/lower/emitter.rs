@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use super::Rules;
-use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Reduction, Shape};
+use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Shape};
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, Located};
 use crate::{Error, Result};
@@ -82,7 +82,9 @@ impl<'a> Emitter<'a> {
                 self.last("LayerNormalization", &refs, attributes)
             }
             Op::RmsNorm { epsilon } => self.rms_norm(&refs, *epsilon),
+            Op::Binary(op) if self.rules.basic => self.basic_binary(node, *op, [refs[0], refs[1]]),
             Op::Binary(op) => self.last(op.onnx(), &refs, vec![]),
+            Op::Unary(op) if self.rules.basic => self.basic_unary(node, *op, refs[0]),
             Op::Unary(op) => self.last(op.onnx(), &refs, vec![]),
             Op::MatMul => self.last("MatMul", &refs, vec![]),
             Op::Softmax { axis } => self.softmax(node, *axis, refs[0]),
@@ -97,6 +99,7 @@ impl<'a> Emitter<'a> {
                 self.conv("Conv", op, &refs, channels)
             }
             Op::ConvTranspose(op) => self.conv("ConvTranspose", op, &refs, 0),
+            Op::BatchNorm { epsilon } if self.rules.basic => self.basic_batch_norm(node, &refs, *epsilon)?,
             Op::BatchNorm { epsilon } => {
                 self.last("BatchNormalization", &refs, vec![Attribute::float("epsilon", *epsilon as f32)])
             }
@@ -105,7 +108,8 @@ impl<'a> Emitter<'a> {
             }
             Op::Pool(op) => self.pool(op, refs[0]),
             Op::Resize(op) => self.resize(*op, refs[0], &self.shape(node.inputs[0]), &shape)?,
-            Op::Pad { by, around } => self.pad(*by, around, refs[0]),
+            Op::Pad { by, around } => self.pad(node, *by, around, refs[0]),
+            Op::CumSum { axis } if self.rules.basic => self.basic_cumsum(node, *axis, refs[0])?,
             Op::CumSum { axis } => {
                 let axis = self.integer(*axis as i64);
                 self.last("CumSum", &[refs[0], &axis], vec![])
@@ -127,15 +131,9 @@ impl<'a> Emitter<'a> {
             Op::Cast { to } => self.cast(node, *to, refs[0]),
             Op::Where => self.choose(node, &refs),
             Op::Reduce { by, axes, keep } => {
-                let op = match by {
-                    Reduction::Sum => "ReduceSum",
-                    Reduction::Mean => "ReduceMean",
-                    Reduction::Max => "ReduceMax",
-                    Reduction::Min => "ReduceMin",
-                };
                 let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
                 let axes = self.integers(&axes);
-                self.last(op, &[refs[0], &axes], vec![Attribute::int("keepdims", i64::from(*keep))])
+                self.reduce(node, *by, [refs[0], &axes], *keep)
             }
         };
         let name = match widened {

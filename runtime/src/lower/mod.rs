@@ -4,7 +4,9 @@
 
 mod activation;
 mod attention;
+mod basic;
 mod emitter;
+mod floats;
 mod int32;
 mod linear;
 mod narrow;
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 pub use int32::narrow_integers;
 pub use published::{fallen, source};
-pub use rules::{AttentionForm, GeluForm, LinearForm, Rules};
+pub use rules::{AttentionForm, GeluForm, LinearForm, RmsNormForm, Rules};
 
 use crate::graph::Graph;
 use crate::weights::{Bytes, Located};
@@ -58,6 +60,7 @@ pub fn lower(graph: &Graph, weights: &[Located], rules: &Rules) -> Result<Lowere
         emitter.node(node)?;
     }
     let model = emitter.finish()?;
+    let model = if rules.basic { floats::compute_in_floats(model) } else { model };
     let mut operators = BTreeMap::new();
     for node in model.graph.iter().flat_map(|graph| &graph.node) {
         let name = match node.domain.as_str() {
@@ -92,6 +95,8 @@ fn common_folder(weights: &[Located]) -> Option<PathBuf> {
     })
 }
 
+#[cfg(test)]
+mod basic_tests;
 #[cfg(test)]
 mod cached_tests;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Root-mean-square normalisation, which ONNX has from operator set 23 on.
 
+use super::RmsNormForm;
 use super::emitter::Emitter;
 use crate::graph::Dtype;
 use crate::onnx::{self, Attribute};
@@ -7,9 +8,14 @@ use crate::onnx::{self, Attribute};
 impl Emitter<'_> {
     /// `x / √(mean(x²) + ε) · scale`, over the last axis.
     pub(super) fn rms_norm(&mut self, operands: &[&str], epsilon: f64) -> String {
-        if self.rules.opset >= 23 {
+        let operator = match self.rules.rms_norm {
+            RmsNormForm::Standard => Some("RMSNormalization"),
+            RmsNormForm::Contrib => Some("SimplifiedLayerNormalization"),
+            RmsNormForm::Plain => None,
+        };
+        if let Some(operator) = operator {
             let attributes = vec![Attribute::int("axis", -1), Attribute::float("epsilon", epsilon as f32)];
-            return self.last("RMSNormalization", operands, attributes);
+            return self.last(operator, operands, attributes);
         }
         let [x, scale] = [operands[0], operands[1]];
         // Squares of ordinary hidden states do not fit into half precision.

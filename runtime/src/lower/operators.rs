@@ -51,15 +51,16 @@ const T36: &str = "f16 f32 f64 i8 u8";
 const T37: &str = "f16 f32 f8";
 const T38: &str = "f16 f32 f8 i32";
 const T39: &str = "f16 f32 f8 i8";
-const T40: &str = "f16 f32 i64";
-const T41: &str = "f32";
-const T42: &str = "f32 f64";
-const T43: &str = "f32 f64 i16 i32 i64";
-const T44: &str = "f32 f64 i32 i64 u64";
-const T45: &str = "f8e4m3fn f8e5m2 i4 i8 u4 u8";
-const T46: &str = "i4 u4 u8";
-const T47: &str = "i8";
-const T48: &str = "i8 u8";
+const T40: &str = "f16 f32 i32 i64";
+const T41: &str = "f16 f32 i64";
+const T42: &str = "f32";
+const T43: &str = "f32 f64";
+const T44: &str = "f32 f64 i16 i32 i64";
+const T45: &str = "f32 f64 i32 i64 u64";
+const T46: &str = "f8e4m3fn f8e5m2 i4 i8 u4 u8";
+const T47: &str = "i4 u4 u8";
+const T48: &str = "i8";
+const T49: &str = "i8 u8";
 
 /// The tables, by backend.
 pub(super) const TABLES: &[Table] = &[

@@ -94,8 +94,13 @@ fn reason(table: &Table, node: &Node, opset: i64, facts: &Facts<'_>) -> Option<S
     // `Where` is known by what it picks from.
     let main = usize::from(node.op_type == "Where");
     let of = node.input.get(main).and_then(|name| facts.types.get(name.as_str()));
-    match of.map(|code| type_name(*code)) {
-        Some(name) if !types.is_empty() && !types.contains(&name) => Some(format!("not for {name}")),
+    let refused = |name: &&str| !types.is_empty() && !types.contains(name);
+    if let Some(name) = of.map(|code| type_name(*code)).filter(refused) {
+        return Some(format!("not for {name}"));
+    }
+    let to = node.output.first().and_then(|name| facts.types.get(name.as_str()));
+    match to.map(|code| type_name(*code)).filter(refused) {
+        Some(name) if node.op_type == "Cast" => Some(format!("not to {name}")),
         _ => None,
     }
 }
@@ -107,13 +112,13 @@ fn version(name: &str, opset: i64) -> Option<i64> {
 }
 
 /// What is known about the values of a graph.
-struct Facts<'a> {
-    types: HashMap<&'a str, i32>,
+pub(super) struct Facts<'a> {
+    pub(super) types: HashMap<&'a str, i32>,
     constants: HashSet<&'a str>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(graph: &'a Graph) -> Self {
+    pub(super) fn of(graph: &'a Graph) -> Self {
         let mut facts = Self { types: HashMap::new(), constants: HashSet::new() };
         for input in &graph.input {
             let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
@@ -153,7 +158,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn is_folded(&self, node: &Node) -> bool {
+    pub(super) fn is_folded(&self, node: &Node) -> bool {
         let mut given = node.input.iter().filter(|name| !name.is_empty());
         given.all(|name| self.constants.contains(name.as_str()))
     }
@@ -241,8 +246,10 @@ mod tests {
         );
         assert_eq!(
             reasons(&graph, Hardware::Metal),
-            [("Where".to_owned(), 1, "not for i64".to_owned())],
-            "`Tanh` has no types in that table"
+            [
+                ("Tanh".to_owned(), 1, "not for i64".to_owned()),
+                ("Where".to_owned(), 1, "not for i64".to_owned())
+            ]
         );
         assert_eq!(reasons(&graph, Hardware::Rocm), [("Tanh".to_owned(), 1, "not for i64".to_owned())]);
     }

@@ -14,12 +14,16 @@ pub struct Rules {
     pub attention: AttentionForm,
     /// GELU.
     pub gelu: GeluForm,
+    /// Root-mean-square normalisation.
+    pub rms_norm: RmsNormForm,
     /// What floating-point values are computed in.
     pub float: Dtype,
     /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
     pub dims: BTreeMap<String, usize>,
     /// Whether the backend needs every length to be a number.
     pub fixed_shapes: bool,
+    /// Whether the backend has floating-point arithmetic alone, and little more than the basic operators of it.
+    pub basic: bool,
     /// ONNX's operator set.
     pub opset: i64,
     /// Whether convolutions over 6, 9, 15 … channels, multiples of 3 that are none of 4, get channels of zeros.
@@ -57,7 +61,20 @@ pub enum AttentionForm {
 pub enum GeluForm {
     /// ONNX's `Gelu`, opset 20.
     Standard,
+    /// `com.microsoft.Gelu` and `com.microsoft.FastGelu`.
+    Contrib,
     /// By `Erf` or `Tanh`.
+    Plain,
+}
+
+/// How root-mean-square normalisation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RmsNormForm {
+    /// ONNX's `RMSNormalization`, opset 23.
+    Standard,
+    /// ONNX Runtime's `SimplifiedLayerNormalization`.
+    Contrib,
+    /// By the mean of the squares.
     Plain,
 }
 
@@ -73,9 +90,11 @@ impl Rules {
             linear: LinearForm::Gemm,
             attention: AttentionForm::Standard,
             gelu: GeluForm::Standard,
+            rms_norm: RmsNormForm::Standard,
             float,
             dims: BTreeMap::new(),
             fixed_shapes: false,
+            basic: false,
             opset: 23,
             pads_channels: false,
             narrow_reads: false,
@@ -85,9 +104,11 @@ impl Rules {
             linear: LinearForm::Transposed,
             attention: AttentionForm::Plain,
             gelu: GeluForm::Plain,
+            rms_norm: RmsNormForm::Plain,
             float,
             dims: BTreeMap::new(),
             fixed_shapes: false,
+            basic: false,
             opset: 21,
             pads_channels: false,
             narrow_reads: false,
@@ -95,8 +116,15 @@ impl Rules {
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
-            // Attention's kernels begin at 23; the other operators here have kernels for their versions at 23.
-            Hardware::Cuda => fused,
+            // The newest set that every operator here has a kernel for: those of `Pad` and `Equal` end with it. Attention
+            // and the norms have kernels of ONNX Runtime's own.
+            Hardware::Cuda => Self {
+                attention: AttentionForm::MultiHead,
+                gelu: GeluForm::Contrib,
+                rms_norm: RmsNormForm::Contrib,
+                opset: 18,
+                ..fused
+            },
             // OpenVINO fuses the plain forms itself, and computes in a precision that it is told beside the graph.
             Hardware::Openvino => Self { float: Dtype::F32, ..plain },
             // A browser has no 64-bit integers to compute lengths with. Convolutions read three channels at a time
@@ -108,10 +136,11 @@ impl Rules {
                 narrow_reads: true,
                 ..plain
             },
-            // MIGraphX documents operator sets up to 19, and finds attention and GELU in the plain forms itself.
-            Hardware::Rocm => Self { opset: 19, ..plain },
+            // MIGraphX documents operator sets up to 19, finds attention and GELU in the plain forms itself, and compiles
+            // a graph anew for other lengths.
+            Hardware::Rocm => Self { opset: 19, fixed_shapes: true, ..plain },
             // Core ML has GELU, but neither ONNX's attention nor lengths that change.
-            Hardware::Metal => Self { gelu: GeluForm::Standard, fixed_shapes: true, ..plain },
+            Hardware::Metal => Self { gelu: GeluForm::Standard, fixed_shapes: true, basic: true, ..plain },
             // The tensor processor casts integers to truth values, but no half-precision numbers.
             Hardware::Qnn => Self { fixed_shapes: true, compares_to_zero: true, ..plain },
             Hardware::Webnn => Self { fixed_shapes: true, ..plain },

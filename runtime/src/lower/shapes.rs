@@ -20,14 +20,26 @@ impl Emitter<'_> {
 
     /// The operation's result: `x` with axes of length 1 repeated.
     pub(super) fn expand(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        if self.rules.basic && to.iter().all(|dim| dim.fixed().is_some()) {
+            return self.basic_expand(x, from, to, None);
+        }
         let shape = self.expand_operand(from, to)?;
         Ok(self.last("Expand", &[x, &shape], vec![]))
     }
 
     /// As [`Self::expand`], under a name of its own.
     pub(super) fn expand_named(&mut self, x: &str, from: &[Dim], to: &[Dim], name: &str) -> Result<String> {
+        if self.rules.basic && to.iter().all(|dim| dim.fixed().is_some()) {
+            return self.basic_expand(x, from, to, Some(name));
+        }
         let shape = self.expand_operand(from, to)?;
         Ok(self.named("Expand", &[x, &shape], vec![], name))
+    }
+
+    /// As [`Self::expand`], for an intermediate result.
+    pub(super) fn expand_part(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
+        let shape = self.expand_operand(from, to)?;
+        Ok(self.part("Expand", &[x, &shape], vec![]))
     }
 
     /// 1 wherever `Expand` keeps the length.

@@ -2,7 +2,7 @@
 
 use super::emitter::Emitter;
 use crate::Result;
-use crate::graph::{ConvOp, Dim, Dtype, Interpolation, Padded, PoolOp, Reduction, ResizeOp};
+use crate::graph::{ConvOp, Dim, Dtype, Interpolation, Node, Padded, PoolOp, Reduction, ResizeOp};
 use crate::onnx::{self, Attribute};
 
 impl Emitter<'_> {
@@ -96,7 +96,12 @@ impl Emitter<'_> {
         None
     }
 
-    pub(super) fn pad(&mut self, by: Padded, around: &[(usize, usize)], x: &str) -> String {
+    pub(super) fn pad(&mut self, node: &Node, by: Padded, around: &[(usize, usize)], x: &str) -> String {
+        if self.rules.basic
+            && let Some(padded) = self.basic_pad(node, by, around, x)
+        {
+            return padded;
+        }
         let before = around.iter().map(|(before, _)| *before as i64);
         let counts: Vec<i64> = before.chain(around.iter().map(|(_, after)| *after as i64)).collect();
         let counts = self.integers(&counts);

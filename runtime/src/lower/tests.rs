@@ -122,7 +122,7 @@ fn forms() -> Vec<Rules> {
     let mut all = vec![];
     for linear in [LinearForm::Transposed, LinearForm::Gemm, LinearForm::FusedMatMul] {
         for attention in [AttentionForm::Plain, AttentionForm::MultiHead, AttentionForm::Standard] {
-            for gelu in [GeluForm::Plain, GeluForm::Standard] {
+            for gelu in [GeluForm::Plain, GeluForm::Standard, GeluForm::Contrib] {
                 all.push(Rules { linear, attention, gelu, ..base.clone() });
             }
         }
@@ -155,9 +155,30 @@ fn fixed_lengths_change_no_number() {
     }
     for ask in asks() {
         for rules in forms() {
-            let fixed = Rules { fixed_shapes: true, dims: lengths(), ..rules.clone() };
-            for report in crate::case::compare(&run(ask, &fixed), &run(ask, &rules), 2e-6) {
-                assert!(report.passed, "{ask:?} as {fixed:?}: {report:?}");
+            let want = run(ask, &rules);
+            for basic in [false, true] {
+                let fixed = Rules { fixed_shapes: true, dims: lengths(), basic, ..rules.clone() };
+                for report in crate::case::compare(&run(ask, &fixed), &want, 2e-6) {
+                    assert!(report.passed, "{ask:?} as {fixed:?}: {report:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn queries_that_see_nothing_weigh_all_keys_alike_in_half_precision() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    for kv_heads in [4, 2] {
+        let ask = Ask { kv_heads, mask: Mask::CausalPadding, ..Ask::default() };
+        let want = run(ask, &Rules::of(Hardware::Cpu, Precision::F32));
+        for hardware in [Hardware::Cuda, Hardware::Rocm, Hardware::Metal] {
+            let rules = Rules { dims: lengths(), ..Rules::of(hardware, Precision::F16) };
+            for report in crate::case::compare(&run(ask, &rules), &want, 1e-2) {
+                assert!(report.passed, "{ask:?} for {hardware}: {report:?}");
             }
         }
     }

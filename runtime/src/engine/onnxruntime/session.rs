@@ -6,7 +6,7 @@ use ndarray::ArrayD;
 use ort::environment::Environment;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
-use ort::value::{DynValue, TensorElementType, TensorRef};
+use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
 use super::placement;
 use super::provider::Provider;
@@ -19,6 +19,8 @@ pub(super) struct Running {
     session: Mutex<Session>,
     hardware: Hardware,
     inputs: Vec<String>,
+    /// The inputs that take numbers, truth values as 0 and 1 among them.
+    numbers: Vec<String>,
     placement: Placement,
 }
 
@@ -45,7 +47,9 @@ impl Running {
             }
         }
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
-        Ok(Self { session: Mutex::new(session), hardware, inputs, placement })
+        let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
+        let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
+        Ok(Self { session: Mutex::new(session), hardware, inputs, numbers, placement })
     }
 
     fn takes(&self, name: &str) -> bool {
@@ -89,7 +93,7 @@ impl Compiled for Running {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         // A panic in another thread cannot leave a session half-changed: it is changed by the engine alone.
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let given = given_of(inputs).map_err(failed)?;
+        let given = given_of(inputs, &self.numbers).map_err(failed)?;
         let outputs = session.run(given).map_err(failed)?;
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
     }
@@ -97,8 +101,8 @@ impl Compiled for Running {
     fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut given = given_of(inputs).map_err(failed)?;
-        let kept_here = given_of(&kept.host).map_err(failed)?;
+        let mut given = given_of(inputs, &self.numbers).map_err(failed)?;
+        let kept_here = given_of(&kept.host, &self.numbers).map_err(failed)?;
         given.extend(kept_here.into_iter().filter(|(name, _)| self.takes(name)));
         for (name, value) in kept.values.iter().filter(|(name, _)| self.takes(name)) {
             given.push((name, value.into()));
@@ -124,11 +128,17 @@ impl Compiled for Running {
     }
 }
 
-fn given_of(inputs: &Values) -> ort::Result<Vec<(&str, SessionInputValue<'_>)>> {
+fn given_of<'a>(
+    inputs: &'a Values,
+    numbers: &[String],
+) -> ort::Result<Vec<(&'a str, SessionInputValue<'a>)>> {
     let views = inputs.iter().map(|(name, value)| {
         let value: SessionInputValue<'_> = match value {
             Value::F32(a) => TensorRef::from_array_view(a)?.into(),
             Value::I64(a) => TensorRef::from_array_view(a)?.into(),
+            Value::Bool(a) if numbers.contains(name) => {
+                Tensor::from_array(a.mapv(|truth| f32::from(u8::from(truth))))?.into()
+            }
             Value::Bool(a) => TensorRef::from_array_view(a)?.into(),
         };
         Ok((name.as_str(), value))

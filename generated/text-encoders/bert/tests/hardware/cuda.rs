@@ -24,11 +24,6 @@ pub const SUITE: BackendSuite = BackendSuite {
     ],
     known_failures: &[
         KnownFailure {
-            case: "causal-left-padding",
-            precision: Some(Precision::F16),
-            reason: "half precision has no number so low that a position which sees nothing gives all scores the same weight",
-        },
-        KnownFailure {
             case: "tasks/question-answering",
             precision: Some(Precision::F16),
             reason: "half precision changes which of several nearly equal spans is best under random weights",

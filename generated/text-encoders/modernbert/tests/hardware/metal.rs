@@ -24,5 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
         },
     ],
     known_failures: &[],
-    cpu_fallback_ops: &["Expand", "GatherElements"],
+    cpu_fallback_ops: &["GatherElements"],
 };

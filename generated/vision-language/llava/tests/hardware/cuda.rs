@@ -5,7 +5,7 @@
 //! LLaVA on CUDA (NVIDIA GPUs): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_llava::DECLARED;
 
 /// Cases run here with these bounds.
@@ -23,12 +23,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[
-        KnownFailure {
-            case: "two-images",
-            precision: Some(Precision::F16),
-            reason: "half precision has no number so low that a position which sees nothing gives all scores the same weight",
-        },
-    ],
+    known_failures: &[],
     cpu_fallback_ops: &[],
 };
