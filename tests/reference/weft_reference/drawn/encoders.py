@@ -16,6 +16,8 @@ from weft_reference.models.encoders.table import ENCODERS
 
 # What the published checkpoints have in one way only, and the specs say so.
 ONE_EPSILON = ("squeezebert",)
+# Where tokens are on the page must be said.
+PLACED = ("Bros",)
 # Padding's scores are the lowest number, which engines take for minus infinity.
 UNPADDED = ("Splinter",)
 Fit = Callable[[Random, Changes], Changes]
@@ -120,7 +122,7 @@ def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) 
     if encoder.classes in UNPADDED:
         made.pop("attention_mask", None)
     for extra in encoder.extras:
-        if "bbox" in extra.inputs and rng.random() < 0.5:
+        if "bbox" in extra.inputs and (encoder.classes in PLACED or rng.random() < 0.5):
             made["bbox"] = boxes(rng, made["input_ids"].shape, extra.inputs["bbox"].dtype)
     return made
 
