@@ -15,7 +15,7 @@ impl Emitter<'_> {
     pub(super) fn narrowed(&mut self, node: &Node, inputs: &mut [String]) -> Option<Widened> {
         let to = match node.op {
             // Exact for positions and tokens: below 2^24.
-            Op::Slice { .. } => Dtype::F32,
+            Op::Slice { .. } | Op::CumSum { .. } => Dtype::F32,
             Op::Reduce { .. } => Dtype::I32,
             _ => return None,
         };
