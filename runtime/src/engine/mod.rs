@@ -31,7 +31,7 @@ pub struct Options {
     pub precision: Precision,
     /// Operators that may run on the CPU instead of the backend; none where the spec names none.
     pub cpu_fallback: Vec<String>,
-    /// Opens at once and leaves weights in their mapped pages, at the cost of 10 to 40 % of an encoder's speed; off where
+    /// Opens at once and leaves weights in their mapped pages, at the cost of some of an encoder's speed; off where
     /// not given.
     pub map_weights: Option<bool>,
 }

@@ -91,7 +91,7 @@ impl<A: Architecture> Loader<A> {
     }
 
     /// Leaves weights in their mapped pages: large models open at once and take no memory twice, while
-    /// encoders and prompts lose 10 to 40 % of their speed on CPU.
+    /// encoders and prompts are slower on CPU.
     ///
     /// Where not given, a decoder with a cache does so from a gigabyte of float32 weights on, which its tokens are as fast
     /// with; everything else is opened for speed.

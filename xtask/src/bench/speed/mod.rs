@@ -45,9 +45,14 @@ pub fn run(args: &Args) -> Result<bool> {
     let progress = Progress::new(works.len());
     for work in works {
         progress.step(work.title);
-        measure(work, &python, &binaries[work.model], &mut results)?;
+        let measured = measure(work, &python, &binaries[work.model], &mut results);
         if interrupted() {
             bail!("interrupted before all was measured");
+        }
+        // The other rows are worth having all the same.
+        if let Err(error) = measured {
+            note(format!("{} is not measured: {error:#}", work.title));
+            results.failed.insert(work.name.to_owned(), error.to_string());
         }
     }
     progress.finish();

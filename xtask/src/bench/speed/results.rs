@@ -29,6 +29,9 @@ pub struct Results {
     pub versions: BTreeMap<String, String>,
     /// Peers that were not measured, and why.
     pub absent: BTreeMap<String, String>,
+    /// Works without rows, and why.
+    #[serde(default)]
+    pub failed: BTreeMap<String, String>,
     pub rows: Vec<Row>,
     pub opened: Vec<Opened>,
 }
@@ -128,6 +131,7 @@ impl Results {
             rounds,
             versions: BTreeMap::new(),
             absent: BTreeMap::new(),
+            failed: BTreeMap::new(),
             rows: vec![],
             opened: vec![],
         }
@@ -141,7 +145,7 @@ impl Results {
     }
 
     pub fn met(&self) -> bool {
-        self.rows.iter().all(Row::met) && self.opened.iter().all(Opened::met)
+        self.failed.is_empty() && self.rows.iter().all(Row::met) && self.opened.iter().all(Opened::met)
     }
 
     fn table(&self) -> Table {
@@ -183,6 +187,7 @@ impl Results {
             format!("{}, tokens a second: {}", row.model, rates.join(", "))
         });
         notes.extend(rates);
+        notes.extend(self.failed.iter().map(|(work, reason)| format!("{work} was not measured: {reason}")));
         notes.extend(self.absent.iter().map(|(peer, reason)| format!("{peer} was not measured: {reason}")));
         let versions = self.versions.iter().map(|(peer, version)| format!("{peer} {version}"));
         notes.push(versions.collect::<Vec<_>>().join("; "));
@@ -218,7 +223,7 @@ impl Results {
         }
         text.push_str(
             "\nA decoder with a cache and a gigabyte or more of float32 weights leaves them in their mapped pages: it opens \
-             at once, its tokens are as fast, and its prompts lose 10 to 40 %. `Model::open(..)?.map_weights(false)` opens it \
+             at once, and its prompts are slower. `Model::open(..)?.map_weights(false)` opens it \
              for prompts instead.\n",
         );
         text
