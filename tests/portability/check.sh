@@ -37,7 +37,7 @@ ln -sfn "$PWD/tests" "$house/tests"
 cp Cargo.lock "$house/Cargo.lock"
 sed -e 's|^members = .*|members = ["runtime", "generated/text-encoders/bert"]|' -e '/^default-members/d' \
     -e 's|^weft = .*|weft = { path = "runtime", default-features = false, features = ["browser"] }|' \
-    -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
+    -e '/^weft-code = /d' -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
 
 for target in "${targets[@]}"; do
   echo "== $target ($SECONDS s)"

@@ -10,6 +10,8 @@ mod code;
 mod layout;
 mod names;
 mod prune;
+#[cfg(test)]
+mod tests;
 
 pub use code::{Code, Invalid, is_name, parse};
 pub use names::{Fields, Read};

@@ -90,11 +90,9 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Leaves weights in their mapped pages: large models open at once and take no memory twice, while
-    /// encoders and prompts are slower on CPU.
+    /// Leaves weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
     ///
-    /// Where not given, a decoder with a cache does so from a gigabyte of float32 weights on, which its tokens are as fast
-    /// with; everything else is opened for speed.
+    /// Where not given, a decoder with a cache does so from a gigabyte of float32 weights on; all else is opened for speed.
     #[must_use]
     pub fn map_weights(mut self, map: bool) -> Self {
         self.options.map_weights = Some(map);
