@@ -11,6 +11,7 @@ memory that is larger than any of them; what is set is the first field, `n_ctx`,
 from __future__ import annotations
 
 import ctypes
+import json
 import time
 from pathlib import Path
 
@@ -99,12 +100,12 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--version", default="")
-    parser.add_argument("--vocab-size", type=int, default=32000)
     options = parser.parse_args()
     prompt = load_file(options.checkpoint / "inputs.safetensors")["in.input_ids"][0].tolist()
     began = time.perf_counter()
     context = len(prompt) + options.generate + 8
-    model = Model(options.checkpoint, options.library, options.threads, context, options.vocab_size)
+    vocab_size = json.loads((options.checkpoint / "config.json").read_text())["vocab_size"]
+    model = Model(options.checkpoint, options.library, options.threads, context, vocab_size)
     load_ms = (time.perf_counter() - began) * 1e3
     system = model.llama.llama_print_system_info().decode()
 

@@ -28,7 +28,8 @@ pub struct Rules {
     pub opset: i64,
     /// Whether convolutions over 6, 9, 15 … channels, multiples of 3 that are none of 4, get channels of zeros.
     pub pads_channels: bool,
-    /// Whether integers and truth values are cut as floating-point numbers, and integers reduced as those of 32 bits.
+    /// Whether integers and truth values are cut and summed up as floating-point numbers, integers reduced as those of
+    /// 32 bits, and choices beside convolutions made by products.
     pub narrow_reads: bool,
     /// Whether floating-point numbers become truth values by a comparison with zero, not by a cast.
     pub compares_to_zero: bool,

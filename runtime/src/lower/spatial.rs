@@ -1,9 +1,9 @@
 //! Windows of images and sounds, ranges and borders.
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, data_type};
 use crate::Result;
 use crate::graph::{ConvOp, Dim, Dtype, Interpolation, Node, Padded, PoolOp, Reduction, ResizeOp};
-use crate::onnx::{self, Attribute};
+use crate::onnx::Attribute;
 
 impl Emitter<'_> {
     pub(super) fn conv(&mut self, operator: &str, op: &ConvOp, operands: &[&str], channels: usize) -> String {
@@ -66,7 +66,7 @@ impl Emitter<'_> {
             return Ok(self.last("Resize", &[x, "", "", &sizes], attributes));
         }
         // Weights of cubic curves lose too much in half precision, for which WebGPU has no kernel either.
-        let cast = |to| vec![Attribute::int("to", i64::from(onnx::data_type(to)))];
+        let cast = |to| vec![Attribute::int("to", data_type(to))];
         let wide = self.part("Cast", &[x], cast(Dtype::F32));
         let wide = self.part("Resize", &[&wide, "", "", &sizes], attributes);
         Ok(self.last("Cast", &[&wide], cast(Dtype::F16)))
