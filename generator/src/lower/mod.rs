@@ -120,10 +120,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         }
         return Err(problems);
     };
-    let class_prefix = spec
-        .class_prefix
-        .clone()
-        .unwrap_or_else(|| title.chars().filter(char::is_ascii_alphanumeric).collect());
+    let class_prefix = spec.class_prefix();
     let config = config::lower(model, world.templates.fields(), &mut problems);
     let (graph, heads) = graph::lower(model, &class_prefix, &config, &world.templates, &mut problems);
     let tasks = tasks::lower(model, &heads, &world.templates, &mut problems);

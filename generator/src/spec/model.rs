@@ -67,6 +67,15 @@ pub struct ModelSpec {
     pub hardware: IndexMap<Hardware, ModelHardware>,
 }
 
+impl ModelSpec {
+    /// What the reference's class names start with: what the spec says, or else the title's letters and digits.
+    pub fn class_prefix(&self) -> String {
+        let letters =
+            || self.title.iter().flat_map(|title| title.chars()).filter(char::is_ascii_alphanumeric);
+        self.class_prefix.clone().unwrap_or_else(|| letters().collect())
+    }
+}
+
 /// How checkpoints name their tensors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

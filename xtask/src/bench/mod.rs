@@ -15,6 +15,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use weft_generator::spec::hardware::Hardware;
+use weft_generator::spec::model::ModelSpec;
 
 use self::building::Building;
 use self::opening::Opening;
@@ -177,8 +178,8 @@ pub fn run(args: &Args) -> Result<bool> {
 /// A checkpoint of the base class at its default shape, random weights; made once.
 fn base_checkpoint(python: &Path, model: &str) -> Result<PathBuf> {
     let catalog = crate::specs::Catalog::load()?;
-    let prefix = catalog.models.get(model).and_then(|spec| spec.class_prefix.clone());
-    let prefix = prefix.with_context(|| format!("the spec of `{model}` has no class_prefix"))?;
+    let prefix = catalog.models.get(model).map(ModelSpec::class_prefix);
+    let prefix = prefix.with_context(|| format!("there is no spec `{model}`"))?;
     let dir = workspace::target_dir().join("weft-bench").join(model);
     if !dir.join("model.safetensors").is_file() {
         note(format!("making {prefix}Model at its default shape, with random weights, in {}", dir.display()));

@@ -77,8 +77,8 @@ pub fn find<'a>(catalog: &'a Catalog, config: &Map<String, Value>) -> Option<Nea
         let both = keys.intersection(&theirs).count();
         let overlap = both as f64 / keys.union(&theirs).count().max(1) as f64;
         let exact = model_type.is_some_and(|name| model_types(spec).any(|known| known == name));
-        let prefix = spec.class_prefix.as_deref().filter(|prefix| !prefix.is_empty());
-        let related = prefix.is_some_and(|prefix| classes.iter().any(|class| class.contains(prefix)));
+        let prefix = spec.class_prefix();
+        let related = !prefix.is_empty() && classes.iter().any(|class| class.contains(&prefix));
         // A class name that contains another's (`RobertaModel`, `Bert`) breaks ties, and no more than that.
         let rank = overlap + if related { 0.1 } else { 0.0 } + if exact { 1.0 } else { 0.0 };
         (rank, Nearest { spec, overlap, exact })
