@@ -14,6 +14,7 @@
 
 mod classes;
 mod draw;
+mod jpeg;
 mod packing;
 mod picture;
 mod planes;

@@ -23,8 +23,8 @@ impl Image {
     /// Reads a PNG, JPEG, WebP or GIF file, as the reference's `load_image` does: upright, as its EXIF orientation
     /// says; in RGB, whatever it is stored in, transparency left out; the first frame of several.
     ///
-    /// Lossless files give the reference's levels. JPEG does not say how its transform is rounded, nor how colour of
-    /// lower resolution is spread: levels may differ from libjpeg's by two, and by a few at the picture's edge.
+    /// Levels are the reference's, those of JPEG too, which leaves roundings open: they are libjpeg-turbo's. JPEG with
+    /// arithmetic coding, of 12 bits a sample or lossless is not read.
     ///
     /// # Errors
     /// When the file cannot be read, is no picture, is damaged, or is larger than [`MAX_PIXELS`](super::MAX_PIXELS).

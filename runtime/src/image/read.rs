@@ -3,10 +3,12 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use image::metadata::Orientation;
 use image::{
     DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage,
 };
 
+use super::jpeg::{self, Problem};
 use crate::{Error, Result};
 
 /// The most pixels a picture may have: what Pillow takes before it calls a file a decompression bomb.
@@ -37,8 +39,8 @@ pub(super) fn decode(bytes: &[u8], name: &str) -> Result<RgbImage> {
         .with_guessed_format()
         .map_err(|e| Error::io(Path::new(name), e))?;
     reader.limits(limits());
-    if reader.format() == Some(ImageFormat::Jpeg) && !ends(bytes) {
-        return Err(Error::input(name, "cannot be read: the JPEG data stop before their end", DAMAGED));
+    if reader.format() == Some(ImageFormat::Jpeg) {
+        return upright_jpeg(bytes, name);
     }
     let mut decoder = reader.into_decoder().map_err(|e| broken(name, &e))?;
     checked_size(name, decoder.dimensions())?;
@@ -52,22 +54,23 @@ pub(super) fn decode(bytes: &[u8], name: &str) -> Result<RgbImage> {
     Ok(image.into_rgb8())
 }
 
-/// Whether JPEG data reach their end marker; the decoder fills what is missing with grey, where Pillow refuses.
-fn ends(bytes: &[u8]) -> bool {
-    const END: u8 = 0xd9;
-    let mut rest = bytes.get(2..).unwrap_or_default();
-    loop {
-        // Between segments there are compressed data, in which 0xff is followed by 0 or a restart marker.
-        let marker = rest.windows(2).position(|m| m[0] == 0xff && !matches!(m[1], 0 | 0xff | 0xd0..=0xd7));
-        let Some(at) = marker else { return false };
-        let (kind, after) = (rest[at + 1], &rest[at + 2..]);
-        if kind == END {
-            return true;
-        }
-        let Some([high, low]) = after.first_chunk() else { return false };
-        let Some(next) = after.get(usize::from(u16::from_be_bytes([*high, *low]))..) else { return false };
-        rest = next;
-    }
+fn upright_jpeg(bytes: &[u8], name: &str) -> Result<RgbImage> {
+    let decoded = jpeg::decode(bytes, MAX_PIXELS).map_err(|problem| match problem {
+        Problem::Damaged(what) => Error::input(name, format!("cannot be read: {what}"), DAMAGED),
+        Problem::Unsupported(what) => Error::input(
+            name,
+            format!("{what}, which is not decoded"),
+            "give a baseline or progressive JPEG file of 8 bits a sample, or PNG, WebP or GIF",
+        ),
+        Problem::TooLarge((width, height)) => too_large(name, &format!("has {width} x {height} pixels")),
+    })?;
+    let orientation = decoded.exif.as_deref().and_then(Orientation::from_exif_chunk);
+    let Some(image) = RgbImage::from_raw(decoded.width, decoded.height, decoded.levels) else {
+        return Err(Error::input(name, "cannot be read: pixels are missing", DAMAGED));
+    };
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
+    Ok(image.into_rgb8())
 }
 
 /// What a decoder may allocate.

@@ -1,7 +1,8 @@
 """Goldens of `weft::image`: what the reference reads from picture files, resizes them to, and makes of them.
 
 `files/` are the pictures; `decoded.safetensors` has what `load_image` gives for each, uint8 `[height, width, 3]`;
-`frames.safetensors` the frames of the animated ones; `resized.safetensors` has `<filter>.<height>x<width>` of one
+`jpeg.safetensors` has JPEG files of many kinds, `file.<name>`, and what they give, `<name>`; `frames.safetensors` the
+frames of the animated ones; `resized.safetensors` has `<filter>.<height>x<width>` of one
 picture; `defaults.json` each class's settings where its file says nothing. A folder for each case has
 `preprocessor_config.json` (or `processor_config.json`), `case.json` with the pictures that went in, and
 `out.safetensors`. Classes are those of the PIL backend.
@@ -23,7 +24,7 @@ from PIL import Image, ImageSequence
 from transformers.image_utils import load_image
 
 from weft_reference.files import Files, to_json, to_safetensors
-from weft_reference.processors import pictures
+from weft_reference.processors import jpegs, pictures
 
 FOLDER = "processors/image"
 CLASSES = (
@@ -79,10 +80,17 @@ class Pictures:
         }
         made: Files = {f"{self.path}/files/{name}": data for name, data in files.items()}
         made[f"{self.path}/decoded.safetensors"] = to_safetensors(decoded)
+        made[f"{self.path}/jpeg.safetensors"] = to_safetensors(many_jpegs())
         made[f"{self.path}/frames.safetensors"] = to_safetensors(moving)
         made[f"{self.path}/resized.safetensors"] = to_safetensors(resized)
         made[f"{self.path}/defaults.json"] = to_json({name: settings(name, {}) for name in CLASSES})
         return made
+
+
+def many_jpegs() -> dict[str, np.ndarray]:
+    files = jpegs.files()
+    made = {name: np.asarray(read(f"{name}.jpg", data)) for name, data in files.items()}
+    return made | {f"file.{name}": np.frombuffer(data, np.uint8) for name, data in files.items()}
 
 
 def processor(name: str, config: Mapping[str, Any]) -> Any:
