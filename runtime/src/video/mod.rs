@@ -1,5 +1,6 @@
-//! Videos as frames: animated pictures and folders of pictures, and the choice of frames for a model.
+//! Videos as frames: animated pictures, folders of pictures, video files, and the choice of frames for a model.
 
+mod ffmpeg;
 mod read;
 
 use std::path::Path;
@@ -14,10 +15,10 @@ pub struct Video(Vec<Image>);
 impl Video {
     /// Reads an animated GIF or WebP file, or a folder of pictures, which are frames in the order of their names.
     ///
-    /// Video files such as MP4 are not decoded; `ffmpeg -i clip.mp4 folder/%05d.png` writes their frames.
+    /// Other files, such as MP4, are read through `ffmpeg`, which must be installed.
     ///
     /// # Errors
-    /// When there are no frames, or a file is damaged, too large or no picture.
+    /// When there are no frames, a file is damaged, too large or no picture, or `ffmpeg` is needed and not there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         read::frames(path.as_ref()).map(Self)
     }

@@ -1,12 +1,14 @@
 //! Frames from files.
 
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use image::codecs::gif::GifDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::{AnimationDecoder, DynamicImage, Frames, ImageDecoder, ImageFormat, ImageResult};
 
+use super::ffmpeg;
 use crate::image::{Image, MAX_PIXELS, broken, checked_size, limits};
 use crate::{Error, Result};
 
@@ -14,21 +16,28 @@ use crate::{Error, Result};
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
 /// The most pixels of all frames together.
-const MOST: u64 = 4 * MAX_PIXELS;
+pub(super) const MOST: u64 = 4 * MAX_PIXELS;
+
+/// Bytes that tell what a file is.
+const HEAD: u64 = 64;
 
 pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
     if path.is_dir() {
         return folder(path);
     }
     let name = path.display().to_string();
+    let kind = kind(path).map_err(|e| Error::io(path, e))?;
+    if !matches!(kind, Some(ImageFormat::Gif | ImageFormat::WebP | ImageFormat::Png | ImageFormat::Jpeg)) {
+        return ffmpeg::frames(path);
+    }
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    match image::guess_format(&bytes) {
-        Ok(ImageFormat::Gif) => {
+    match kind {
+        Some(ImageFormat::Gif) => {
             let mut decoder = GifDecoder::new(Cursor::new(&bytes)).map_err(|e| broken(&name, &e))?;
             prepare(&name, &mut decoder)?;
             collect(&name, decoder.dimensions(), decoder.into_frames())
         }
-        Ok(ImageFormat::WebP) => {
+        Some(ImageFormat::WebP) => {
             let mut decoder = WebPDecoder::new(Cursor::new(&bytes)).map_err(|e| broken(&name, &e))?;
             if !decoder.has_animation() {
                 return Ok(vec![Image::open(path)?]);
@@ -36,14 +45,15 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
             prepare(&name, &mut decoder)?;
             collect(&name, decoder.dimensions(), decoder.into_frames())
         }
-        Ok(ImageFormat::Png | ImageFormat::Jpeg) => Ok(vec![Image::open(path)?]),
-        _ => Err(Error::input(
-            name,
-            "is no animated picture",
-            "give a GIF or WebP file, or write the frames to a folder and give that: \
-             `ffmpeg -i clip.mp4 folder/%05d.png`",
-        )),
+        _ => Ok(vec![Image::open(path)?]),
     }
+}
+
+/// What a file's first bytes say it is. Videos are not read whole to find out that they are none of these.
+fn kind(path: &Path) -> std::io::Result<Option<ImageFormat>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    Ok(image::guess_format(&head).ok())
 }
 
 fn prepare(name: &str, decoder: &mut impl ImageDecoder) -> Result<()> {
@@ -60,13 +70,18 @@ fn collect(name: &str, (width, height): (u32, u32), frames: Frames<'_>) -> Resul
         .collect();
     let read = read.map_err(|e| broken(name, &e))?;
     if read.len() > room {
-        let problem = format!("has more than {room} frames of {width} x {height} pixels");
-        return Err(Error::input(name, problem, "cut it, or scale it down first"));
+        return Err(too_many(name, room, (width, height)));
     }
     if read.is_empty() {
         return Err(Error::input(name, "has no frames", "the file is damaged or cut short: fetch it again"));
     }
     Ok(read)
+}
+
+/// More frames than memory is given to.
+pub(super) fn too_many(name: &str, room: usize, (width, height): (u32, u32)) -> Error {
+    let problem = format!("has more than {room} frames of {width} x {height} pixels");
+    Error::input(name, problem, "cut it, or scale it down first")
 }
 
 fn folder(path: &Path) -> Result<Vec<Image>> {
