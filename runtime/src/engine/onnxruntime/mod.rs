@@ -2,8 +2,10 @@
 
 mod coreml;
 mod placement;
+mod product;
 mod provider;
 mod session;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -1,15 +1,17 @@
 //! A session: options in, runs and placement out.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use ndarray::ArrayD;
 use ort::environment::Environment;
+use ort::operator::OperatorDomain;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
 use super::placement;
 use super::provider::Provider;
+use super::steps::Steps;
 use crate::engine::{Compiled, Kept, Options, Placement, kept};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value, Values};
@@ -17,6 +19,8 @@ use crate::{Error, Hardware, Result, Value, Values};
 /// A session that is ready to run.
 pub(super) struct Running {
     session: Mutex<Session>,
+    /// What runs single tokens.
+    steps: Option<Steps>,
     hardware: Hardware,
     inputs: Vec<String>,
     /// The inputs that take numbers, truth values as 0 and 1 among them.
@@ -26,14 +30,14 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn new(
-        environment: &Environment,
+        environment: &'static Environment,
         hardware: Hardware,
         lowered: &Lowered,
         options: &Options,
     ) -> Result<Self> {
         let provider = Provider::of(environment, hardware)?;
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
-        let (session, placement) = create(environment, &provider, lowered, options).map_err(refused)?;
+        let (session, placement) = create(environment, &provider, lowered, options, None).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
                 provider.host_operators().contains(&operator)
@@ -49,7 +53,32 @@ impl Running {
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
         let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
-        Ok(Self { session: Mutex::new(session), hardware, inputs, numbers, placement })
+        let steps = Steps::new(environment, &provider, lowered, options);
+        Ok(Self { session: Mutex::new(session), steps, hardware, inputs, numbers, placement })
+    }
+
+    /// Runs a session on from what was kept, and keeps what the next run goes on from.
+    fn run_in(&self, session: &mut Session, inputs: &Values, kept: &mut Kept) -> ort::Result<Values> {
+        let mut given = given_of(inputs, &self.numbers)?;
+        let kept_here = given_of(&kept.host, &self.numbers)?;
+        given.extend(kept_here.into_iter().filter(|(name, _)| self.takes(name)));
+        for (name, value) in kept.values.iter().filter(|(name, _)| self.takes(name)) {
+            given.push((name, value.into()));
+        }
+        let mut outputs = session.run(given)?;
+        let names: Vec<String> = outputs.keys().map(str::to_owned).collect();
+        let mut rest = Values::new();
+        for name in names {
+            let Some(value) = outputs.remove(&name) else { continue };
+            match kept::of(&name) {
+                Some(past) => {
+                    kept.host.remove(&past);
+                    kept.values.insert(past, value);
+                }
+                None => drop(rest.insert(name, read(&value)?)),
+            }
+        }
+        Ok(rest)
     }
 
     fn takes(&self, name: &str) -> bool {
@@ -57,11 +86,13 @@ impl Running {
     }
 }
 
-fn create(
+/// A session, with these operators of the runtime's own.
+pub(super) fn create(
     environment: &Environment,
     provider: &Provider,
     lowered: &Lowered,
     options: &Options,
+    own: Option<Arc<OperatorDomain>>,
 ) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
     if let Some(threads) = options.threads {
@@ -73,6 +104,9 @@ fn create(
     }
     if options.map_weights == Some(true) {
         builder = builder.with_prepacking(false)?;
+    }
+    if let Some(own) = own {
+        builder = builder.with_operators(own)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
@@ -100,27 +134,14 @@ impl Compiled for Running {
 
     fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
-        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut given = given_of(inputs, &self.numbers).map_err(failed)?;
-        let kept_here = given_of(&kept.host, &self.numbers).map_err(failed)?;
-        given.extend(kept_here.into_iter().filter(|(name, _)| self.takes(name)));
-        for (name, value) in kept.values.iter().filter(|(name, _)| self.takes(name)) {
-            given.push((name, value.into()));
-        }
-        let mut outputs = session.run(given).map_err(failed)?;
-        let names: Vec<String> = outputs.keys().map(str::to_owned).collect();
-        let mut rest = Values::new();
-        for name in names {
-            let Some(value) = outputs.remove(&name) else { continue };
-            match kept::of(&name) {
-                Some(past) => {
-                    kept.host.remove(&past);
-                    kept.values.insert(past, value);
-                }
-                None => drop(rest.insert(name, read(&value).map_err(failed)?)),
+        let ran = match &self.steps {
+            Some(steps) if Steps::take(inputs) => steps.with(|session| self.run_in(session, inputs, kept)),
+            _ => {
+                let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                self.run_in(&mut session, inputs, kept)
             }
-        }
-        Ok(rest)
+        };
+        ran.map_err(failed)
     }
 
     fn placement(&self) -> &Placement {

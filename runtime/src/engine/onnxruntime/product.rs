@@ -1,0 +1,149 @@
+//! `x · wᵀ` of few rows: every weight is read once, where it lies.
+//!
+//! A step of a decoder multiplies each weight once, so that reading them is what takes its time. ONNX Runtime copies
+//! weights that lie transposed into panels before it multiplies them, unless it may keep such a copy of all; here they
+//! stream from their mapped pages as they are.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Sums that are added up side by side, so that one does not wait for the one before.
+const LANES: usize = 32;
+
+/// Bytes of weights that a thread takes at a time.
+const BLOCK: usize = 512 * 1024;
+
+/// The rows of the result that `block` holds, each as the slice that belongs to this block of weights.
+type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
+
+/// A product, cut into blocks of weights that threads take in any order.
+pub(super) struct Product<'a> {
+    x: &'a [f32],
+    weight: &'a [f32],
+    bias: Option<&'a [f32]>,
+    width: usize,
+    /// Rows of the weight in a block.
+    rows: usize,
+    blocks: Vec<Slices<'a>>,
+    dot: fn(&[f32], &[f32]) -> f32,
+}
+
+impl<'a> Product<'a> {
+    /// Of `x` `[rows, width]` and `weight` `[out, width]`, plus `bias` `[out]`, into `result` `[rows, out]`.
+    pub(super) fn new(
+        x: &'a [f32],
+        weight: &'a [f32],
+        bias: Option<&'a [f32]>,
+        width: usize,
+        result: &'a mut [f32],
+    ) -> Self {
+        let out = weight.len().checked_div(width).unwrap_or(0);
+        let rows = (BLOCK / size_of::<f32>()).checked_div(width).unwrap_or(1).max(1);
+        let mut blocks: Vec<Vec<&mut [f32]>> = vec![];
+        blocks.resize_with(out.div_ceil(rows), Vec::new);
+        for row in result.chunks_mut(out.max(1)) {
+            for (block, slice) in blocks.iter_mut().zip(row.chunks_mut(rows)) {
+                block.push(slice);
+            }
+        }
+        let blocks = blocks.into_iter().map(Mutex::new).collect();
+        Self { x, weight, bias, width, rows, blocks, dot: dot() }
+    }
+
+    /// How many blocks there are to compute.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn compute(&self, block: usize) {
+        let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
+        let first = block * self.rows;
+        let weights = self.weight[first * self.width..].chunks_exact(self.width).take(self.rows);
+        for (place, weights) in weights.enumerate() {
+            let bias = self.bias.map_or(0.0, |bias| bias[first + place]);
+            for (slice, x) in slices.iter_mut().zip(self.x.chunks_exact(self.width)) {
+                slice[place] = (self.dot)(x, weights) + bias;
+            }
+        }
+    }
+}
+
+/// The fastest sum of products that this processor has.
+fn dot() -> fn(&[f32], &[f32]) -> f32 {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        return with_fma::dot;
+    }
+    if cfg!(target_feature = "fma") || cfg!(target_arch = "aarch64") { lanes::<true> } else { lanes::<false> }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod with_fma {
+    /// As [`super::lanes`], compiled for processors that multiply and add at once.
+    #[allow(unsafe_code)]
+    pub(super) fn dot(x: &[f32], weights: &[f32]) -> f32 {
+        // SAFETY: only handed out where the processor has AVX2 and FMA.
+        unsafe { compiled(x, weights) }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    fn compiled(x: &[f32], weights: &[f32]) -> f32 {
+        super::lanes::<true>(x, weights)
+    }
+}
+
+#[inline(always)]
+fn lanes<const FUSED: bool>(x: &[f32], weights: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; LANES];
+    let (xs, ws) = (x.chunks_exact(LANES), weights.chunks_exact(LANES));
+    let rest = xs.remainder().iter().zip(ws.remainder());
+    let rest: f32 = rest.map(|(x, weight)| x * weight).sum();
+    for (x, weights) in xs.zip(ws) {
+        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
+            *sum = if FUSED { x.mul_add(*weight, *sum) } else { *sum + x * weight };
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers without a pattern, between -1 and 1.
+    fn numbers(count: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        let next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        std::iter::repeat_with(next).take(count).collect()
+    }
+
+    #[test]
+    fn every_block_and_row_is_the_sum_of_its_products() {
+        // One block and many, widths that lanes divide and that they do not, one row and several.
+        for (rows, width, out) in [(1, 64, 5), (3, 37, 70), (1, 2048, 200), (4, 5000, 61), (2, 1, 3)] {
+            let (x, weight) = (numbers(rows * width, 1), numbers(out * width, 2));
+            for bias in [None, Some(numbers(out, 3))] {
+                let mut result = vec![f32::NAN; rows * out];
+                let product = Product::new(&x, &weight, bias.as_deref(), width, &mut result);
+                (0..product.blocks()).rev().for_each(|block| product.compute(block));
+                for (place, got) in result.iter().enumerate() {
+                    let (row, column) = (place / out, place % out);
+                    let x = &x[row * width..][..width];
+                    let products = x.iter().zip(&weight[column * width..]);
+                    let sum: f64 = products.map(|(x, w)| f64::from(*x) * f64::from(*w)).sum();
+                    let want = sum + bias.as_ref().map_or(0.0, |bias| f64::from(bias[column]));
+                    assert!((f64::from(*got) - want).abs() < 1e-4, "{rows} {width} {out}: {got} for {want}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_multiply_is_nothing_to_compute() {
+        let mut result = [];
+        assert_eq!(Product::new(&[], &[], None, 0, &mut result).blocks(), 0);
+        assert_eq!(Product::new(&[1.0], &[], None, 1, &mut result).blocks(), 0);
+    }
+}
