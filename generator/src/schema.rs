@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use crate::spec::architectures::Architectures;
 use crate::spec::hardware::HardwareSpec;
 use crate::spec::model::{ConfigField, ModelSpec};
+use crate::spec::not_yet::NotYet;
 use crate::spec::packages::Packages;
 use crate::template::Front;
 
@@ -15,6 +16,7 @@ pub fn all() -> Vec<(&'static str, String)> {
         ("model.schema.json", schema::<ModelSpec>()),
         ("architectures.schema.json", schema::<Architectures>()),
         ("hardware.schema.json", schema::<HardwareSpec>()),
+        ("not_yet.schema.json", schema::<NotYet>()),
         ("packages.schema.json", schema::<Packages>()),
         ("fields.schema.json", schema::<IndexMap<String, ConfigField>>()),
         ("front-matter.schema.json", schema::<Front>()),

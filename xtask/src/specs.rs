@@ -9,6 +9,7 @@ use weft_generator::spec::architectures::Architectures;
 use weft_generator::spec::document::{Problem, nearest_name};
 use weft_generator::spec::load::{self, Folder};
 use weft_generator::spec::model::ModelSpec;
+use weft_generator::spec::not_yet::NotYet;
 
 use crate::terminal::Usage;
 use crate::workspace::{self, Member};
@@ -18,6 +19,8 @@ pub struct Catalog {
     pub architectures: Architectures,
     /// By model, each with what it inherits.
     pub models: BTreeMap<String, ModelSpec>,
+    /// What the reference has, and why what is no model here is none.
+    pub not_yet: NotYet,
 }
 
 impl Catalog {
@@ -26,6 +29,7 @@ impl Catalog {
         let dir = workspace::root().join("model_specs");
         let shown = Path::new("model_specs");
         let architectures = Architectures::load(&dir)?;
+        let not_yet = NotYet::load(&dir)?;
         let folder = Folder { dir, label: "model_specs".into(), shown: shown.into(), generate: true };
         let files = load::find(&[folder]).map_err(|problems| problem(&problems))?;
         let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
@@ -44,7 +48,11 @@ impl Catalog {
                 Err(found) => problems.extend(found),
             }
         }
-        if problems.is_empty() { Ok(Self { architectures, models }) } else { Err(problem(&problems)) }
+        if problems.is_empty() {
+            Ok(Self { architectures, models, not_yet })
+        } else {
+            Err(problem(&problems))
+        }
     }
 
     /// The model whose checkpoints say this `model_type`.

@@ -117,7 +117,7 @@ pub fn find(folders: &[Folder]) -> Result<Vec<SpecFile>, Vec<Problem>> {
 fn is_shared(path: &Path, dir: &Path) -> bool {
     path.parent() == Some(dir)
         && path.file_name().is_some_and(|name| {
-            ["architectures.yaml", "packages.yaml", "hardware", "templates"]
+            ["architectures.yaml", "not_yet.yaml", "packages.yaml", "hardware", "templates"]
                 .iter()
                 .any(|shared| name == *shared)
         })

@@ -9,6 +9,7 @@ pub mod merge;
 pub mod model;
 mod modules;
 mod nested;
+pub mod not_yet;
 pub mod operators;
 pub mod packages;
 pub mod vocabulary;

@@ -3,6 +3,7 @@
 mod crate_files;
 mod messages;
 mod modules;
+mod not_yet;
 mod outside;
 mod schemas;
 mod speed;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use weft_generator::spec::hardware::{Hardware, Support};
 use weft_generator::spec::model::{ModelHardware, ModelSpec};
 
+use super::covered::{Covered, covered};
 use super::groups::{Gap, Group, architectures, categories, gaps};
 use crate::record::{Outcome, Record};
 use crate::specs::Catalog;
@@ -24,6 +25,7 @@ pub struct Report {
     pub architectures: Vec<Group>,
     pub categories: Vec<Group>,
     pub gaps: Vec<Gap>,
+    pub covered: Vec<Covered>,
 }
 
 /// A row of the matrix.
@@ -120,6 +122,7 @@ impl Report {
             architectures: architectures(catalog, &models),
             categories: categories(catalog, &models),
             gaps: gaps(&models),
+            covered: covered(catalog, &models),
             models,
         }
     }

@@ -19,6 +19,8 @@ pub fn text(report: &Report) -> String {
     section(&mut text, "Models", &matrix(report));
     section(&mut text, "Architecture types: declared, and observed", &groups(report, &report.architectures));
     section(&mut text, "Coverage by category: declared, and observed", &groups(report, &report.categories));
+    section(&mut text, "The reference's architectures", &covered(report));
+    section(&mut text, "Not yet", &not_yet(report));
     section(&mut text, "Failures", &failures(report));
     section(&mut text, "Gaps", &gaps(report));
     section(&mut text, "Differences, placement, times, memory", &numbers(report));
@@ -97,6 +99,26 @@ fn observed(counts: &BTreeMap<String, usize>) -> String {
     let order = ["device", "emulator", "lowered", "failed"];
     let some = order.iter().filter_map(|level| counts.get(*level).map(|count| format!("{count} {level}")));
     some.collect::<Vec<_>>().join(", ")
+}
+
+fn covered(report: &Report) -> Table {
+    let mut table =
+        Table::new(["category", "reference", "models", "proven", "failing", "not run", "not yet"]);
+    for row in &report.covered {
+        let counts = [row.reference, row.models, row.proven, row.failing, row.not_run, row.not_yet()];
+        table.row([row.category.clone()].into_iter().chain(counts.map(|count| count.to_string())));
+    }
+    table
+}
+
+fn not_yet(report: &Report) -> Table {
+    let mut table = Table::new(["category", "architectures", "reason"]);
+    for row in &report.covered {
+        for entry in &row.reasons {
+            table.row([row.category.clone(), entry.names.join(", "), entry.reason.clone()]);
+        }
+    }
+    table
 }
 
 fn failures(report: &Report) -> Table {

@@ -1,5 +1,6 @@
 //! `cargo xtask report`: what was declared and what was observed, side by side.
 
+mod covered;
 mod csv;
 mod gather;
 mod groups;

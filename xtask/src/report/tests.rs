@@ -6,6 +6,7 @@ use crate::record::{Output, Record};
 use crate::specs::Catalog;
 use weft_generator::spec::architectures::Architectures;
 use weft_generator::spec::model::ModelSpec;
+use weft_generator::spec::not_yet::{Entry, NotYet};
 
 fn catalog() -> Catalog {
     let mut architectures = Architectures::load(&crate::workspace::root().join("model_specs")).unwrap();
@@ -18,7 +19,27 @@ fn catalog() -> Catalog {
         ..ModelSpec::default()
     };
     let models = [spec("bert", "text-encoders", "encoder-only"), spec("mamba", "state-space", "state-space")];
-    Catalog { architectures, models: models.map(|spec| (spec.model.clone(), spec)).into_iter().collect() }
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let xlnet = Entry {
+        model_type: Some("xlnet".into()),
+        title: Some("XLNet".into()),
+        reason: "two streams".into(),
+        ..Entry::default()
+    };
+    let others =
+        Entry { model_types: names(&["rwkv", "xlstm"]), reason: "not begun".into(), ..Entry::default() };
+    let reference = [
+        ("text-encoders".to_owned(), names(&["bert", "xlnet"])),
+        ("state-space".to_owned(), names(&["mamba", "rwkv", "xlstm"])),
+    ];
+    let not_yet = [("text-encoders".to_owned(), vec![xlnet]), ("state-space".to_owned(), vec![others])];
+    let not_yet = NotYet {
+        reference: reference.into_iter().collect(),
+        not_yet: not_yet.into_iter().collect(),
+        ..NotYet::default()
+    };
+    let models = models.map(|spec| (spec.model.clone(), spec)).into_iter().collect();
+    Catalog { architectures, models, not_yet }
 }
 
 fn record(case: &str, backend: &str, evidence: &str, cpu: &str) -> Record {
@@ -81,6 +102,17 @@ fn a_cell_takes_the_newest_record_the_strongest_machine_and_any_failure() {
 }
 
 #[test]
+fn a_model_is_proven_that_runs_somewhere_and_fails_nowhere() {
+    let counts = |report: &Report| {
+        let rows = report.covered.iter();
+        rows.map(|row| [row.models, row.proven, row.failing, row.not_run, row.not_yet()]).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&report()), [[1, 0, 1, 0, 1], [1, 0, 0, 1, 2]]);
+    let one = Report::new(&catalog(), vec![record("base", "cpu", "device", "one")]);
+    assert_eq!(counts(&one), [[1, 1, 0, 0, 1], [1, 0, 0, 1, 2]]);
+}
+
+#[test]
 fn markdown_has_every_section() {
     insta::assert_snapshot!(markdown::text(&report()));
 }
@@ -102,6 +134,7 @@ fn html_holds_the_data_without_ending_its_element() {
     let (data, _) = data.split_once("</script>").unwrap();
     let value: serde_json::Value = serde_json::from_str(data).unwrap();
     assert_eq!(value["models"][1]["model"], "bert");
+    assert_eq!(value["covered"][1]["reasons"][0]["names"][1], "xlstm");
     assert!(!data.contains('<'));
     assert!(!page.contains("http://") && !page.contains("https://"), "the page needs no network");
 }

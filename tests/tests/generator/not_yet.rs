@@ -1,0 +1,33 @@
+//! Every architecture of the reference has a spec or a reason why not, and none has both.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use weft_generator::spec::architectures::Architectures;
+use weft_generator::spec::load::{self, Folder, Specs};
+use weft_generator::spec::not_yet::NotYet;
+use weft_tests::root;
+
+/// The specs' files, by the `model_type`s that they describe.
+fn described(dir: PathBuf) -> BTreeMap<String, PathBuf> {
+    let architectures = Architectures::load(&dir).unwrap();
+    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
+    let folder = Folder { dir, label: "model_specs".into(), shown: "model_specs".into(), generate: true };
+    let specs = Specs::read(load::find(&[folder]).unwrap(), &categories);
+    let mut described = BTreeMap::new();
+    for (index, file) in specs.files.iter().enumerate() {
+        let spec = specs.resolve(index).unwrap().spec;
+        let types = if spec.model_types.is_empty() { vec![spec.model] } else { spec.model_types };
+        described.extend(types.into_iter().map(|name| (name, file.shown.clone())));
+    }
+    described
+}
+
+#[test]
+fn specs_and_list_cover_the_reference() {
+    let dir = root().join("model_specs");
+    let list = NotYet::load(&dir).unwrap();
+    if let Err(problems) = list.check(&described(dir), Path::new("model_specs/not_yet.yaml")) {
+        panic!("{problems}");
+    }
+}
