@@ -43,6 +43,12 @@ impl Rotary {
         Ok(Self { cos, sin, width: 2 * pairs, interleaved: false })
     }
 
+    /// From cosines and sines `[batch, sequence, pairs]`, as tables hold them.
+    pub fn given(cos: Tensor, sin: Tensor) -> Self {
+        let pairs = cos.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
+        Self { cos, sin, width: 2 * pairs, interleaved: false }
+    }
+
     /// Rotates the other way.
     #[must_use]
     pub fn reversed(mut self, g: &mut Graph) -> Self {

@@ -6,13 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft_reference import stores
 from weft_reference.models.encoders.family import HEADS, Encoder, Extra
+from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, RECENT, UNTIED
 
-UNTIED = Extra("untied", "masked-lm", "The output projection has a weight of its own.", {"tie_word_embeddings": False})
 NSP = {"next-sentence": "ForNextSentencePrediction"}
-BACKWARDS = np.stack([np.arange(11)[::-1], np.arange(20, 31)]).astype(np.int64)
-POSITIONS = Extra("position-ids", "base", "Positions given, backwards and shifted.", inputs={"position_ids": BACKWARDS})
 INNER = np.array([[7, 8, 1, 9, 10, 1, 11, 12], [1, 1, 13, 14, 15, 16, 17, 18]], np.int64)
 INNER_PADDING = Extra(
     "inner-padding",
@@ -22,14 +19,6 @@ INNER_PADDING = Extra(
     lengths=(8, 8),
 )
 LONGEST = Extra("full-length", "base", "As long as positions after the padding's allow.", lengths=(38, 20))
-
-FILE = Extra(
-    "file",
-    "masked-lm",
-    "model.safetensors as save_pretrained writes it, under the names of published checkpoints.",
-    store=stores.whole,
-)
-NO_CAUSAL = ("causal-lm",)
 EDGES = np.array([[[i * 3, i + 5, i * 3 + 9, i + 11] for i in range(11)], [[60 - i, 2, 61, 7] for i in range(11)]])
 ONLY_BASE = tuple(name for name in HEADS if name not in ("base", "question-answering"))
 QUESTION = np.array([[5, 9, 33, 7, 60, 33, 12, 13, 14], [33, 50, 51, 52, 53, 54, 55, 0, 0]], np.int64)
@@ -371,4 +360,5 @@ ENCODERS = {
         without=NO_CAUSAL,
         extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
     ),
+    **RECENT,
 }
