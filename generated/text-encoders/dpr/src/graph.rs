@@ -61,7 +61,9 @@ fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each, `relevance_logits` `[batch]`.
 fn passage_span(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let mut inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    // The reference takes segments here and does not read them: all are 0.
+    inputs.token_type_ids = g.sub(&inputs.token_type_ids, &inputs.token_type_ids)?;
     let w = g.scope("span_predictor");
     if c.projection_dim > 0 {
         // The reference has this too, and does not read it here.

@@ -99,6 +99,7 @@ impl weft::Architecture for Model {
                 ("attention.o_proj", "self_attn.o_proj"),
                 ("attn_ln", "post_attention_layernorm"),
                 ("mlp_ln", "post_mlp_layernorm"),
+                ("lm_head.norm", "lm_head.layer_norm"),
             ],
         ],
         joined: &[

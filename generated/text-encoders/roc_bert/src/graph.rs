@@ -170,6 +170,9 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
+    // Every head has these, and not every one reads them.
+    g.idle_weight(&w.name("pooler.dense.weight"));
+    g.idle_weight(&w.name("pooler.dense.bias"));
     let mask = if c.is_decoder {
         nn::causal_padding_mask(g, &inputs.attention_mask)?
     } else {

@@ -180,7 +180,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.embedding_size(),
     )?;
     let words = g.add(&words, &types)?;
-    let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
+    let x = g.layer_norm(&w.scope("LayerNorm"), &words, c.layer_norm_eps)?;
     if c.embedding_size() == c.hidden_size {
         return Ok(x);
     }
