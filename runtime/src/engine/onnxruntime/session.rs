@@ -1,6 +1,6 @@
 //! A session: options in, runs and placement out.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use ndarray::ArrayD;
 use ort::environment::Environment;
@@ -92,7 +92,7 @@ pub(super) fn create(
     provider: &Provider,
     lowered: &Lowered,
     options: &Options,
-    own: Option<Arc<OperatorDomain>>,
+    own: Option<OperatorDomain>,
 ) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
     if let Some(threads) = options.threads {

@@ -2,7 +2,7 @@
 //! [`Product`].
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ort::environment::Environment;
 use ort::operator::{
@@ -64,7 +64,7 @@ impl Steps {
     pub(super) fn with<T>(&self, run: impl FnOnce(&mut Session) -> ort::Result<T>) -> ort::Result<T> {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         if session.is_none() {
-            let domain = Arc::new(OperatorDomain::new(DOMAIN)?.add(Linear)?);
+            let domain = OperatorDomain::new(DOMAIN)?.add(Linear)?;
             let made = create(self.environment, &self.provider, &self.lowered, &self.options, Some(domain))?;
             *session = Some(made.0);
         }
