@@ -10,13 +10,13 @@ use weft_tests::root;
 
 /// The specs' files, by the `model_type`s that they describe.
 fn described(dir: PathBuf) -> BTreeMap<String, PathBuf> {
-    let architectures = Architectures::load(&dir).unwrap();
+    let architectures = Architectures::load(&dir).expect("the architecture types are read");
     let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
     let folder = Folder { dir, label: "model_specs".into(), shown: "model_specs".into(), generate: true };
-    let specs = Specs::read(load::find(&[folder]).unwrap(), &categories);
+    let specs = Specs::read(load::find(&[folder]).expect("the specs are found"), &categories);
     let mut described = BTreeMap::new();
     for (index, file) in specs.files.iter().enumerate() {
-        let spec = specs.resolve(index).unwrap().spec;
+        let spec = specs.resolve(index).expect("the spec is right").spec;
         let types = if spec.model_types.is_empty() { vec![spec.model] } else { spec.model_types };
         described.extend(types.into_iter().map(|name| (name, file.shown.clone())));
     }
