@@ -99,7 +99,6 @@ class Model:
 def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
-    parser.add_argument("--version", default="")
     options = parser.parse_args()
     prompt = load_file(options.checkpoint / "inputs.safetensors")["in.input_ids"][0].tolist()
     began = time.perf_counter()
@@ -113,7 +112,8 @@ def main() -> None:
         model.restart()
         return steps(lambda: model.run(prompt), lambda token: model.run([token]), options.generate)
 
-    say(ready=True, peer="llama.cpp", version=options.version, system=system, load_ms=load_ms)
+    version = options.library.name.removeprefix("libllama.").removesuffix(".so")
+    say(ready=True, peer="llama.cpp", version=version, system=system, load_ms=load_ms)
     serve(once)
 
 
