@@ -2,9 +2,10 @@
 
     python tests/peers/checkpoints.py NAME --out DIR
 
-Real shapes with random weights, float32: `config.json`, `model.safetensors`, and `inputs.safetensors` with an `in.<forward
-argument>` for each input; for `llama` also `model.gguf`, the same weights for llama.cpp. Widths, depths and vocabularies
-are those of the published checkpoint that each function names.
+Real shapes with random weights, float32 where the name does not say otherwise: `config.json`, `model.safetensors`, and
+`inputs.safetensors` with an `in.<forward argument>` for each input; of a Llama also `model.gguf`, the same weights for
+llama.cpp, and `model-bf16.gguf` where they are stored in bfloat16. Widths, depths and vocabularies are those of the
+published checkpoint that each function names.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Checkpoint:
     model_class: str
     config: transformers.PreTrainedConfig
     inputs: Inputs
+    dtype: torch.dtype = torch.float32
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -98,8 +100,8 @@ def detr() -> Checkpoint:
     return Checkpoint("DetrForObjectDetection", config, inputs)
 
 
-def llama() -> Checkpoint:
-    """TinyLlama/TinyLlama-1.1B-Chat-v1.0: a prompt of 128 tokens."""
+def llama(dtype: torch.dtype) -> Checkpoint:
+    """TinyLlama/TinyLlama-1.1B-Chat-v1.0, which is published in bfloat16: a prompt of 128 tokens."""
     config = transformers.LlamaConfig(
         hidden_size=2048,
         num_hidden_layers=22,
@@ -112,7 +114,8 @@ def llama() -> Checkpoint:
         tie_word_embeddings=False,
     )
     texts = ids(config.vocab_size, 1, 128)
-    return Checkpoint("LlamaForCausalLM", config, {"input_ids": texts, "attention_mask": np.ones_like(texts)})
+    inputs = {"input_ids": texts, "attention_mask": np.ones_like(texts)}
+    return Checkpoint("LlamaForCausalLM", config, inputs, dtype)
 
 
 CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
@@ -123,7 +126,8 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "wav2vec2": wav2vec2,
     "t5": t5,
     "detr": detr,
-    "llama": llama,
+    "llama": lambda: llama(torch.float32),
+    "llama-bf16": lambda: llama(torch.bfloat16),
 }
 
 
@@ -137,10 +141,12 @@ def main() -> None:
     torch.set_grad_enabled(False)
     torch.manual_seed(0)
     made = CHECKPOINTS[options.name]()
-    model: Any = getattr(transformers, made.model_class)._from_config(made.config, dtype=torch.float32).eval()
+    model: Any = getattr(transformers, made.model_class)._from_config(made.config, dtype=made.dtype).eval()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.name == "llama":
-        gguf_file.write(model, options.out / "model.gguf")
+    if made.model_class == "LlamaForCausalLM":
+        gguf_file.write(model, options.out / "model.gguf", torch.float32)
+        if made.dtype == torch.bfloat16:
+            gguf_file.write(model, options.out / "model-bf16.gguf", torch.bfloat16)
     # One file: candle is given it by name.
     model.save_pretrained(options.out, max_shard_size="20GB")
     tensors = {f"in.{name}": np.ascontiguousarray(value) for name, value in made.inputs.items()}

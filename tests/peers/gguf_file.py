@@ -1,4 +1,4 @@
-"""A Llama as one GGUF file in float32, as llama.cpp reads it (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md)."""
+"""A Llama as one GGUF file, as llama.cpp reads it (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ ALIGNMENT = 32
 UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
 # Kinds of tokens.
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3
+
+# Element types, and their numbers.
+KINDS = {torch.float32: 0, torch.bfloat16: 30}
 
 LAYER = {
     "self_attn.q_proj": "attn_q",
@@ -85,21 +88,28 @@ def renamed(name: str) -> str:
     return f"blk.{index}.{LAYER[part]}.weight"
 
 
-def arranged(name: str, tensor: torch.Tensor, config: transformers.LlamaConfig) -> np.ndarray:
+def arranged(name: str, tensor: torch.Tensor, config: transformers.LlamaConfig) -> torch.Tensor:
     """llama.cpp turns pairs of neighbours where the reference turns halves of a head: rows change places."""
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}
     for part, count in heads.items():
         if part in name:
             rows, width = tensor.shape
             tensor = tensor.reshape(count, 2, rows // count // 2, width).swapaxes(1, 2).reshape(rows, width)
-    return np.ascontiguousarray(tensor.float().numpy())
+    return tensor
 
 
 def pad(file: BinaryIO) -> None:
     file.write(b"\0" * (-file.tell() % ALIGNMENT))
 
 
-def write(model: transformers.LlamaForCausalLM, path: Path) -> None:
+def data(tensor: torch.Tensor, dtype: torch.dtype) -> np.ndarray:
+    """Its bytes; those of one axis, norms, are float32 in any file."""
+    if tensor.dim() == 1 or dtype == torch.float32:
+        return np.ascontiguousarray(tensor.float().numpy())
+    return np.ascontiguousarray(tensor.to(dtype).view(torch.int16).numpy())
+
+
+def write(model: transformers.LlamaForCausalLM, path: Path, dtype: torch.dtype) -> None:
     tensors = model.state_dict()
     entries = metadata(model.config)
     with path.open("wb") as file:
@@ -107,12 +117,13 @@ def write(model: transformers.LlamaForCausalLM, path: Path) -> None:
         file.write(b"".join(entries))
         offset = 0
         for name, tensor in tensors.items():
-            # Lengths are written the fastest first; 0 is the number of float32.
+            kept = torch.float32 if tensor.dim() == 1 else dtype
+            # Lengths are written the fastest first.
             lengths = tuple(reversed(tensor.shape))
             head = string(renamed(name)) + struct.pack(f"<I{len(lengths)}Q", len(lengths), *lengths)
-            file.write(head + struct.pack("<IQ", 0, offset))
-            offset += -(-tensor.numel() * 4 // ALIGNMENT) * ALIGNMENT
+            file.write(head + struct.pack("<IQ", KINDS[kept], offset))
+            offset += -(-tensor.numel() * kept.itemsize // ALIGNMENT) * ALIGNMENT
         pad(file)
         for name, tensor in tensors.items():
-            arranged(name, tensor, model.config).tofile(file)
+            data(arranged(name, tensor, model.config), dtype).tofile(file)
             pad(file)

@@ -1,8 +1,8 @@
-"""llama.cpp through its C interface, float32.
+"""llama.cpp through its C interface.
 
-    python tests/peers/llama_cpp.py DIR --library libllama.so --generate N [--threads 2]
+    python tests/peers/llama_cpp.py DIR --library libllama.so --generate N [--threads 2] [--file model-bf16.gguf]
 
-DIR holds `model.gguf` and `inputs.safetensors`, as `checkpoints.py` writes them. Serves as `serving.py` says.
+DIR holds `model.gguf`, which is float32, and `inputs.safetensors`, as `checkpoints.py` writes them. Serves as `serving.py` says.
 
 Parameters are passed by value in structures that grow from release to release. Only their defaults are used, in
 memory that is larger than any of them; what is set is the first field, `n_ctx`, and threads by a function of their own.
@@ -67,7 +67,7 @@ def declare(library: ctypes.CDLL) -> None:
 
 
 class Model:
-    def __init__(self, folder: Path, library: Path, threads: int, context: int, vocab_size: int) -> None:
+    def __init__(self, path: Path, library: Path, threads: int, context: int, vocab_size: int) -> None:
         [ggml] = library.parent.glob("libggml.*so*")
         base = ctypes.CDLL(str(ggml), mode=ctypes.RTLD_GLOBAL)
         base.ggml_backend_load_all_from_path(str(library.parent).encode())
@@ -75,10 +75,9 @@ class Model:
         declare(self.llama)
         self.llama.llama_log_set(silent, None)
         self.llama.llama_backend_init()
-        path = str(folder / "model.gguf").encode()
-        model = self.llama.llama_model_load_from_file(path, self.llama.llama_model_default_params())
+        model = self.llama.llama_model_load_from_file(str(path).encode(), self.llama.llama_model_default_params())
         if not model:
-            raise ValueError(f"llama.cpp does not load {path.decode()}")
+            raise ValueError(f"llama.cpp does not load {path}")
         parameters = self.llama.llama_context_default_params()
         parameters.first = context
         self.context = self.llama.llama_init_from_model(model, parameters)
@@ -99,12 +98,13 @@ class Model:
 def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", type=Path, required=True)
+    parser.add_argument("--file", default="model.gguf")
     options = parser.parse_args()
     prompt = load_file(options.checkpoint / "inputs.safetensors")["in.input_ids"][0].tolist()
     began = time.perf_counter()
     context = len(prompt) + options.generate + 8
     vocab_size = json.loads((options.checkpoint / "config.json").read_text())["vocab_size"]
-    model = Model(options.checkpoint, options.library, options.threads, context, vocab_size)
+    model = Model(options.checkpoint / options.file, options.library, options.threads, context, vocab_size)
     load_ms = (time.perf_counter() - began) * 1e3
     system = model.llama.llama_print_system_info().decode()
 

@@ -92,7 +92,8 @@ impl<A: Architecture> Loader<A> {
 
     /// Leaves weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
     ///
-    /// Where not given, a decoder with a cache does so from a gigabyte of float32 weights on; all else is opened for speed.
+    /// On CPU, weights stored in 16 bits stay so and are widened as they are used, which is exact. Where not given, a decoder
+    /// with a cache leaves weights mapped from a gigabyte on; all else is opened for speed.
     #[must_use]
     pub fn map_weights(mut self, map: bool) -> Self {
         self.options.map_weights = Some(map);

@@ -9,7 +9,7 @@ use super::{Lowering, inputs, millis, room};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Dtype, Graph, Input, Limit, Stored};
+use crate::graph::{Dim, Graph, Input, Limit, Stored};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::{Bytes, Located, Weights};
@@ -125,14 +125,12 @@ pub(super) fn graph_over<A: Architecture>(weights: &Weights) -> Graph {
 /// From so many bytes on, a decoder opens with its weights in their mapped pages.
 const LARGE: u64 = 1 << 30;
 
-/// Whether opening at once and taking no memory twice outweighs a slower prompt: of large weights that are computed with
-/// as they are stored. The others are converted into memory in any case.
+/// Whether opening at once and taking no memory twice outweighs a slower prompt: of large weights.
 fn are_worth_mapping(weights: &[Located]) -> bool {
-    let mapped =
-        weights.iter().filter(|weight| weight.dtype == Dtype::F32).map(|weight| match weight.bytes {
-            Bytes::File { length, .. } => length,
-            Bytes::Memory(_) => 0,
-        });
+    let mapped = weights.iter().map(|weight| match weight.bytes {
+        Bytes::File { length, .. } => length,
+        Bytes::Memory(_) => 0,
+    });
     mapped.sum::<u64>() >= LARGE
 }
 

@@ -1,11 +1,14 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod coreml;
+mod mapped;
+mod own;
 mod placement;
 mod product;
 mod provider;
 mod session;
 mod steps;
+mod stored;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};

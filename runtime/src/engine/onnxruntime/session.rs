@@ -4,11 +4,12 @@ use std::sync::Mutex;
 
 use ndarray::ArrayD;
 use ort::environment::Environment;
-use ort::operator::OperatorDomain;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
+use super::mapped;
+use super::own;
 use super::placement;
 use super::provider::Provider;
 use super::steps::Steps;
@@ -37,7 +38,14 @@ impl Running {
     ) -> Result<Self> {
         let provider = Provider::of(environment, hardware)?;
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
-        let (session, placement) = create(environment, &provider, lowered, options, None).map_err(refused)?;
+        // Weights of 16 bits would be converted into memory when the session is made.
+        let widening = match options.map_weights {
+            Some(true) if !provider.is_exclusive() => mapped::for_prompts(&lowered.model),
+            _ => None,
+        };
+        let widening = widening.map(|model| Lowered { model, ..lowered.clone() });
+        let given = widening.as_ref().unwrap_or(lowered);
+        let (session, placement) = create(environment, &provider, given, options).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
                 provider.host_operators().contains(&operator)
@@ -86,13 +94,12 @@ impl Running {
     }
 }
 
-/// A session, with these operators of the runtime's own.
+/// A session; with the runtime's own operators, where the graph has some.
 pub(super) fn create(
     environment: &Environment,
     provider: &Provider,
     lowered: &Lowered,
     options: &Options,
-    own: Option<OperatorDomain>,
 ) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
     if let Some(threads) = options.threads {
@@ -105,8 +112,8 @@ pub(super) fn create(
     if options.map_weights == Some(true) {
         builder = builder.with_prepacking(false)?;
     }
-    if let Some(own) = own {
-        builder = builder.with_operators(own)?;
+    if lowered.model.opset_import.iter().any(|set| set.domain == own::DOMAIN) {
+        builder = builder.with_operators(own::domain()?)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use super::super::peer::Served;
-use super::rows::{PYTORCH, Peer, Work};
+use super::rows::{LLAMA_CPP, LLAMA_CPP_BF16, PYTORCH, Work};
 use crate::terminal::note;
 use crate::workspace::{cargo, root, target_dir};
 use crate::{reference, setup};
@@ -61,19 +61,23 @@ pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Re
 pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
     let mut command = match name {
         PYTORCH => python_command(python, "torch_peer.py"),
-        _ if name == Peer::LlamaCpp.name() => {
-            let library = setup::ensure_package(LLAMA_CPP_PACKAGE)?;
-            let mut command = python_command(python, "llama_cpp.py");
-            command.arg("--library").arg(library);
-            command
-        }
+        LLAMA_CPP => llama_cpp(python, "model.gguf")?,
+        LLAMA_CPP_BF16 => llama_cpp(python, "model-bf16.gguf")?,
         _ => return Served::ready(candle(checkpoint, work, threads)?),
     };
     command.arg(checkpoint).args(["--threads", &threads.to_string()]);
     command.args(["--generate", &work.tokens.to_string()]);
-    let said = target_dir().join("weft-bench").join(format!("{name}.log"));
+    let said = target_dir().join("weft-bench").join(format!("{}.log", name.replace(' ', "-")));
     command.stderr(fs::File::create(&said).with_context(|| format!("writing {}", said.display()))?);
     Served::ready(command).with_context(|| format!("what {name} says is in {}", said.display()))
+}
+
+/// llama.cpp over this file of the checkpoint.
+fn llama_cpp(python: &Path, file: &str) -> Result<Command> {
+    let library = setup::ensure_package(LLAMA_CPP_PACKAGE)?;
+    let mut command = python_command(python, "llama_cpp.py");
+    command.arg("--library").arg(library).args(["--file", file]);
+    Ok(command)
 }
 
 /// candle's own program, built for this processor.

@@ -28,17 +28,21 @@ pub struct Measure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     LlamaCpp,
+    /// The same of a file in bfloat16; it rounds what it multiplies with to bfloat16 too.
+    LlamaCppBf16,
     Candle,
 }
 
 pub const PYTORCH: &str = "pytorch";
 pub const LLAMA_CPP: &str = "llama.cpp";
+pub const LLAMA_CPP_BF16: &str = "llama.cpp bf16";
 pub const CANDLE: &str = "candle";
 
 impl Peer {
     pub fn name(self) -> &'static str {
         match self {
             Self::LlamaCpp => LLAMA_CPP,
+            Self::LlamaCppBf16 => LLAMA_CPP_BF16,
             Self::Candle => CANDLE,
         }
     }
@@ -60,18 +64,11 @@ const fn run(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: USUAL }
 }
 
-pub const WORKS: [Work; 8] = [
-    forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
-    forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
-    forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
-    Work { tokens: 64, ..forward("whisper", "whisper", "Whisper-tiny", &[run("30 s of sound, 64 tokens")]) },
-    forward("wav2vec2", "wav2vec2", "wav2vec2-base", &[run("10 s of sound")]),
-    Work { tokens: 32, ..forward("t5", "t5", "T5-small", &[run("32 tokens in, 32 out")]) },
-    forward("detr", "detr", "DETR-R50", &[run("1 image, 800 x 1066 px")]),
+const fn llama(name: &'static str, title: &'static str) -> Work {
     Work {
-        name: "llama",
+        name,
         model: "llama",
-        title: "Llama 1.1B",
+        title,
         tokens: 16,
         measures: &[
             Measure { key: "prefill", what: "prompt of 128 tokens", goals: USUAL },
@@ -81,8 +78,24 @@ pub const WORKS: [Work; 8] = [
                 goals: &[(PYTORCH, 0.5), (LLAMA_CPP, 1.0 / 1.2), (CANDLE, 1.0)],
             },
         ],
-        peers: &[Peer::LlamaCpp, Peer::Candle],
+        peers: &[],
         opens_at_once: true,
+    }
+}
+
+pub const WORKS: [Work; 9] = [
+    forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
+    forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
+    forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
+    Work { tokens: 64, ..forward("whisper", "whisper", "Whisper-tiny", &[run("30 s of sound, 64 tokens")]) },
+    forward("wav2vec2", "wav2vec2", "wav2vec2-base", &[run("10 s of sound")]),
+    Work { tokens: 32, ..forward("t5", "t5", "T5-small", &[run("32 tokens in, 32 out")]) },
+    forward("detr", "detr", "DETR-R50", &[run("1 image, 800 x 1066 px")]),
+    Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
+    // As it is published; all but the last peer compute in float32.
+    Work {
+        peers: &[Peer::LlamaCpp, Peer::Candle, Peer::LlamaCppBf16],
+        ..llama("llama-bf16", "Llama 1.1B in bfloat16")
     },
 ];
 

@@ -1,0 +1,178 @@
+//! Graphs whose weights stay in their mapped pages, in the type they are stored in.
+
+use std::collections::{HashMap, HashSet};
+
+use super::own::{self, DOMAIN};
+use crate::graph::Dtype;
+use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet};
+
+/// Stored weights of 16 bits and fewer elements than this are converted when the session is made.
+const SMALL: i64 = 1 << 15;
+
+/// The model for prompts: weights of 16 bits are widened whenever they are used, embeddings after they are looked up.
+/// None where none of the weights is.
+pub(super) fn for_prompts(model: &Model) -> Option<Model> {
+    let mut model = model.clone();
+    let widened = widen(model.graph.as_mut()?);
+    importing(model, widened)
+}
+
+/// The model for single tokens: as [`for_prompts`], and every linear layer is the runtime's own operator. None where no
+/// linear layer has a stored weight.
+pub(super) fn for_steps(model: &Model) -> Option<Model> {
+    let mut model = model.clone();
+    let graph = model.graph.as_mut()?;
+    let found = own_linear(graph);
+    widen(graph);
+    importing(model, found)
+}
+
+fn importing(mut model: Model, changed: bool) -> Option<Model> {
+    model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
+    changed.then_some(model)
+}
+
+/// The types of the floating-point weights, by name.
+fn stored(graph: &Graph) -> HashMap<String, (Dtype, i64)> {
+    let dtype = |data_type: i32| {
+        [Dtype::F32, Dtype::Bf16, Dtype::F16].into_iter().find(|dtype| onnx::data_type(*dtype) == data_type)
+    };
+    let weights = graph.initializer.iter().filter_map(|tensor| {
+        let elements = tensor.dims.iter().product();
+        Some((tensor.name.clone(), (dtype(tensor.data_type)?, elements)))
+    });
+    weights.collect()
+}
+
+/// The weights of 16 bits by the names that their values in single precision have.
+fn casts(graph: &Graph) -> HashMap<String, (String, Dtype)> {
+    let stored = stored(graph);
+    let casts = graph.node.iter().filter(|node| node.op_type == "Cast").filter_map(|node| {
+        let (dtype, elements) = *stored.get(node.input.first()?)?;
+        let narrow = own::widen(dtype).is_some() && elements >= SMALL;
+        narrow.then(|| (node.output[0].clone(), (node.input[0].clone(), dtype)))
+    });
+    casts.collect()
+}
+
+/// Widens weights of 16 bits by the runtime's own operator; whether there are any.
+fn widen(graph: &mut Graph) -> bool {
+    let casts = casts(graph);
+    let nodes = std::mem::take(&mut graph.node);
+    for mut node in nodes {
+        let weight = node.input.first().and_then(|name| casts.get(name));
+        match weight {
+            Some((weight, _)) if node.op_type == "Gather" => {
+                let looked_up = format!("{}/stored", node.output[0]);
+                let to = Attribute::int("to", i64::from(onnx::data_type(Dtype::F32)));
+                let cast = Node {
+                    input: vec![looked_up.clone()],
+                    output: std::mem::replace(&mut node.output, vec![looked_up]),
+                    name: format!("{}/Cast", node.name),
+                    op_type: "Cast".to_owned(),
+                    attribute: vec![to],
+                    domain: String::new(),
+                };
+                node.input[0].clone_from(weight);
+                graph.node.extend([node, cast]);
+            }
+            _ => graph.node.push(node),
+        }
+    }
+    prune(graph);
+    for node in &mut graph.node {
+        let Some(operator) = casts.get(&node.output[0]).and_then(|(_, dtype)| own::widen(*dtype)) else {
+            continue;
+        };
+        operator.clone_into(&mut node.op_type);
+        DOMAIN.clone_into(&mut node.domain);
+        node.attribute.clear();
+    }
+    !casts.is_empty()
+}
+
+/// Leaves out what nothing takes any more.
+fn prune(graph: &mut Graph) {
+    let mut used: HashSet<String> = graph.output.iter().map(|output| output.name.clone()).collect();
+    let mut kept: Vec<Node> = vec![];
+    for node in std::mem::take(&mut graph.node).into_iter().rev() {
+        if node.output.iter().any(|output| used.contains(output)) {
+            used.extend(node.input.iter().cloned());
+            kept.push(node);
+        }
+    }
+    kept.reverse();
+    graph.node = kept;
+}
+
+/// Makes linear layers with stored weights the runtime's own operator; whether there are any.
+fn own_linear(graph: &mut Graph) -> bool {
+    let (stored, casts) = (stored(graph), casts(graph));
+    let mut found = false;
+    for node in graph.node.iter_mut().filter(|node| is_linear(node)) {
+        let weight = &node.input[1];
+        let (weight, dtype) = match (stored.get(weight), casts.get(weight)) {
+            (Some((Dtype::F32, _)), _) => (weight.clone(), Dtype::F32),
+            (_, Some(narrow)) => narrow.clone(),
+            _ => continue,
+        };
+        let Some(operator) = own::linear(dtype) else { continue };
+        found = true;
+        node.input[1] = weight;
+        operator.clone_into(&mut node.op_type);
+        DOMAIN.clone_into(&mut node.domain);
+        node.attribute.clear();
+    }
+    unflatten(graph);
+    found
+}
+
+/// Whether a node is `x · wᵀ`, plus a bias or not.
+fn is_linear(node: &Node) -> bool {
+    let [transposed] = node.attribute.as_slice() else { return false };
+    node.op_type == "Gemm"
+        && node.domain.is_empty()
+        && transposed.name == "transB"
+        && transposed.i == Some(1)
+        && matches!(node.input.len(), 2 | 3)
+}
+
+/// Leaves out the reshapes around linear layers: `Gemm` takes two axes, the runtime's own operator any number.
+///
+/// They are known by their names: lowering writes them as parts of the layer, before and after the product.
+fn unflatten(graph: &mut Graph) {
+    let reshape = |node: &&Node| node.op_type == "Reshape";
+    let before: HashMap<String, String> = graph
+        .node
+        .iter()
+        .filter(reshape)
+        .map(|node| (node.output[0].clone(), node.input[0].clone()))
+        .collect();
+    let mut after: HashMap<String, Vec<String>> = HashMap::new();
+    for node in &graph.node {
+        for input in &node.input {
+            let given = if reshape(&node) && node.input[0] == *input {
+                node.output[0].clone()
+            } else {
+                String::new()
+            };
+            after.entry(input.clone()).or_default().push(given);
+        }
+    }
+    let mut gone = HashSet::new();
+    for node in graph.node.iter_mut().filter(|node| node.domain == DOMAIN) {
+        let layer = node.name.rsplit_once('/').map_or("", |(layer, _)| layer);
+        let flat = node.input[0].strip_prefix(layer).is_some_and(|part| part.starts_with("/Reshape."));
+        let (Some(x), Some([result])) =
+            (before.get(&node.input[0]), after.get(&node.output[0]).map(Vec::as_slice))
+        else {
+            continue;
+        };
+        if flat && !result.is_empty() {
+            node.input[0].clone_from(x);
+            gone.insert(result.clone());
+            node.output[0].clone_from(result);
+        }
+    }
+    graph.node.retain(|node| node.op_type != "Reshape" || !gone.contains(&node.output[0]));
+}

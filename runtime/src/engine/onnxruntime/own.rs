@@ -1,0 +1,141 @@
+//! The runtime's own operators: products with stored weights, and the widening of those of 16 bits.
+
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+use half::{bf16, f16};
+use ort::operator::{
+    ComputeContext, Kernel, KernelContext, Operator, OperatorDomain, OperatorInput, OperatorOutput,
+};
+use ort::value::TensorElementType;
+
+use super::product::Product;
+use super::stored::Stored;
+use crate::graph::Dtype;
+
+/// Their domain.
+pub(super) const DOMAIN: &str = "weft";
+
+/// Elements that a thread widens at a time.
+const BLOCK: usize = 64 * 1024;
+
+/// All of them.
+pub(super) fn domain() -> ort::Result<OperatorDomain> {
+    OperatorDomain::new(DOMAIN)?
+        .add(Linear::<f32>(PhantomData))?
+        .add(Linear::<bf16>(PhantomData))?
+        .add(Linear::<f16>(PhantomData))?
+        .add(Widen::<bf16>(PhantomData))?
+        .add(Widen::<f16>(PhantomData))
+}
+
+/// The operator that multiplies with weights of this type.
+pub(super) fn linear(stored: Dtype) -> Option<&'static str> {
+    match stored {
+        Dtype::F32 => Some("LinearF32"),
+        Dtype::Bf16 => Some("LinearBf16"),
+        Dtype::F16 => Some("LinearF16"),
+        _ => None,
+    }
+}
+
+/// The operator that widens weights of this type.
+pub(super) fn widen(stored: Dtype) -> Option<&'static str> {
+    match stored {
+        Dtype::Bf16 => Some("WidenBf16"),
+        Dtype::F16 => Some("WidenF16"),
+        _ => None,
+    }
+}
+
+fn missing() -> ort::Error {
+    ort::Error::new("an operand of weft's is missing")
+}
+
+/// `x · wᵀ + b`: `x` `[.., width]`, `w` `[out, width]`, `b` `[out]` or left out; `[.., out]`.
+struct Linear<W>(PhantomData<W>);
+
+impl<W: Stored> Operator for Linear<W> {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &str {
+        linear(W::DTYPE).unwrap_or_default()
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        let number = TensorElementType::Float32;
+        let weight = W::into_tensor_element_type();
+        [OperatorInput::required(number), OperatorInput::required(weight), OperatorInput::optional(number)]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<Self> {
+        Ok(Self(PhantomData))
+    }
+}
+
+impl<W: Stored> Kernel for Linear<W> {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let x = context.input(0)?.ok_or_else(missing)?;
+        let weight = context.input(1)?.ok_or_else(missing)?;
+        let bias = if context.num_inputs()? > 2 { context.input(2)? } else { None };
+        let (shape, x) = x.try_extract_tensor::<f32>()?;
+        let (weight_shape, weight) = weight.try_extract_tensor::<W>()?;
+        let bias = bias.as_ref().map(|bias| bias.try_extract_tensor::<f32>()).transpose()?;
+        let (Some((&width, rows)), &[out, inner]) = (shape.split_last(), &weight_shape[..]) else {
+            return Err(ort::Error::new("a product takes rows, and weights of two axes"));
+        };
+        if width != inner {
+            return Err(ort::Error::new(format!("a product got rows of {width} for weights of {inner}")));
+        }
+        let given: Vec<i64> = rows.iter().copied().chain([out]).collect();
+        let mut result = context.output(0, given)?.ok_or_else(missing)?;
+        let (_, result) = result.try_extract_tensor_mut::<f32>()?;
+        let product =
+            Product::new(x, weight, bias.map(|(_, bias)| bias), width.unsigned_abs() as usize, result);
+        context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))
+    }
+}
+
+/// A weight of 16 bits in single precision.
+///
+/// ONNX Runtime's own `Cast` would be carried out for all weights when the session is made, into memory twice as large.
+struct Widen<W>(PhantomData<W>);
+
+impl<W: Stored> Operator for Widen<W> {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &str {
+        widen(W::DTYPE).unwrap_or_default()
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [OperatorInput::required(W::into_tensor_element_type())]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<Self> {
+        Ok(Self(PhantomData))
+    }
+}
+
+impl<W: Stored> Kernel for Widen<W> {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let stored = context.input(0)?.ok_or_else(missing)?;
+        let (shape, stored) = stored.try_extract_tensor::<W>()?;
+        let mut wide = context.output(0, shape.to_vec())?.ok_or_else(missing)?;
+        let (_, wide) = wide.try_extract_tensor_mut::<f32>()?;
+        let blocks: Vec<_> = stored.chunks(BLOCK).zip(wide.chunks_mut(BLOCK)).map(Mutex::new).collect();
+        context.par_for(blocks.len(), blocks.len(), |block| {
+            let mut block = blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
+            let (stored, wide) = &mut *block;
+            W::single(stored, wide);
+        })
+    }
+}
