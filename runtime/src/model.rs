@@ -48,6 +48,8 @@ pub enum Part {
     /// The reference's `forward` in one piece, without a cache.
     #[default]
     Whole,
+    /// The same of a text alone, where the whole takes more than that, such as images.
+    Text,
     /// What is computed once for a text that is generated: the encoder, and what its cross-attention keeps.
     Encoder,
     /// The first step of a decoder that takes more than tokens then, such as images.

@@ -28,7 +28,7 @@ impl Input {
             spec: spec.clone(),
             needed_by: vec![],
             heads: vec![],
-            required: spec.fill.is_none(),
+            required: spec.fill.is_none() && !spec.optional,
             shown: shown(spec),
         }
     }
@@ -55,7 +55,7 @@ pub fn example(inputs: &[Input], head: &Head) -> Vec<String> {
         inputs.iter().filter(|input| input.required).map(|input| input.shown.as_str()).collect();
     let mut calls = vec![format!("Inputs::new({})", required.join(", "))];
     for input in inputs.iter().filter(|input| !input.required && input.spec.fill.is_none()) {
-        if input.taken(head) {
+        if input.taken(head) && !input.spec.optional {
             calls.push(format!(".{}({})", input.spec.name, input.shown));
         }
     }

@@ -132,6 +132,8 @@ pub struct ModuleSpec {
 pub enum PartName {
     /// The reference's forward.
     Whole,
+    /// The same for a text alone.
+    Text,
     /// The encoder alone.
     Encoder,
     /// The first step, with more than tokens.
@@ -147,6 +149,7 @@ impl PartName {
     pub fn variant(self) -> &'static str {
         match self {
             Self::Whole => "Whole",
+            Self::Text => "Text",
             Self::Encoder => "Encoder",
             Self::Start => "Start",
             Self::Step => "Step",
@@ -169,6 +172,9 @@ pub struct InputSpec {
     /// What stands for it when it is not given; required where there is none.
     #[serde(default)]
     pub fill: Option<FillWith>,
+    /// Whether there may be none of it: heads that take it have a part for texts alone.
+    #[serde(default)]
+    pub optional: bool,
     /// Where positions start that stand for it; 0 if left out.
     #[serde(default)]
     pub first: Option<usize>,

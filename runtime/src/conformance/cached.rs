@@ -24,14 +24,13 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case) -> Result<Option<Values>
     let Some(length) = inputs.iter().find_map(|input| length(input, case)) else {
         return Ok(None);
     };
+    // Of a text without images, the first step is as all others.
+    let begins = parts.contains(&Part::Start) && has_all(&loaded.inputs_of(Part::Start)?, case);
     let prefill = if length > 3 { length - 2 } else { 1 };
     let mut joined = Values::new();
     let mut start = 0;
     for end in prefill..=length {
-        let part = match start == 0 && parts.contains(&Part::Start) {
-            true => Part::Start,
-            false => Part::Step,
-        };
+        let part = if start == 0 && begins { Part::Start } else { Part::Step };
         let given = match part {
             Part::Start => chosen(&loaded.inputs_of(part)?, case, Some((start, end))),
             _ => chosen(&inputs, case, Some((start, end))),
@@ -58,6 +57,12 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case) -> Result<Option<Values>
         }
     }
     Ok((!joined.is_empty()).then_some(joined))
+}
+
+/// Whether the case has all that a part needs.
+fn has_all(inputs: &[Input], case: &Case) -> bool {
+    let mut needed = inputs.iter().filter(|input| input.fill.is_none() && input.computed.is_none());
+    needed.all(|input| case.inputs.contains_key(&input.name))
 }
 
 /// Padding that sees nothing but padding gets the mean of all values, and a step has fewer of them: nobody reads it.

@@ -19,6 +19,8 @@ pub struct Input {
     pub fill: Option<Fill>,
     /// Ids must be below this, by the configuration field of that name.
     pub below: Option<(usize, &'static str)>,
+    /// The id that it must not hold, and what that stands for.
+    pub(crate) refused: Option<(usize, &'static str)>,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
 }
@@ -61,17 +63,41 @@ pub enum Fill {
 impl Input {
     /// An input of 64-bit integers.
     pub fn i64(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::I64, shape, fill: None, below: None, computed: None }
+        Self {
+            name: name.to_owned(),
+            dtype: Dtype::I64,
+            shape,
+            fill: None,
+            below: None,
+            refused: None,
+            computed: None,
+        }
     }
 
     /// An input of 32-bit floating-point numbers.
     pub fn f32(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::F32, shape, fill: None, below: None, computed: None }
+        Self {
+            name: name.to_owned(),
+            dtype: Dtype::F32,
+            shape,
+            fill: None,
+            below: None,
+            refused: None,
+            computed: None,
+        }
     }
 
     /// An input of truth values.
     pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
-        Self { name: name.to_owned(), dtype: Dtype::Bool, shape, fill: None, below: None, computed: None }
+        Self {
+            name: name.to_owned(),
+            dtype: Dtype::Bool,
+            shape,
+            fill: None,
+            below: None,
+            refused: None,
+            computed: None,
+        }
     }
 
     /// Makes it optional.

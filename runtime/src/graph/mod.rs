@@ -188,6 +188,13 @@ impl Graph {
         }
     }
 
+    /// Refuses an id in an input: that of a token which `stands` for something that this graph does not take.
+    pub fn refuse(&mut self, input: &str, id: usize, stands: &'static str) {
+        if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
+            input.refused = Some((id, stands));
+        }
+    }
+
     /// Names a parameter that checkpoints hold and the reference does not use either.
     pub fn idle_weight(&mut self, name: &str) {
         self.idle.push(name.to_owned());

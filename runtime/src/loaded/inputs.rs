@@ -108,6 +108,16 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
         let help = format!("values from 0 to {} are allowed", limit.saturating_sub(1));
         return Err(Error::input(&input.name, problem, help));
     }
+    if let (Some((id, stands)), Value::I64(ids)) = (input.refused, value)
+        && ids.iter().any(|found| *found == id as i64)
+    {
+        let problem = format!("holds {id}, which stands for {stands}, and there are none");
+        return Err(Error::input(
+            &input.name,
+            problem,
+            format!("give the {stands} as well, or leave it out"),
+        ));
+    }
     Ok(())
 }
 

@@ -22,6 +22,7 @@ use crate::model::{Architecture, Head, Part};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result, Values};
 pub(crate) use lowering::Lowering;
+pub use program::Timings;
 pub(crate) use room::ending;
 pub use section::Cache;
 use section::{Section, Sections, Setting};
@@ -202,6 +203,7 @@ impl<A: Architecture> Loader<A> {
             hardware: chosen.hardware,
             explanation: chosen.explanation,
             precision: self.precision,
+            part: self.part,
         };
         Ok(A::from_loaded(loaded))
     }
@@ -230,17 +232,6 @@ impl<A: Architecture> Loader<A> {
     }
 }
 
-/// How long the steps of loading took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Timings {
-    /// Building the graph, milliseconds.
-    pub graph_ms: f64,
-    /// Lowering it to ONNX, milliseconds.
-    pub lower_ms: f64,
-    /// Making it ready in the engine, milliseconds.
-    pub compile_ms: f64,
-}
-
 /// A model that is ready to run, whatever its architecture.
 pub struct Loaded<A: Architecture> {
     config: A::Config,
@@ -253,6 +244,7 @@ pub struct Loaded<A: Architecture> {
     hardware: Hardware,
     explanation: String,
     precision: Precision,
+    part: Part,
 }
 
 impl<A: Architecture> Loaded<A> {
@@ -262,7 +254,7 @@ impl<A: Architecture> Loaded<A> {
     /// When a required input is missing, one is unknown, has the wrong dtype or shape or ids out of range,
     /// or the text is longer than the model's positions.
     pub fn run(&self, inputs: Values) -> Result<Values> {
-        self.main.run(inputs)
+        self.sections.suited(&self.config, self.part, &inputs)?.run(inputs)
     }
 
     /// Runs another part of the model, made ready when it is first asked for.
@@ -349,13 +341,14 @@ impl<A: Architecture> Loaded<A> {
     ///
     /// Backends that need fixed shapes have none before the first run.
     pub fn placement(&self) -> Placement {
-        self.main.program.latest().map(|ready| ready.placement()).unwrap_or_default()
+        self.sections.ran(&self.main).program.latest().map(|ready| ready.placement()).unwrap_or_default()
     }
 
     /// How long loading took; the last time, where a backend needs fixed shapes.
     pub fn timings(&self) -> Timings {
-        let timings = self.main.program.latest().map(|ready| ready.timings).unwrap_or_default();
-        Timings { graph_ms: self.main.graph_ms, ..timings }
+        let ran = self.sections.ran(&self.main);
+        let timings = ran.program.latest().map(|ready| ready.timings).unwrap_or_default();
+        Timings { graph_ms: ran.graph_ms, ..timings }
     }
 
     /// The checkpoint's tensors that this head does not use.
@@ -375,7 +368,12 @@ impl<A: Architecture> Loaded<A> {
 
     /// How often each operator occurs in the lowered graph.
     pub fn operators(&self) -> std::collections::BTreeMap<String, usize> {
-        self.main.program.latest().map(|ready| ready.operators.clone()).unwrap_or_default()
+        self.sections
+            .ran(&self.main)
+            .program
+            .latest()
+            .map(|ready| ready.operators.clone())
+            .unwrap_or_default()
     }
 
     /// The name of the loaded class.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Lowering, Timings, millis, room};
+use super::{Lowering, millis, room};
 use crate::engine::{self, Compiled, Kept, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Rules, lower};
@@ -16,6 +16,17 @@ use crate::{Hardware, Result, Values};
 
 /// How many combinations of lengths stay ready on a backend that needs fixed shapes.
 const KEPT: usize = 4;
+
+/// How long the steps of loading took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timings {
+    /// Building the graph, milliseconds.
+    pub graph_ms: f64,
+    /// Lowering it to ONNX, milliseconds.
+    pub lower_ms: f64,
+    /// Making it ready in the engine, milliseconds.
+    pub compile_ms: f64,
+}
 
 pub(super) struct Program {
     graph: Graph,

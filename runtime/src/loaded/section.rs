@@ -65,6 +65,17 @@ pub(super) struct Section {
 }
 
 impl Section {
+    /// Whether nothing is missing of what it needs.
+    pub(super) fn has_all(&self, given: &Values) -> bool {
+        let mut needed = self.inputs.iter().filter(|input| input.fill.is_none() && input.computed.is_none());
+        needed.all(|input| given.contains_key(&input.name))
+    }
+
+    /// Whether it takes everything that is given.
+    pub(super) fn takes_all(&self, given: &Values) -> bool {
+        given.keys().all(|name| self.inputs.iter().any(|input| input.name == *name))
+    }
+
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
         self.program.run(&inputs)
@@ -140,11 +151,32 @@ pub(super) struct Sections<A: Architecture> {
     pub weights: Weights,
     setting: Setting,
     ready: Mutex<BTreeMap<Part, Arc<Section>>>,
+    /// What ran last of the whole and a text alone.
+    ran: Mutex<Option<Arc<Section>>>,
 }
 
 impl<A: Architecture> Sections<A> {
     pub(super) fn new(head: A::Head, weights: Weights, setting: Setting) -> Self {
-        Self { head, weights, setting, ready: Mutex::default() }
+        Self { head, weights, setting, ready: Mutex::default(), ran: Mutex::default() }
+    }
+
+    /// What runs these inputs: in place of the whole, the part for a text alone where that is all that is given.
+    pub(super) fn suited(&self, config: &A::Config, part: Part, given: &Values) -> Result<Arc<Section>> {
+        let mut suited = self.get(config, part)?;
+        let apart = part == Part::Whole && A::parts(self.head).contains(&Part::Text);
+        if apart && !suited.has_all(given) {
+            let text = self.get(config, Part::Text)?;
+            if text.takes_all(given) {
+                suited = text;
+            }
+        }
+        *self.ran.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&suited));
+        Ok(suited)
+    }
+
+    /// What they ran in last; `main` before that.
+    pub(super) fn ran(&self, main: &Arc<Section>) -> Arc<Section> {
+        Arc::clone(self.ran.lock().unwrap_or_else(PoisonError::into_inner).as_ref().unwrap_or(main))
     }
 
     pub(super) fn needs_fixed_shapes(&self) -> bool {

@@ -22,25 +22,25 @@ mod vision;
 /// When the configuration asks for shapes that do not fit together, or the head has no such part.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match (head, part) {
-        (Head::Model, Part::Whole) => image_text_features(g, c),
+        (Head::Model, Part::Whole | Part::Text) => image_text_features(g, c, part),
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Start | Part::Step | Part::Reorder,
+            Part::Whole | Part::Text | Part::Start | Part::Step | Part::Reorder,
         ) => image_text_to_text(g, c, part),
         (_, part) => Err(part.absent(g)),
     }
 }
 
-/// Hidden states of a text with images. The base model alone carries no prefix.
+/// Hidden states of a text with images, or without any. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[features, hidden_size]`.
-fn image_text_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let hidden = multimodal(g, c, &g.root(), Part::Whole)?;
+fn image_text_features(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+    let hidden = multimodal(g, c, &g.root(), part)?;
     g.output("last_hidden_state", &hidden.text)?;
     hidden.images.iter().try_for_each(|images| g.output("image_hidden_states", images))
 }
 
-/// Next-token scores of a text with images, which the first step reads.
+/// Next-token scores of a text with images, which the first step reads, or without any.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
@@ -66,6 +66,9 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<Hidden
     let mut x = language::embeddings(g, &c.text_config, &text, &inputs)?;
     let reads = matches!(part, Part::Whole | Part::Start);
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
+    if part == Part::Text {
+        g.refuse("input_ids", c.image_token_index, "images");
+    }
     if let Some(images) = &images {
         x = placed(g, c, &x, images)?;
     }

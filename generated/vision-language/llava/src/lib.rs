@@ -13,8 +13,7 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("llava-hf/llava-1.5-7b-hf")?.load()?;
-//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 336, 336)), array![[1, 2, 3]]);
-//! let outputs = model.forward(&inputs)?;
+//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

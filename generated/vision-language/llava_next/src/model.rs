@@ -106,9 +106,9 @@ impl weft::Architecture for Model {
 
     fn parts(head: Head) -> &'static [Part] {
         match head {
-            Head::Model => &[Part::Whole],
+            Head::Model => &[Part::Whole, Part::Text],
             Head::ForConditionalGeneration => {
-                &[Part::Whole, Part::Start, Part::Step, Part::Reorder]
+                &[Part::Whole, Part::Text, Part::Start, Part::Step, Part::Reorder]
             }
         }
     }
@@ -129,10 +129,10 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The tiles of the images of all texts, as the checkpoint's processor makes them. `[images, tiles, num_channels, image_size, image_size]`
-    pub pixel_values: ArrayD<f32>,
-    /// Height and width of the images before they were processed, pixels. `[images, 2]`
-    pub image_sizes: ArrayD<i64>,
+    /// The tiles of the images of all texts, as the checkpoint's processor makes them; texts alone do without. `[images, tiles, num_channels, image_size, image_size]`
+    pub pixel_values: Option<ArrayD<f32>>,
+    /// Height and width of the images before they were processed, pixels; given with those. `[images, 2]`
+    pub image_sizes: Option<ArrayD<i64>>,
     /// Token ids. `[batch, sequence]`
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
@@ -143,18 +143,28 @@ pub struct Inputs {
 
 impl Inputs {
     /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(
-        pixel_values: Array<f32, impl Dimension>,
-        image_sizes: Array<i64, impl Dimension>,
-        input_ids: Array<i64, impl Dimension>,
-    ) -> Self {
+    pub fn new(input_ids: Array<i64, impl Dimension>) -> Self {
         Self {
-            pixel_values: pixel_values.into_dyn(),
-            image_sizes: image_sizes.into_dyn(),
+            pixel_values: None,
+            image_sizes: None,
             input_ids: input_ids.into_dyn(),
             attention_mask: None,
             position_ids: None,
         }
+    }
+
+    /// Gives `pixel_values`.
+    #[must_use]
+    pub fn pixel_values(mut self, pixel_values: Array<f32, impl Dimension>) -> Self {
+        self.pixel_values = Some(pixel_values.into_dyn());
+        self
+    }
+
+    /// Gives `image_sizes`.
+    #[must_use]
+    pub fn image_sizes(mut self, image_sizes: Array<i64, impl Dimension>) -> Self {
+        self.image_sizes = Some(image_sizes.into_dyn());
+        self
     }
 
     /// Gives `attention_mask`.
@@ -173,9 +183,13 @@ impl Inputs {
 
     fn values(&self) -> Values {
         let mut values = Values::new();
-        values.insert("pixel_values".to_owned(), self.pixel_values.clone().into());
-        values.insert("image_sizes".to_owned(), self.image_sizes.clone().into());
         values.insert("input_ids".to_owned(), self.input_ids.clone().into());
+        if let Some(array) = &self.pixel_values {
+            values.insert("pixel_values".to_owned(), array.clone().into());
+        }
+        if let Some(array) = &self.image_sizes {
+            values.insert("image_sizes".to_owned(), array.clone().into());
+        }
         if let Some(array) = &self.attention_mask {
             values.insert("attention_mask".to_owned(), array.clone().into());
         }

@@ -16,7 +16,10 @@ use crate::{Error, Result};
 impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
-        let options = options(&parameters)?;
+        let mut options = options(&parameters)?;
+        let inner = parameters.inner("generate_kwargs")?;
+        options.generation = options.generation.or(inner.generation()?);
+        inner.finish()?;
         let full = parameters.get("return_full_text")?.unwrap_or(true);
         let open: Option<bool> = parameters.get("continue_final_message")?;
         parameters.finish()?;

@@ -78,6 +78,10 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     one = texts([[2], [1]], [4, 4])
     yield case("base", "Model", "Two texts with an image each.", one)
     yield case("next-token", "ForConditionalGeneration", "Two texts with an image each.", one)
+    alone = text_batch(IMAGE, (7, 4), "left", key="llava")
+    del alone["token_type_ids"]
+    for name, head in (("text-base", "Model"), ("text-alone", "ForConditionalGeneration")):
+        yield Case(f"llava/{name}", f"Llava{head}", config(), alone, "Two texts without images.")
     yield case(
         "two-images",
         "ForConditionalGeneration",

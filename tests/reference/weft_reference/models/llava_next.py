@@ -11,7 +11,7 @@ from transformers.models.llava_next.modeling_llava_next import image_size_to_num
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
-from weft_reference.inputs import floats
+from weft_reference.inputs import floats, text_batch
 from weft_reference.models.llava import IMAGE, text_sizes, texts, vision_sizes
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.llava import tasks, vocab_size
@@ -67,6 +67,10 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case(
         "next-token", "ForConditionalGeneration", "A square image in one text, a wide one in the other.", [square, wide], [[2], [1]]
     )
+    alone = text_batch(IMAGE, (4, 7), "right", key="llava")
+    del alone["token_type_ids"]
+    for name, head in (("text-base", "Model"), ("text-alone", "ForConditionalGeneration")):
+        yield Case(f"llava_next/{name}", f"LlavaNext{head}", config(), alone, "Two texts without images.")
     yield case(
         "two-images",
         "ForConditionalGeneration",

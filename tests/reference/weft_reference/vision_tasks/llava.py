@@ -56,6 +56,8 @@ def answers(task: str, model: PreTrainedModel, folder: Path) -> Answer:
             return made(text=inputs, **parameters)
         if isinstance(inputs, list):
             return [made(inputs, **parameters) for inputs in inputs]
+        if isinstance(inputs, str):
+            return made(text=inputs, **parameters)
         return made(inputs, **parameters)
 
     return answer
@@ -92,7 +94,10 @@ def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTa
             Call({"images": ["tall.png", "wide.png"], "text": f"{TOKEN} and {TOKEN} are cloth"}, short),
             Call([{"images": "wide.png", "text": f"a loom {TOKEN}"}], short | {"return_full_text": False}),
             Call([{"role": "user", "content": question}], short | {"return_full_text": False}),
+            Call("the shuttle carries the weft", short),
+            Call("a loom is", {"return_full_text": False, "generate_kwargs": {"num_beams": 2, "max_new_tokens": 3}}),
+            Call([{"role": "user", "content": question[:1]}], {"max_new_tokens": 4}),
         ),
-        "One picture, two in a text, several inputs, a chat.",
+        "One picture, two in a text, several inputs, a chat; texts and a chat without pictures.",
         answers=answers,
     )
