@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::heads::Head;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::load::Resolved;
-use crate::template::Templates;
+use crate::template::{Template, Templates};
 
 /// A task as templates see it.
 #[derive(Clone, Debug, Serialize)]
@@ -30,7 +30,19 @@ pub struct Task {
     pub key: String,
 }
 
-/// Lowers the tasks.
+/// The order of tasks that a spec does not name itself; others follow by their names.
+const ORDER: [&str; 8] = [
+    "text-generation",
+    "text2text-generation",
+    "automatic-speech-recognition",
+    "feature-extraction",
+    "sentence-embedding",
+    "fill-mask",
+    "text-classification",
+    "token-classification",
+];
+
+/// Lowers the tasks: those that the spec names, those of its inherited ones that its heads serve, or all of these.
 pub fn lower(
     model: &Resolved,
     heads: &[Head],
@@ -38,7 +50,18 @@ pub fn lower(
     problems: &mut Vec<Problem>,
 ) -> Vec<Task> {
     let mut tasks: Vec<Task> = vec![];
-    for (index, item) in model.node.get("tasks").map_or(&[][..], |node| node.items()).iter().enumerate() {
+    let Some(named) = model.node.get("tasks") else {
+        let mut served: Vec<&str> = templates.names("pipeline/").collect();
+        let place = |name: &str| ORDER.iter().position(|first| *first == name).unwrap_or(ORDER.len());
+        served.sort_by_key(|name| (place(name), *name));
+        for name in served {
+            let template = templates.get(&format!("pipeline/{name}.rs"));
+            tasks.extend(template.and_then(|template| task(name, template, heads, problems)));
+        }
+        return tasks;
+    };
+    let inherited = named.at.file != model.node.at.file;
+    for (index, item) in named.items().iter().enumerate() {
         let key = format!("tasks[{index}]");
         let Some(name) = item.text() else { continue };
         let Some(template) = templates.get(&format!("pipeline/{name}.rs")) else {
@@ -53,36 +76,42 @@ pub fn lower(
             problems.push(item.at.problem(key, format!("`{name}` is given twice")));
             continue;
         }
-        let mut serving = vec![];
-        for part in &template.front.heads {
-            serving.extend(heads.iter().filter(|head| head.part == *part).cloned());
-        }
-        if serving.is_empty() && !heads.is_empty() {
+        let task = task(name, template, heads, problems);
+        if task.is_none() && !inherited && !heads.is_empty() {
             let message = format!(
                 "`{name}` needs a head of the kind {}, and `graph.heads` has none",
                 template.front.heads.join(" or ")
             );
             problems.push(item.at.problem(key, message));
-            continue;
         }
-        let Some(type_name) = template.front.type_name.clone() else {
-            problems
-                .push(template.place("type").problem("type", "is missing; expected the name of a Rust type"));
-            continue;
-        };
-        let (takes, shown) = taken(name);
-        tasks.push(Task {
-            takes,
-            shown,
-            name: name.to_owned(),
-            type_name,
-            about: template.front.about.clone(),
-            heads: serving,
-            code: String::new(),
-            key: template.key.clone(),
-        });
+        tasks.extend(task);
     }
     tasks
+}
+
+/// A task with the heads that serve it; nothing if none does.
+fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Problem>) -> Option<Task> {
+    let of = |part: &String| heads.iter().filter(|head| head.part == *part).cloned().collect::<Vec<_>>();
+    let serving: Vec<_> = template.front.heads.iter().flat_map(of).collect();
+    if serving.is_empty() {
+        return None;
+    }
+    let Some(type_name) = template.front.type_name.clone() else {
+        let message = "is missing; expected the name of a Rust type";
+        problems.push(template.place("type").problem("type", message));
+        return None;
+    };
+    let (takes, shown) = taken(name);
+    Some(Task {
+        takes,
+        shown,
+        name: name.to_owned(),
+        type_name,
+        about: template.front.about.clone(),
+        heads: serving,
+        code: String::new(),
+        key: template.key.clone(),
+    })
 }
 
 /// What a task takes, in words and on a command line.

@@ -7,11 +7,16 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use super::check::{check, check_difference};
+use super::derive;
 use super::document::{Problem, nearest_name};
 use super::merge::extend;
 use super::model::{ConfigType, ModelSpec};
 use super::nested;
+use super::removals;
 use super::yaml::{self, Data, Node, Place};
+
+/// What generated headers call the folder of this repository's specs.
+pub const BUILT_IN: &str = "model_specs";
 
 /// A folder of specs.
 #[derive(Clone, Debug)]
@@ -37,6 +42,8 @@ pub struct SpecFile {
     pub name: String,
     /// The folder it is in; none if it is at the top.
     pub folder: Option<String>,
+    /// Whether it is one of this repository's, which name their models as the reference does.
+    pub built_in: bool,
     /// Whether a crate is generated from it.
     pub generate: bool,
     /// Its text.
@@ -101,7 +108,8 @@ pub fn find(folders: &[Folder]) -> Result<Vec<SpecFile>, Vec<Problem>> {
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let parent = inside.parent().filter(|parent| parent.components().count() > 0);
         let parent = parent.map(|parent| parent.to_string_lossy().into_owned());
-        Ok(SpecFile { label, shown, name, folder: parent, generate: folder.generate, text })
+        let built_in = folder.label == BUILT_IN;
+        Ok(SpecFile { label, shown, name, folder: parent, built_in, generate: folder.generate, text })
     };
     let mut files = vec![];
     for file in paths.par_iter().map(read).collect::<Vec<_>>() {
@@ -179,15 +187,16 @@ impl Specs {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let spec = serde_json::from_value(node.to_json())
+        let mut spec = serde_json::from_value(node.to_json())
             .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])?;
+        derive::derive(&mut spec, &self.files[index]);
         Ok(Resolved { spec, node, chain, types })
     }
 
     /// The tree of a spec with everything it inherits; `within` are the specs whose modules lead here.
     pub(super) fn merged(&self, index: usize, within: &mut Vec<usize>) -> Result<Merged, Vec<Problem>> {
         let chain = self.chain(index)?;
-        let problems: Vec<_> = chain.iter().flat_map(|&link| self.problems[link].clone()).collect();
+        let mut problems: Vec<_> = chain.iter().flat_map(|&link| self.problems[link].clone()).collect();
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -198,7 +207,13 @@ impl Specs {
             for (name, kind) in nested::shown_types(own.get("config"), "") {
                 types.entry(name).or_insert(kind);
             }
+            if let Some(parent) = &node {
+                problems.extend(removals::check(parent, own));
+            }
             node = Some(node.map_or_else(|| own.clone(), |parent| extend(&parent, own)));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
         }
         let file = &self.files[index];
         let node = node.unwrap_or(Node { at: Place::start(&file.shown), data: Data::Map(vec![]) });
@@ -243,10 +258,11 @@ fn read(file: &SpecFile, categories: &[&str]) -> (Option<Node>, Vec<Problem>) {
         Ok(node) => node,
         Err(problem) => return (None, vec![problem]),
     };
+    let mut problems = removals::spell_out(&mut node);
     nested::spell_out(&mut node);
     let check =
         if node.get("extends").is_some() { check_difference::<ModelSpec> } else { check::<ModelSpec> };
-    let mut problems = nested::checked(&node, check);
+    problems.extend(nested::checked(&node, check));
     if let Some(entry) = node.entry("model")
         && let Some(name) = entry.value.text()
     {

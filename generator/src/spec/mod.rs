@@ -2,6 +2,7 @@
 
 pub mod architectures;
 pub mod check;
+mod derive;
 pub mod document;
 pub mod hardware;
 pub mod load;
@@ -12,5 +13,6 @@ mod nested;
 pub mod not_yet;
 pub mod operators;
 pub mod packages;
+mod removals;
 pub mod vocabulary;
 pub mod yaml;

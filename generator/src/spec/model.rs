@@ -37,14 +37,16 @@ pub struct ModelSpec {
     /// What the reference's class names start with; the title's letters and digits if left out. Not inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_prefix: Option<String>,
-    /// The reference's file that defines the model, within `transformers`. Not inherited.
+    /// The reference's file that defines the model, within `transformers`; `models/<model>/modeling_<model>.py` if a
+    /// built-in spec leaves it out. Not inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// How checkpoints name their tensors.
     #[serde(default)]
     pub weights: Weights,
     /// `config.json`: fields under their published names. A plain value gives type and default; a map under a name that
-    /// ends with `_config` holds the fields of a configuration within this one.
+    /// ends with `_config` holds the fields of a configuration within this one. `remove` lists inherited fields that the
+    /// model does not have.
     #[serde(default)]
     #[schemars(extend("patternProperties" = {
         "_config$": {"anyOf": [
@@ -56,7 +58,8 @@ pub struct ModelSpec {
     /// A graph template, the parts it is composed of, and their options: see `docs/specs.md`.
     #[serde(default)]
     pub graph: IndexMap<String, serde_json::Value>,
-    /// The tasks it serves, by the names `transformers.pipeline` uses.
+    /// The tasks it serves, by the names `transformers.pipeline` uses; all that its heads serve where neither it nor a
+    /// spec that it extends names any. Of inherited tasks those remain that a head serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
     /// What differs from the architecture type's hardware matrix.
@@ -80,7 +83,8 @@ impl ModelSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// What head classes put before the base model's names; absent in checkpoints of the base model alone.
+    /// What head classes put before the base model's names; absent in checkpoints of the base model alone. `{model}` in
+    /// it stands for the model's name.
     #[serde(default)]
     pub prefix: String,
     /// Endings of names in old releases, and what they are today.

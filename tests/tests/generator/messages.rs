@@ -186,6 +186,33 @@ fn fields_that_the_graph_reads() {
 }
 
 #[test]
+fn fields_that_are_taken_away() {
+    insta::assert_snapshot!(spec("config: {remove: [is_decodr, mlp_bias, [a]], mlp_bias: false}\n"), @r"
+        specs/text-encoders/mine.yaml:5: `config.remove`: `mlp_bias` is given and taken away; remove one of the two
+        specs/text-encoders/mine.yaml:5: `config.remove`: expected names of inherited fields, found a list
+        ");
+    insta::assert_snapshot!(spec("config: {remove: is_decoder}\n"), @r#"specs/text-encoders/mine.yaml:5: `config.remove`: expected a list of inherited fields, found the text "is_decoder""#);
+    insta::assert_snapshot!(spec("config: {remove: [is_decodr]}\n"), @"specs/text-encoders/mine.yaml:5: `config.is_decodr`: is taken away, and no spec that this one extends has it; leave it out; did you mean `is_decoder`?");
+    let workshop = Workshop::new();
+    let text = "model: mine\ntitle: Mine\narchitecture: encoder-only\nconfig: {remove: [is_decoder]}\n";
+    insta::assert_snapshot!(workshop.spec("text-encoders/mine.yaml", text).errors(), @"specs/text-encoders/mine.yaml:4: `config.remove`: takes inherited fields away, and this spec extends none; name the other spec under `extends`");
+}
+
+#[test]
+fn tasks_that_a_spec_does_not_name() {
+    let tasks = |rest: &str| {
+        let workshop = Workshop::new();
+        workshop.spec("text-encoders/mine.yaml", &format!("model: mine\ntitle: Mine\nextends: bert\n{rest}"));
+        workshop.run().unwrap();
+        let file = &workshop.files("out/text-encoders/mine/src")["tasks.rs"];
+        let types = file.lines().filter_map(|line| line.strip_prefix("pub type ")?.split(' ').next());
+        types.collect::<Vec<_>>().join(", ")
+    };
+    insta::assert_snapshot!(tasks("graph: {heads: {ForMaskedLM: null, ForQuestionAnswering: null}}\n"), @"FeatureExtraction, SentenceEmbedding, TextClassification, TokenClassification");
+    insta::assert_snapshot!(tasks("tasks: null\n"), @"TextGeneration, FeatureExtraction, SentenceEmbedding, FillMask, TextClassification, TokenClassification, QuestionAnswering");
+}
+
+#[test]
 fn tasks() {
     insta::assert_snapshot!(spec("tasks: [fil-mask, fill-mask, fill-mask]\n"), @r"
         specs/text-encoders/mine.yaml:5: `tasks[0]`: there is no `fil-mask` in templates/pipeline/; expected one of […]; did you mean `fill-mask`?

@@ -121,8 +121,7 @@ fn graph(text: &mut String, parent: Option<&ModelSpec>) {
         }
         None => text.push_str(
             "\n# decide: the graph template and its parts (templates/graph/); an architecture that no template describes\n\
-             # needs one of its own, see CONTRIBUTING.md.\ngraph:\n  template: decide\n\n\
-             # decide: the tasks it serves, by the names `transformers.pipeline` uses.\ntasks: []\n",
+             # needs one of its own, see CONTRIBUTING.md.\ngraph:\n  template: decide\n",
         ),
     }
 }

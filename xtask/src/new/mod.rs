@@ -198,9 +198,6 @@ graph: {template: encoder, block: post_norm, heads: {Model: base, ForMaskedLM: m
         # needs one of its own, see CONTRIBUTING.md.
         graph:
           template: decide
-
-        # decide: the tasks it serves, by the names `transformers.pipeline` uses.
-        tasks: []
         ");
     }
 
