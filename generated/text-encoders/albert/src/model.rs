@@ -101,7 +101,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "albert";
     const MODEL_TYPES: &'static [&'static str] = &["albert"];
-    const NAMES: Names = Names { base_model_prefix: "albert", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "albert",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

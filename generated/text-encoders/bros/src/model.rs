@@ -78,7 +78,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "bros";
     const MODEL_TYPES: &'static [&'static str] = &["bros"];
-    const NAMES: Names = Names { base_model_prefix: "bros", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "bros",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["feature-extraction"];

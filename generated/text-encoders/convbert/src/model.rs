@@ -97,7 +97,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "convbert";
     const MODEL_TYPES: &'static [&'static str] = &["convbert"];
-    const NAMES: Names = Names { base_model_prefix: "convbert", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "convbert",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

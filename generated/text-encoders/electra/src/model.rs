@@ -105,7 +105,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "electra";
     const MODEL_TYPES: &'static [&'static str] = &["electra"];
-    const NAMES: Names = Names { base_model_prefix: "electra", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "electra",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

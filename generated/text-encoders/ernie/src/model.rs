@@ -109,7 +109,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "ernie";
     const MODEL_TYPES: &'static [&'static str] = &["ernie"];
-    const NAMES: Names = Names { base_model_prefix: "ernie", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "ernie",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -105,7 +105,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "fnet";
     const MODEL_TYPES: &'static [&'static str] = &["fnet"];
-    const NAMES: Names = Names { base_model_prefix: "fnet", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "fnet",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

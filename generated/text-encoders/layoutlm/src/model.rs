@@ -93,7 +93,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "layoutlm";
     const MODEL_TYPES: &'static [&'static str] = &["layoutlm"];
-    const NAMES: Names = Names { base_model_prefix: "layoutlm", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "layoutlm",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &["feature-extraction", "fill-mask"];

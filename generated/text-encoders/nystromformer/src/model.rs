@@ -99,7 +99,7 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["nystromformer"];
     const NAMES: Names = Names {
         base_model_prefix: "nystromformer",
-        legacy: &[],
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
         published: &[],
         joined: &[],
     };

@@ -101,7 +101,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "rembert";
     const MODEL_TYPES: &'static [&'static str] = &["rembert"];
-    const NAMES: Names = Names { base_model_prefix: "rembert", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "rembert",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

@@ -105,7 +105,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "roc_bert";
     const MODEL_TYPES: &'static [&'static str] = &["roc_bert"];
-    const NAMES: Names = Names { base_model_prefix: "roc_bert", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "roc_bert",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[

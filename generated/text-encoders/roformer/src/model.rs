@@ -101,7 +101,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "roformer";
     const MODEL_TYPES: &'static [&'static str] = &["roformer"];
-    const NAMES: Names = Names { base_model_prefix: "roformer", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "roformer",
+        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        published: &[],
+        joined: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[
