@@ -84,6 +84,15 @@ impl Files {
         self.entries.values().map(|entry| entry.length).sum()
     }
 
+    /// The files themselves, mapped.
+    pub(crate) fn maps(&self) -> Result<Vec<memmap2::Mmap>> {
+        let paths: std::collections::BTreeSet<&PathBuf> =
+            self.entries.values().map(|entry| &entry.path).collect();
+        let mapped =
+            |path: &PathBuf| File::open(path).and_then(|file| map(&file)).map_err(|e| Error::io(path, e));
+        paths.into_iter().map(mapped).collect()
+    }
+
     pub(super) fn shape(&self, name: &str) -> &[usize] {
         &self.entries[name].shape
     }
@@ -162,8 +171,8 @@ fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
 }
 
 fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
-    // SAFETY: the map is read-only and dropped before `header` returns; a file that another program
-    // truncates meanwhile is the one risk, as for every reader of mapped weights.
+    // SAFETY: the map is read-only; a file that another program truncates meanwhile is the one risk, as for every
+    // reader of mapped weights.
     #[allow(unsafe_code)]
     unsafe {
         memmap2::Mmap::map(file)
