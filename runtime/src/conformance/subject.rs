@@ -1,7 +1,7 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
 use crate::loaded::{Loader, Lowering};
-use crate::model::{Architecture, Part};
+use crate::model::{Architecture, Head, Part};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
 use crate::{AnyModel, Erased, Hardware, Precision, Result};
@@ -13,6 +13,8 @@ pub(super) struct Request<'a> {
     pub hardware: Option<Hardware>,
     pub precision: Precision,
     pub threads: Option<usize>,
+    /// The class to load; the one that the checkpoint names where not given.
+    pub class: Option<String>,
     /// What to make ready at once.
     pub part: Part,
     /// Whether weights stay in their mapped pages; the loader's own choice where not given.
@@ -52,6 +54,10 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
         .part(request.part)
         .cpu_fallback(request.cpu_fallback)
         .probes(request.probes);
+    let named = |head: &&A::Head| request.class.as_deref() == Some(head.class());
+    if let Some(head) = A::Head::ALL.iter().find(named) {
+        loader = loader.head(*head);
+    }
     if let Some(threads) = request.threads {
         loader = loader.threads(threads);
     }

@@ -21,6 +21,8 @@ pub struct Input {
     pub below: Option<(usize, &'static str)>,
     /// The id that it must not hold, and what that stands for.
     pub(crate) refused: Option<(usize, &'static str)>,
+    /// How many rows belong together, by the configuration field of that name.
+    pub(crate) grouped: Option<(usize, &'static str)>,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
 }
@@ -61,43 +63,24 @@ pub enum Fill {
 }
 
 impl Input {
+    fn new(name: &str, dtype: Dtype, shape: Vec<Dim>) -> Self {
+        let name = name.to_owned();
+        Self { name, dtype, shape, fill: None, below: None, refused: None, grouped: None, computed: None }
+    }
+
     /// An input of 64-bit integers.
     pub fn i64(name: &str, shape: Vec<Dim>) -> Self {
-        Self {
-            name: name.to_owned(),
-            dtype: Dtype::I64,
-            shape,
-            fill: None,
-            below: None,
-            refused: None,
-            computed: None,
-        }
+        Self::new(name, Dtype::I64, shape)
     }
 
     /// An input of 32-bit floating-point numbers.
     pub fn f32(name: &str, shape: Vec<Dim>) -> Self {
-        Self {
-            name: name.to_owned(),
-            dtype: Dtype::F32,
-            shape,
-            fill: None,
-            below: None,
-            refused: None,
-            computed: None,
-        }
+        Self::new(name, Dtype::F32, shape)
     }
 
     /// An input of truth values.
     pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
-        Self {
-            name: name.to_owned(),
-            dtype: Dtype::Bool,
-            shape,
-            fill: None,
-            below: None,
-            refused: None,
-            computed: None,
-        }
+        Self::new(name, Dtype::Bool, shape)
     }
 
     /// Makes it optional.

@@ -195,6 +195,13 @@ impl Graph {
         }
     }
 
+    /// Takes rows of an input by so many only: the frames of whole videos, as the configuration's field says.
+    pub fn group(&mut self, input: &str, rows: usize, field: &'static str) {
+        if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
+            input.grouped = Some((rows, field));
+        }
+    }
+
     /// Names a parameter that checkpoints hold and the reference does not use either.
     pub fn idle_weight(&mut self, name: &str) {
         self.idle.push(name.to_owned());

@@ -11,10 +11,18 @@ use crate::{Error, Result};
 
 const FILE: &str = "config.json";
 
-/// The file as it is.
-pub(super) fn read(checkpoint: &Checkpoint) -> Result<Json> {
+/// What the file says of this architecture: all of it, or the configuration of a part that the model is here, such as
+/// `text_config` of a CLIP for its text model, whose weights are under `text_model` there.
+pub(super) fn read<A: Architecture>(checkpoint: &Checkpoint) -> Result<Json> {
     checkpoint.require(FILE)?;
-    Ok(checkpoint.json(FILE)?.unwrap_or_default())
+    let whole = checkpoint.json(FILE)?.unwrap_or_default();
+    let known =
+        |json: &Json| json["model_type"].as_str().is_some_and(|found| A::MODEL_TYPES.contains(&found));
+    let part = A::NAMES.base_model_prefix.strip_suffix("_model").map(|part| &whole[format!("{part}_config")]);
+    match part.filter(|part| !known(&whole) && known(part)) {
+        Some(part) => Ok(part.clone()),
+        None => Ok(whole),
+    }
 }
 
 /// The file as the architecture's type.

@@ -108,6 +108,12 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
         let help = format!("values from 0 to {} are allowed", limit.saturating_sub(1));
         return Err(Error::input(&input.name, problem, help));
     }
+    if let (Some((rows, field)), Some(length)) = (input.grouped, shape.first())
+        && length % rows.max(1) != 0
+    {
+        let problem = format!("has {length} rows, but {field} is {rows}");
+        return Err(Error::input(&input.name, problem, format!("give a multiple of {rows} rows")));
+    }
     if let (Some((id, stands)), Value::I64(ids)) = (input.refused, value)
         && ids.iter().any(|found| *found == id as i64)
     {

@@ -167,7 +167,7 @@ impl<A: Architecture> Loader<A> {
     /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
     /// is not available or refuses the graph.
     pub fn load(self) -> Result<A> {
-        let raw = config::read(&self.checkpoint)?;
+        let raw = config::read::<A>(&self.checkpoint)?;
         let config = config::typed::<A>(&self.checkpoint, &raw)?;
         let head = match self.head {
             Some(head) => head,
@@ -213,7 +213,7 @@ impl<A: Architecture> Loader<A> {
     /// # Errors
     /// As [`Loader::load`], but for the backend.
     pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
-        let raw = config::read(&self.checkpoint)?;
+        let raw = config::read::<A>(&self.checkpoint)?;
         let config = config::typed::<A>(&self.checkpoint, &raw)?;
         let head = match self.head {
             Some(head) => head,

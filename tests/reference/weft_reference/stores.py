@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from weft_reference.cases import Store, ruled_model, save_config
 
@@ -57,5 +57,15 @@ def from_head(head_class: str) -> Store:
         head, _ = ruled_model(head_class, model.config)
         head.save_pretrained(folder)
         save_config(model, folder)
+
+    return store
+
+
+def from_whole(whole_class: str, config: PreTrainedConfig) -> Store:
+    """A tower inside the model of both, whose configuration holds the tower's."""
+
+    def store(_model: PreTrainedModel, folder: Path) -> None:
+        whole, _ = ruled_model(whole_class, config)
+        whole.save_pretrained(folder)
 
     return store

@@ -36,6 +36,12 @@ AUDIO = {
 }
 
 
+def whole() -> ClapConfig:
+    """One small enough for a file that the towers are read from."""
+    audio = AUDIO | {"depths": [1], "num_attention_heads": [2], "hidden_size": 8}
+    return ClapConfig(text_config=TEXT | {"num_hidden_layers": 1}, audio_config=audio, projection_dim=12)
+
+
 def case(name: str, notes: str, frames: int = 101, text: Any = None, store: Any = None, **audio: Any) -> Case:
     config = ClapConfig(text_config=TEXT | (text or {}), audio_config=AUDIO | audio, projection_dim=12)
     given = text_batch(TEXT["vocab_size"], (9, 5, 7), "right", pad=1, key=name)
