@@ -1,5 +1,6 @@
 //! What bounds single tokens: reading every weight once.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use memmap2::Mmap;
@@ -8,6 +9,9 @@ use crate::Result;
 use crate::hub::Checkpoint;
 use crate::loaded::millis;
 use crate::weights::Files;
+
+/// Bytes that a thread takes at a time.
+const BLOCK: usize = 256 * 1024;
 
 /// The weight files of a checkpoint, to be read and nothing else.
 pub(super) struct Reading {
@@ -25,9 +29,15 @@ impl Reading {
     pub(super) fn round(&self) -> f64 {
         let start = Instant::now();
         for map in &self.maps {
+            let blocks = Mutex::new(map.chunks(BLOCK));
+            let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
             std::thread::scope(|scope| {
-                for part in map.chunks(map.len().div_ceil(self.threads).max(1)) {
-                    scope.spawn(|| std::hint::black_box(sum(part)));
+                for _ in 0..self.threads {
+                    scope.spawn(|| {
+                        while let Some(block) = next() {
+                            std::hint::black_box(sum(block));
+                        }
+                    });
                 }
             });
         }

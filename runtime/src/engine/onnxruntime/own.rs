@@ -135,7 +135,7 @@ impl<W: Stored> Kernel for Widen<W> {
         context.par_for(blocks.len(), blocks.len(), |block| {
             let mut block = blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
             let (stored, wide) = &mut *block;
-            W::single(stored, wide);
+            wide.iter_mut().zip(*stored).for_each(|(wide, stored)| *wide = stored.single());
         })
     }
 }

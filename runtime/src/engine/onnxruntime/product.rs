@@ -12,9 +12,6 @@ use super::stored::Stored;
 /// Sums that are added up side by side, so that one does not wait for the one before.
 const LANES: usize = 32;
 
-/// Weights that are widened at a time, few enough to stay in the first cache.
-const CHUNK: usize = 8 * LANES;
-
 /// Weights that a thread takes at a time.
 const BLOCK: usize = 64 * 1024;
 
@@ -106,17 +103,11 @@ mod with_fma {
 #[inline(always)]
 fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
     let mut sums = [0.0_f32; LANES];
-    let mut wide = [0.0_f32; CHUNK];
-    let mut rest = 0.0;
-    for (x, weights) in x.chunks(CHUNK).zip(weights.chunks(CHUNK)) {
-        let weights = W::single(weights, &mut wide);
-        let (xs, ws) = (x.chunks_exact(LANES), weights.chunks_exact(LANES));
-        let last = xs.remainder().iter().zip(ws.remainder());
-        rest += last.map(|(x, weight)| x * weight).sum::<f32>();
-        for (x, weights) in xs.zip(ws) {
-            for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
-                *sum = if FUSED { x.mul_add(*weight, *sum) } else { *sum + x * weight };
-            }
+    let ((xs, x_rest), (ws, w_rest)) = (x.as_chunks::<LANES>(), weights.as_chunks::<LANES>());
+    let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
+    for (x, weights) in xs.iter().zip(ws) {
+        for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
+            *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
         }
     }
     sums.iter().sum::<f32>() + rest
@@ -147,10 +138,8 @@ mod tests {
             (0..product.blocks()).rev().for_each(|block| product.compute(block));
             for (place, got) in result.iter().enumerate() {
                 let (row, column) = (place / out, place % out);
-                let mut wide = vec![0.0; width];
-                let weight = W::single(&weight[column * width..][..width], &mut wide);
-                let products = x[row * width..].iter().zip(weight);
-                let sum: f64 = products.map(|(x, w)| f64::from(*x) * f64::from(*w)).sum();
+                let products = x[row * width..].iter().zip(&weight[column * width..][..width]);
+                let sum: f64 = products.map(|(x, w)| f64::from(*x) * f64::from(w.single())).sum();
                 let want = sum + bias.as_ref().map_or(0.0, |bias| f64::from(bias[column]));
                 let place = format!("{:?} {rows} {width} {out}", W::DTYPE);
                 assert!((f64::from(*got) - want).abs() < 1e-4, "{place}: {got} for {want}");

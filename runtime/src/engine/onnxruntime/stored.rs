@@ -1,38 +1,35 @@
 //! The types that weights are stored in, and their exact widening to single precision.
 
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use ort::value::PrimitiveTensorElementType;
 
 use crate::graph::Dtype;
 
 /// An element of a weight, as a checkpoint stores it.
+///
+/// Widening is written out in plain operations, so that loops over it are compiled into the processor's widest ones.
 pub(super) trait Stored: PrimitiveTensorElementType + Copy + Send + Sync + 'static {
     const DTYPE: Dtype;
 
-    /// `stored` in single precision: itself, or written into `wide`, which is at least as long.
-    fn single<'a>(stored: &'a [Self], wide: &'a mut [f32]) -> &'a [f32];
+    /// The same number in single precision.
+    fn single(self) -> f32;
 }
 
 impl Stored for f32 {
     const DTYPE: Dtype = Dtype::F32;
 
     #[inline(always)]
-    fn single<'a>(stored: &'a [Self], _: &'a mut [f32]) -> &'a [f32] {
-        stored
+    fn single(self) -> f32 {
+        self
     }
 }
 
 impl Stored for bf16 {
     const DTYPE: Dtype = Dtype::Bf16;
 
-    // Written out, so that it is compiled for the processor of the loop it stands in.
     #[inline(always)]
-    fn single<'a>(stored: &'a [Self], wide: &'a mut [f32]) -> &'a [f32] {
-        for (wide, stored) in wide.iter_mut().zip(stored) {
-            *wide = f32::from_bits(u32::from(stored.to_bits()) << 16);
-        }
-        &wide[..stored.len()]
+    fn single(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
     }
 }
 
@@ -40,10 +37,14 @@ impl Stored for f16 {
     const DTYPE: Dtype = Dtype::F16;
 
     #[inline(always)]
-    fn single<'a>(stored: &'a [Self], wide: &'a mut [f32]) -> &'a [f32] {
-        let wide = &mut wide[..stored.len()];
-        stored.convert_to_f32_slice(wide);
-        wide
+    fn single(self) -> f32 {
+        /// The difference of the exponents' biases, as a factor: it makes subnormal numbers normal as well.
+        const REBIASED: f32 = f32::from_bits((127 + 112) << 23);
+        let bits = u32::from(self.to_bits());
+        let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
+        let number = (f32::from_bits(magnitude) * REBIASED).to_bits();
+        let infinite = magnitude >= 0x7c00 << 13;
+        f32::from_bits(sign | if infinite { magnitude | 0x7f80_0000 } else { number })
     }
 }
 
@@ -53,13 +54,15 @@ mod tests {
 
     #[test]
     fn every_number_of_16_bits_is_widened_exactly() {
-        let bits: Vec<u16> = (0..=u16::MAX).collect();
-        let mut wide = vec![0.0; bits.len()];
-        let stored: Vec<bf16> = bits.iter().map(|bits| bf16::from_bits(*bits)).collect();
-        let widened = bf16::single(&stored, &mut wide);
-        assert!(stored.iter().zip(widened).all(|(a, b)| a.is_nan() || a.to_f32() == *b));
-        let stored: Vec<f16> = bits.iter().map(|bits| f16::from_bits(*bits)).collect();
-        let widened = f16::single(&stored, &mut wide);
-        assert!(stored.iter().zip(widened).all(|(a, b)| a.is_nan() || a.to_f32() == *b));
+        for bits in 0..=u16::MAX {
+            let (brain, half) = (bf16::from_bits(bits), f16::from_bits(bits));
+            assert!(
+                brain.is_nan() && brain.single().is_nan()
+                    || brain.to_f32().to_bits() == brain.single().to_bits()
+            );
+            assert!(
+                half.is_nan() && half.single().is_nan() || half.to_f32().to_bits() == half.single().to_bits()
+            );
+        }
     }
 }
