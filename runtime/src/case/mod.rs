@@ -57,6 +57,16 @@ pub struct Meta {
     pub notes: String,
     /// The reference model's parameters and their shapes.
     pub parameters: BTreeMap<String, Vec<usize>>,
+    /// What else the reference's `forward` was told.
+    pub forward: Forward,
+}
+
+/// Arguments of the reference's `forward` that are no tensors.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Forward {
+    /// Whether images have other sizes than the configuration's, and what positions add is resized.
+    pub interpolate_pos_encoding: bool,
 }
 
 const FORMAT: u32 = 1;

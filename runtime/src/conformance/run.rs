@@ -75,7 +75,11 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
     let folder = dir.to_string_lossy();
-    let request = Request { class: case.meta.class.clone(), ..target.request(&folder, case.weights()?) };
+    let request = Request {
+        class: case.meta.class.clone(),
+        interpolate: case.meta.forward.interpolate_pos_encoding,
+        ..target.request(&folder, case.weights()?)
+    };
     let lowering = request.lowering.clone();
     let start = Instant::now();
     let loaded = (subject.load)(request)?;

@@ -15,6 +15,8 @@ pub(super) struct Request<'a> {
     pub threads: Option<usize>,
     /// The class to load; the one that the checkpoint names where not given.
     pub class: Option<String>,
+    /// Whether images have other sizes than the configuration's.
+    pub interpolate: bool,
     /// What to make ready at once.
     pub part: Part,
     /// Whether weights stay in their mapped pages; the loader's own choice where not given.
@@ -52,6 +54,7 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
         .part(request.part)
+        .interpolate_pos_encoding(request.interpolate)
         .cpu_fallback(request.cpu_fallback)
         .probes(request.probes);
     let named = |head: &&A::Head| request.class.as_deref() == Some(head.class());

@@ -117,6 +117,9 @@ pub struct Graph {
     pub(crate) limits: Vec<Limit>,
     pub(crate) idle: Vec<String>,
     pub(crate) stored: Option<Stored>,
+    /// Whether images of any size were asked for, and whether the model has a way to read them.
+    pub(crate) interpolate: bool,
+    pub(crate) may_interpolate: bool,
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
@@ -158,6 +161,8 @@ impl Graph {
             limits: vec![],
             idle: vec![],
             stored: None,
+            interpolate: false,
+            may_interpolate: false,
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),
@@ -210,6 +215,12 @@ impl Graph {
     /// Whether the checkpoint holds a parameter that some leave out; so it is where there is no checkpoint.
     pub fn stores(&self, name: &str) -> bool {
         self.stored.as_ref().is_none_or(|stored| (stored.0)(name))
+    }
+
+    /// Whether images of other sizes than the configuration's are to be read, and what positions add be interpolated.
+    pub fn interpolates(&mut self) -> bool {
+        self.may_interpolate = true;
+        self.interpolate
     }
 
     /// Names a scope whose parameters checkpoints hold and this class of the reference does not use either.

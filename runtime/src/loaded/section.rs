@@ -49,6 +49,8 @@ pub(super) struct Setting {
     pub hardware: Hardware,
     pub options: Options,
     pub lowering: Option<Lowering>,
+    /// Whether images may have other sizes than the configuration's.
+    pub interpolate: bool,
     /// Parts of the whole whose values are wanted besides its outputs.
     pub probes: Vec<String>,
 }
@@ -124,13 +126,26 @@ impl Section {
     }
 }
 
-/// An empty graph that knows which parameters there are.
-pub(super) fn graph_over<A: Architecture>(weights: &Weights) -> Graph {
+/// The graph of a part of a head, which knows which parameters there are.
+pub(super) fn built<A: Architecture>(
+    config: &A::Config,
+    head: A::Head,
+    part: Part,
+    weights: &Weights,
+    interpolate: bool,
+) -> Result<Graph> {
     let weights = weights.clone();
     let stored = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
     let mut graph = Graph::new();
     graph.stored = Some(Stored(Arc::new(stored)));
-    graph
+    graph.interpolate = interpolate;
+    A::build(&mut graph, config, head, part)?;
+    if interpolate && !graph.may_interpolate {
+        let problem = format!("{} has no positions of images that could be interpolated", head.class());
+        let help = "load it without, and give images of the configuration's size";
+        return Err(Error::input("interpolate_pos_encoding", problem, help));
+    }
+    Ok(graph)
 }
 
 /// From so many bytes on, a decoder opens with its weights in their mapped pages.
@@ -194,8 +209,7 @@ impl<A: Architecture> Sections<A> {
             return Err(Error::input("part", format!("{class} has no part {part:?}"), help));
         }
         let start = Instant::now();
-        let mut graph = graph_over::<A>(&self.weights);
-        A::build(&mut graph, config, self.head, part)?;
+        let mut graph = built::<A>(config, self.head, part, &self.weights, self.setting.interpolate)?;
         let graph_ms = millis(start);
         let probes = if part == Part::Whole { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;

@@ -53,6 +53,13 @@ impl<A: Architecture, P: Pipeline<A>> Opening<A, P> {
         self
     }
 
+    /// Takes images of other sizes than the configuration's; see [`Loader::interpolate_pos_encoding`].
+    #[must_use]
+    pub fn interpolate_pos_encoding(mut self, interpolate: bool) -> Self {
+        self.loader = self.loader.interpolate_pos_encoding(interpolate);
+        self
+    }
+
     /// Which class to load; the one that the checkpoint was saved from where not given.
     #[must_use]
     pub fn head(mut self, head: A::Head) -> Self {

@@ -60,6 +60,8 @@ class Case:
             "notes": self.notes,
             "parameters": {} if self.store else parameters,
         }
+        if self.forward:
+            case["forward"] = dict(self.forward)
         files |= {"io.safetensors": to_safetensors(tensors), "case.json": to_json(case)}
         return {f"{self.path}/{name}": data for name, data in files.items()}
 

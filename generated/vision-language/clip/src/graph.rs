@@ -7,7 +7,7 @@
 //!
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
-use weft::graph::dims::IMAGES;
+use weft::graph::dims::{HEIGHT, IMAGES, WIDTH};
 use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
 use weft::{Result, dims};
 
@@ -64,10 +64,14 @@ fn patches_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[images, num_channels, image_size, image_size]`.
+/// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let size = c.vision_config.image_size;
-    g.input(Input::f32("pixel_values", dims![IMAGES, c.vision_config.num_channels, size, size]))
+    let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
+    let shape = match g.interpolates() {
+        true => dims![IMAGES, channels, HEIGHT, WIDTH],
+        false => dims![IMAGES, channels, size, size],
+    };
+    g.input(Input::f32("pixel_values", shape))
 }
 
 /// The vision model's vectors: `[images, hidden_size]`.

@@ -6,8 +6,8 @@
 //!
 //! Reference: `transformers`, `models/deit/modeling_deit.py`.
 
-use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
+use weft::graph::{Conv, Dim, Fill, Graph, Input, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
 use weft::{Result, dims};
 
@@ -110,9 +110,13 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`.
+/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
+    let shape = match g.interpolates() {
+        true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
+        false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
+    };
+    g.input(Input::f32("pixel_values", shape))
 }
 
 /// Patches, the class token before them, and what each position adds: `[batch, 2 + patches, hidden_size]`.
@@ -127,15 +131,16 @@ fn embeddings(
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
     let patch = [c.patch_size, c.patch_size];
-    let patches = (c.image_size / c.patch_size).pow(2);
     let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
     let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
-    let x = g.reshape(&x, dims![batch, c.hidden_size, patches])?;
+    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
+    let patches = grid[0].clone() * grid[1].clone();
+    let x = g.reshape(&x, dims![batch, c.hidden_size, & patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = match masked {
         Some(masked) => {
             let token = g.weight(&w.name("mask_token"), &[1, 1, c.hidden_size])?;
-            let masked = g.reshape(masked, dims![batch, patches, 1])?;
+            let masked = g.reshape(masked, dims![batch, & patches, 1])?;
             g.select(&masked, &token, &x)?
         }
         None => x,
@@ -145,8 +150,26 @@ fn embeddings(
     let distillation = g.weight(&w.name("distillation_token"), &[1, 1, c.hidden_size])?;
     let distillation = g.expand(&distillation, dims![batch, 1, c.hidden_size])?;
     let x = g.concat(&[&class, &distillation, &x], 1)?;
-    let positions = g.weight(&w.name("position_embeddings"), &[1, patches + 2, c.hidden_size])?;
+    let side = c.image_size / c.patch_size;
+    let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 2, c.hidden_size])?;
+    if grid.iter().all(|length| length.fixed() == Some(side)) {
+        return g.add(&x, &positions);
+    }
+    let positions = interpolated(g, &positions, side, grid)?;
     g.add(&x, &positions)
+}
+
+/// What the places of a square of patches add, for a grid of another size: `[1, 2 + patches, hidden_size]`.
+fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+    let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
+    let tokens = g.slice(positions, 1, 0..2)?;
+    let x = g.slice(positions, 1, 2..2 + side * side)?;
+    let x = g.reshape(&x, dims![1, side, side, & width])?;
+    let x = g.transpose(&x, &[0, 3, 1, 2])?;
+    let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
+    let x = g.reshape(&x, dims![1, width, patches])?;
+    let x = g.transpose(&x, &[0, 2, 1])?;
+    g.concat(&[&tokens, &x], 1)
 }
 
 /// Attention and MLP on normalised hidden states, each added to what it was given.

@@ -10,6 +10,7 @@ from transformers import CLIPConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
+from weft_reference.inputs import floats
 from weft_reference.models import clip_text, clip_vision
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.clip import tasks
@@ -53,6 +54,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         "eos_token_id 2, as in old configurations; other functions.",
         config({"eos_token_id": 2, "hidden_act": "gelu"}, {"hidden_act": "relu", "layer_norm_eps": 0.1}),
     )
+    given = clip_text.texts() | {"pixel_values": floats("larger", (2, 3, 20, 16), -2.0, 2.0)}
+    told = {"interpolate_pos_encoding": True}
+    yield Case("clip/interpolated", "CLIPModel", config(), given, "Images larger than the configuration's.", forward=told)
     yield case("image-classification", "CLIPForImageClassification", "The mean of the patches.", config(num_labels=3))
     yield case(
         "file",

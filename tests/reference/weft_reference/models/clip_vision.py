@@ -38,6 +38,12 @@ def case(name: str, head: str, notes: str, store: Store | None = None, **changes
 
 def goldens() -> Iterator[Case]:
     yield case("base", "", "Two images.")
+    larger = {"pixel_values": floats("larger", (2, 3, 20, 16), -2.0, 2.0)}
+    for name, head in (("interpolated", ""), ("interpolated-projection", "WithProjection")):
+        told = {"interpolate_pos_encoding": True}
+        chosen = CLIPVisionConfig(**sizes())
+        notes = "Images larger than the configuration's."
+        yield Case(f"clip-vision/{name}", f"CLIPVisionModel{head}", chosen, larger, notes, forward=told)
     yield case(
         "other-sizes",
         "",

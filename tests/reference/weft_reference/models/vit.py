@@ -50,6 +50,13 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         "Built without a pooler, as checkpoints of some heads are.",
         build={"add_pooling_layer": False},
     )
+    wide = {"pixel_values": floats("wide", (2, 3, 8, 21), -2.0, 2.0)}
+    for name, head, more in (
+        ("interpolated", "ViTModel", {}),
+        ("interpolated-classes", "ViTForImageClassification", {"num_labels": 3}),
+    ):
+        told = {"interpolate_pos_encoding": True}
+        yield Case(f"vit/{name}", head, config(**more), wide, "Images lower and wider than the configuration's.", forward=told)
     yield case(
         "other-sizes",
         "ViTModel",

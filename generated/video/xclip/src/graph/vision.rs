@@ -7,7 +7,7 @@
 //!
 //! Images cut into patches, and a stack of layers in which every patch sees every other.
 
-use weft::graph::{Conv, Graph, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
 use weft::{Result, dims};
 
@@ -33,16 +33,36 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
     let patch = [c.patch_size, c.patch_size];
-    let patches = (c.image_size / c.patch_size).pow(2);
     let conv = Conv::new(c.hidden_size, &patch).stride(&patch).no_bias();
     let x = g.conv(&w.scope("patch_embedding"), pixel_values, &conv)?;
-    let x = g.reshape(&x, dims![batch, c.hidden_size, patches])?;
+    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
+    let patches = grid[0].clone() * grid[1].clone();
+    let x = g.reshape(&x, dims![batch, c.hidden_size, & patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let class = g.weight(&w.name("class_embedding"), &[c.hidden_size])?;
     let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
     let x = g.concat(&[&class, &x], 1)?;
-    let positions = g.weight(&w.name("position_embedding.weight"), &[patches + 1, c.hidden_size])?;
+    let side = c.image_size / c.patch_size;
+    let positions = g.weight(&w.name("position_embedding.weight"), &[side * side + 1, c.hidden_size])?;
+    if grid.iter().all(|length| length.fixed() == Some(side)) {
+        return g.add(&x, &positions);
+    }
+    let positions = g.unsqueeze(&positions, 0)?;
+    let positions = interpolated(g, &positions, side, grid)?;
     g.add(&x, &positions)
+}
+
+/// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
+fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+    let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
+    let tokens = g.slice(positions, 1, 0..1)?;
+    let x = g.slice(positions, 1, 1..1 + side * side)?;
+    let x = g.reshape(&x, dims![1, side, side, & width])?;
+    let x = g.transpose(&x, &[0, 3, 1, 2])?;
+    let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
+    let x = g.reshape(&x, dims![1, width, patches])?;
+    let x = g.transpose(&x, &[0, 2, 1])?;
+    g.concat(&[&tokens, &x], 1)
 }
 
 /// Attention and MLP on normalised patches, each added to what it was given: `[videos * frames, positions, hidden_size]`.

@@ -1,0 +1,226 @@
+//! Opening a checkpoint: what is asked of it, then configuration, head, graph, weights and backend.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::section::{self, Sections, Setting};
+use super::{Loaded, Lowering, config, route};
+use crate::engine::Options;
+use crate::hub::Checkpoint;
+use crate::lower::{Lowered, Rules, lower};
+use crate::model::{Architecture, Part};
+use crate::weights::{Files, Weights};
+use crate::{Hardware, Precision, Result};
+
+/// A checkpoint that was found, before it is loaded.
+#[derive(Clone, Debug)]
+pub struct Loader<A: Architecture> {
+    checkpoint: Checkpoint,
+    weights: Option<Weights>,
+    hardware: Hardware,
+    precision: Precision,
+    head: Option<A::Head>,
+    part: Part,
+    dims: BTreeMap<String, usize>,
+    options: Options,
+    lowering: Option<Lowering>,
+    interpolate: bool,
+    probes: Vec<String>,
+}
+
+impl<A: Architecture> Loader<A> {
+    /// Finds a checkpoint: a folder, or a hub id such as `google-bert/bert-base-uncased`.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint.
+    pub fn open(checkpoint: &str) -> Result<Self> {
+        Ok(Self {
+            checkpoint: Checkpoint::open(checkpoint)?,
+            weights: None,
+            hardware: Hardware::Auto,
+            precision: Precision::F32,
+            head: None,
+            part: Part::Whole,
+            dims: Default::default(),
+            options: Options::default(),
+            lowering: None,
+            interpolate: false,
+            probes: vec![],
+        })
+    }
+
+    /// Where to run; [`Hardware::Auto`] follows the model's fallback route, anything else never falls back.
+    #[must_use]
+    pub fn hardware(mut self, hardware: Hardware) -> Self {
+        self.hardware = hardware;
+        self
+    }
+
+    /// What to compute in; [`Precision::F32`] where not given.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self.options.precision = precision;
+        self
+    }
+
+    /// Threads within an operation; the physical cores where not given.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.options.threads = Some(threads);
+        self
+    }
+
+    /// The engine's device, where one engine has several: OpenVINO's `CPU` (where not given), `GPU`, `NPU`.
+    #[must_use]
+    pub fn device(mut self, device: &str) -> Self {
+        self.options.device = Some(device.to_owned());
+        self
+    }
+
+    /// Leaves weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
+    ///
+    /// On CPU, weights stored in 16 bits stay so and are widened as they are used, which is exact. Where not given, a decoder
+    /// with a cache leaves weights mapped from a gigabyte on; all else is opened for speed.
+    #[must_use]
+    pub fn map_weights(mut self, map: bool) -> Self {
+        self.options.map_weights = Some(map);
+        self
+    }
+
+    /// Which class to load; the one that `architectures` in `config.json` names where not given.
+    #[must_use]
+    pub fn head(mut self, head: A::Head) -> Self {
+        self.head = Some(head);
+        self
+    }
+
+    /// Takes images of other sizes than the configuration's, as the reference's argument of this name: what positions add
+    /// is resized to the image.
+    #[must_use]
+    pub fn interpolate_pos_encoding(mut self, interpolate: bool) -> Self {
+        self.interpolate = interpolate;
+        self
+    }
+
+    /// Which part to make ready at once; [`Part::Whole`] where not given. The others are when they are first run.
+    #[must_use]
+    pub fn part(mut self, part: Part) -> Self {
+        self.part = part;
+        self
+    }
+
+    /// The class that [`Loader::head`] asked for.
+    pub fn asked_head(&self) -> Option<A::Head> {
+        self.head
+    }
+
+    /// Weights from elsewhere than the checkpoint's files.
+    #[must_use]
+    pub fn weights(mut self, weights: Weights) -> Self {
+        self.weights = Some(weights);
+        self
+    }
+
+    /// Fixes the length of a symbolic axis, which backends without dynamic shapes need.
+    #[must_use]
+    pub fn dim(mut self, symbol: &str, length: usize) -> Self {
+        self.dims.insert(symbol.to_owned(), length);
+        self
+    }
+
+    /// Operators that may run on the CPU instead of the backend; none where not given.
+    #[must_use]
+    pub fn cpu_fallback(mut self, operators: &[&str]) -> Self {
+        self.options.cpu_fallback = operators.iter().map(|&operator| operator.to_owned()).collect();
+        self
+    }
+
+    /// Gives the graph the form of another backend than the one that runs it, and holds it against what that backend
+    /// publishes.
+    #[must_use]
+    pub(crate) fn lowering(mut self, lowering: Lowering) -> Self {
+        self.lowering = Some(lowering);
+        self
+    }
+
+    /// Makes the values of each of these parts (`encoder.layer.0`) outputs as well.
+    #[must_use]
+    pub(crate) fn probes(mut self, parts: &[String]) -> Self {
+        self.probes = parts.to_vec();
+        self
+    }
+
+    /// The checkpoint that was found.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// Builds the graph, finds its weights and makes it ready on the backend.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
+    /// is not available or refuses the graph.
+    pub fn load(self) -> Result<A> {
+        let (raw, config, head, weights) = self.read()?;
+        let chosen = route::choose::<A>(self.hardware)?;
+        let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
+        let mut rules = Rules::of(form, self.precision);
+        rules.dims = self.dims;
+        let sections = Sections::<A>::new(
+            head,
+            weights,
+            Setting {
+                rules,
+                hardware: chosen.hardware,
+                options: self.options,
+                lowering: self.lowering,
+                interpolate: self.interpolate,
+                probes: self.probes,
+            },
+        );
+        let main = sections.get(&config, self.part)?;
+        let loaded = Loaded {
+            config,
+            raw,
+            head,
+            checkpoint: self.checkpoint,
+            main,
+            sections,
+            hardware: chosen.hardware,
+            explanation: chosen.explanation,
+            precision: self.precision,
+            part: self.part,
+        };
+        Ok(A::from_loaded(loaded))
+    }
+
+    /// The configuration as it is and typed, the class to load, and the weights.
+    fn read(&self) -> Result<(Json, A::Config, A::Head, Weights)> {
+        let raw = config::read::<A>(&self.checkpoint)?;
+        let config = config::typed::<A>(&self.checkpoint, &raw)?;
+        let head = match self.head {
+            Some(head) => head,
+            None => config::head::<A>(&self.checkpoint, &raw)?,
+        };
+        let weights = match &self.weights {
+            Some(weights) => weights.clone(),
+            None => Weights::Files(Files::open(&self.checkpoint)?),
+        };
+        Ok((raw, config, head, weights))
+    }
+
+    /// The graph in the form that a backend would run, without running it.
+    ///
+    /// # Errors
+    /// As [`Loader::load`], but for the backend.
+    pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
+        let (_, config, head, weights) = self.read()?;
+        let graph = section::built::<A>(&config, head, self.part, &weights, self.interpolate)?;
+        let located = weights.locate(graph.weights(), &A::NAMES)?;
+        let mut rules = Rules::of(hardware, self.precision);
+        rules.dims.clone_from(&self.dims);
+        lower(&graph, &located, &rules)
+    }
+}
