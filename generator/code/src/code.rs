@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{File, Item, Visibility};
 
@@ -40,8 +41,14 @@ pub(crate) struct Unit {
 
 impl Unit {
     pub fn new(item: Item) -> Rc<Self> {
+        let tokens = item.to_token_stream();
+        Self::of(item, tokens)
+    }
+
+    /// An item that was parsed from these tokens.
+    fn of(item: Item, tokens: TokenStream) -> Rc<Self> {
         let mut names = HashMap::new();
-        count(item.to_token_stream(), &mut names);
+        count(tokens, &mut names);
         Rc::new(Self { item, names, printed: OnceCell::new() })
     }
 
@@ -116,8 +123,14 @@ fn parse_piece(text: &str) -> syn::Result<Parsed> {
     if let Some(parsed) = PARSED.with_borrow(|known| known.get(text).cloned()) {
         return Ok(parsed);
     }
-    let file = syn::parse_file(text)?;
-    let parsed = (file.attrs, file.items.into_iter().map(Unit::new).collect::<Vec<_>>());
+    let tokens: TokenStream = text.parse()?;
+    let File { attrs, mut items, .. } = syn::parse2(tokens.clone())?;
+    let units = match items.pop() {
+        // The names of a piece are those of its only item: to write the item out again takes longer than to parse it.
+        Some(item) if items.is_empty() && attrs.is_empty() => vec![Unit::of(item, tokens)],
+        last => items.into_iter().chain(last).map(Unit::new).collect(),
+    };
+    let parsed = (attrs, units);
     PARSED.with_borrow_mut(|known| known.insert(text.to_owned(), parsed.clone()));
     Ok(parsed)
 }
