@@ -9,7 +9,7 @@ use quote::ToTokens;
 use syn::{File, Item, Visibility};
 
 use crate::layout::relax;
-use crate::names::{Fields, after_c, after_module, settled};
+use crate::names::{Fields, after_c, after_module, is_settled, settled};
 use crate::prune::{count, documentation, enclosed, prune};
 
 /// What stands for a comment line while the code is parsed and printed.
@@ -36,6 +36,8 @@ pub(crate) struct Unit {
     pub item: Item,
     /// How often each name occurs.
     pub names: HashMap<String, usize>,
+    /// What it reads from `c`, the configuration: each a path, and whether its end is called.
+    reads: OnceCell<BTreeSet<(Vec<String>, bool)>>,
     printed: OnceCell<String>,
 }
 
@@ -49,7 +51,17 @@ impl Unit {
     fn of(item: Item, tokens: TokenStream) -> Rc<Self> {
         let mut names = HashMap::new();
         count(tokens, &mut names);
-        Rc::new(Self { item, names, printed: OnceCell::new() })
+        Rc::new(Self { item, names, reads: OnceCell::new(), printed: OnceCell::new() })
+    }
+
+    fn reads(&self) -> &BTreeSet<(Vec<String>, bool)> {
+        self.reads.get_or_init(|| {
+            let mut names = BTreeSet::new();
+            if self.names.contains_key("c") {
+                after_c(self.item.to_token_stream(), &mut names);
+            }
+            names
+        })
     }
 
     /// The item as source, with marks for comments.
@@ -68,6 +80,8 @@ thread_local! {
     static PARSED: RefCell<HashMap<String, Parsed>> = RefCell::default();
     /// The comment lines that marks stand for, by number.
     static COMMENTS: RefCell<Vec<String>> = RefCell::default();
+    /// Their numbers.
+    static NUMBERS: RefCell<HashMap<String, usize>> = RefCell::default();
 }
 
 /// Parses rendered text.
@@ -110,13 +124,15 @@ pub fn parse(text: &str) -> Result<Code, Invalid> {
 
 /// What stands for a comment line.
 fn mark(comment: &str) -> String {
-    COMMENTS.with_borrow_mut(|known| {
-        let number = known.iter().position(|line| line == comment).unwrap_or_else(|| {
+    let number = NUMBERS.with_borrow(|numbers| numbers.get(comment).copied()).unwrap_or_else(|| {
+        let number = COMMENTS.with_borrow_mut(|known| {
             known.push(comment.to_owned());
             known.len() - 1
         });
-        format!("{COMMENT}!({number});")
-    })
+        NUMBERS.with_borrow_mut(|numbers| numbers.insert(comment.to_owned(), number));
+        number
+    });
+    format!("{COMMENT}!({number});")
 }
 
 fn parse_piece(text: &str) -> syn::Result<Parsed> {
@@ -182,7 +198,10 @@ impl Code {
 
     /// Gives every read of the configuration, `c`, the form of what it reads: a field, or the call of a method.
     pub fn settle(&mut self, config: &dyn Fields) {
-        for unit in self.items.iter_mut().filter(|unit| unit.names.contains_key("c")) {
+        for unit in &mut self.items {
+            if unit.reads().iter().all(|(path, called)| is_settled(path, *called, config)) {
+                continue;
+            }
             let mut changed = false;
             let tokens = settled(unit.item.to_token_stream(), config, &mut changed);
             if changed && let Ok(item) = syn::parse2(tokens) {
@@ -225,11 +244,7 @@ impl Code {
 
     /// What the code reads from `c`, the configuration: each a path, and whether its end is called.
     pub fn config_names(&self) -> BTreeSet<(Vec<String>, bool)> {
-        let mut names = BTreeSet::new();
-        for unit in self.items.iter().filter(|unit| unit.names.contains_key("c")) {
-            after_c(unit.item.to_token_stream(), &mut names);
-        }
-        names
+        self.items.iter().flat_map(|unit| unit.reads().iter().cloned()).collect()
     }
 
     /// The source: imports in groups, a blank line between items.

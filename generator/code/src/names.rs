@@ -65,6 +65,21 @@ pub(crate) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeS
     }
 }
 
+/// Whether code may read this path as it does: [`settled`] would leave it.
+pub(crate) fn is_settled(path: &[String], called: bool, config: &dyn Fields) -> bool {
+    let mut at = config;
+    for (index, name) in path.iter().enumerate() {
+        let called = called && index + 1 == path.len();
+        match at.field(name) {
+            Some(Read::Nested(within)) => at = within,
+            Some(Read::Field) => return !called,
+            Some(Read::Method) => return called,
+            None => return true,
+        }
+    }
+    true
+}
+
 /// The same code, where reads of fields that have a method are calls, and reads of plain fields are none.
 pub(crate) fn settled(tokens: TokenStream, config: &dyn Fields, changed: &mut bool) -> TokenStream {
     let tokens: Vec<_> = tokens.into_iter().collect();

@@ -16,15 +16,21 @@ pub(crate) fn prune(items: &mut Vec<Rc<Unit>>, kept: &BTreeSet<String>) {
         let hidden: HashSet<_> = items.iter().filter_map(|unit| self::private(&unit.item)).collect();
         // Items that can be left out are known by a name; the blocks of a hidden type share its fate.
         let name = |index: usize| private[index].as_ref().filter(|name| hidden.contains(*name));
+        let leads =
+            |unit: &Unit| hidden.iter().filter(|name| unit.names.contains_key(*name)).collect::<Vec<_>>();
+        let mut waiting: Vec<(usize, Vec<&String>)> =
+            items.iter().map(|unit| leads(unit)).enumerate().collect();
         let mut reached: HashSet<&String> = kept.iter().filter_map(|name| hidden.get(name)).collect();
         loop {
-            let before = reached.len();
-            for (index, unit) in items.iter().enumerate() {
-                if name(index).is_none_or(|name| reached.contains(name)) {
-                    reached.extend(hidden.iter().filter(|name| unit.names.contains_key(*name)));
+            let before = waiting.len();
+            waiting.retain(|(index, leads)| {
+                let is_reached = name(*index).is_none_or(|name| reached.contains(name));
+                if is_reached {
+                    reached.extend(leads);
                 }
-            }
-            if reached.len() == before {
+                !is_reached
+            });
+            if waiting.len() == before {
                 break;
             }
         }
