@@ -9,9 +9,6 @@ use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, Located};
 use crate::{Error, Result};
 
-/// The largest literal, just below the largest number.
-const MOST: f32 = 3e38;
-
 /// The ONNX graph under construction.
 pub(super) struct Emitter<'a> {
     pub(super) graph: &'a Graph,
@@ -353,9 +350,8 @@ impl<'a> Emitter<'a> {
 
     /// Literal numbers in the type that the rules compute in.
     pub(super) fn numbers(&mut self, dims: &[usize], values: &[f32]) -> String {
-        // Beyond the range lies infinity, which no number survives a product or a difference with; and engines take
-        // the lowest number for it.
-        let most = if self.rules.float == Dtype::F16 { 65504.0 } else { MOST };
+        // Beyond the range lies infinity, which no number survives a product or a difference with.
+        let most = if self.rules.float == Dtype::F16 { 65504.0 } else { f32::MAX };
         let values: Vec<f32> = values.iter().map(|x| x.clamp(-most, most)).collect();
         let bytes = match self.rules.float {
             Dtype::F16 => values.iter().flat_map(|x| half::f16::from_f32(*x).to_le_bytes()).collect(),

@@ -3,7 +3,7 @@
 use super::causal_mask;
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Tensor, show};
+use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Tensor, Unary, show};
 
 /// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
 /// number for minus infinity.
@@ -16,12 +16,6 @@ pub fn alibi_slopes(heads: usize) -> Vec<f32> {
     let slopes = (1..=whole).map(|power| base(whole).powi(power as i32));
     let more = (1..).step_by(2).map(|power| base(2 * whole).powi(power));
     slopes.chain(more).take(heads).collect()
-}
-
-/// As [`alibi_slopes`], in bfloat16, and multiplied by what scores of heads of this size are.
-pub fn alibi_scaled(heads: usize, size: usize) -> Vec<f32> {
-    let scale = (size as f32).powf(-0.5);
-    alibi_slopes(heads).into_iter().map(|slope| half::bf16::from_f32(slope).to_f32() * scale).collect()
 }
 
 /// Slopes of heads in fractions of `most`, every other one first where heads are no power of two.
@@ -42,13 +36,63 @@ pub fn alibi_fractions(heads: usize, most: f64) -> Vec<f32> {
 /// # Errors
 /// When the shapes do not go together.
 pub fn alibi(g: &mut Graph, mask: &Tensor, attention_mask: &Tensor, slopes: &[f32]) -> Result<Tensor> {
+    let positions = token_positions(g, attention_mask)?;
+    biased(g, mask, &positions, slopes)
+}
+
+/// The place of each key among tokens `[batch, 1, 1, k]` f32.
+fn token_positions(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     let one = g.integer(1);
     let positions = g.cumsum(attention_mask, 1)?;
     let positions = g.sub(&positions, &one)?;
     let positions = g.mul(&positions, attention_mask)?;
     let positions = g.unsqueeze(&positions, 1)?;
     let positions = g.unsqueeze(&positions, 1)?;
-    biased(g, mask, &positions, slopes)
+    Ok(g.cast(&positions, Dtype::F32))
+}
+
+/// As [`alibi`] with [`alibi_slopes`] of as many heads, of which slopes, positions and biases are rounded to bfloat16; the
+/// biases are then divided by what scores of heads of this size are.
+///
+/// # Errors
+/// As [`alibi`].
+pub fn alibi_rounded(
+    g: &mut Graph,
+    mask: &Tensor,
+    attention_mask: &Tensor,
+    heads: usize,
+    size: usize,
+) -> Result<Tensor> {
+    let slopes = alibi_slopes(heads).into_iter().map(|slope| half::bf16::from_f32(slope).to_f32());
+    let positions = token_positions(g, attention_mask)?;
+    let positions = in_bfloat16(g, &positions)?;
+    let slopes = g.constant(&[1, heads, 1, 1], slopes.collect())?;
+    let biases = g.mul(&slopes, &positions)?;
+    let biases = in_bfloat16(g, &biases)?;
+    let biases = g.scale(&biases, (size as f64).powf(-0.5))?;
+    let lowest = g.scalar(LOWEST);
+    g.select(mask, &biases, &lowest)
+}
+
+/// Numbers that are not negative (f32) with as many digits as bfloat16 has.
+fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    // What the last digit is worth, by the power of two below: its logarithm need not be exact, since what lies so near
+    // a power of two has few digits. The powers are.
+    const LEAST: i32 = -24;
+    const MOST: i32 = 31;
+    let known = g.clip(x, 2_f32.powi(LEAST), 2_f32.powi(MOST))?;
+    let powers = g.unary(Unary::Log, &known);
+    let powers = g.scale(&powers, std::f64::consts::LOG2_E)?;
+    let powers = g.unary(Unary::Floor, &powers);
+    let powers = g.cast(&powers, Dtype::I64);
+    let least = g.integer(i64::from(LEAST));
+    let rows = g.sub(&powers, &least)?;
+    let table: Vec<f32> = (LEAST..=MOST).map(|power| 2_f32.powi(power - 7)).collect();
+    let table = g.constant(&[table.len()], table)?;
+    let digit = g.gather(&table, &rows, 0)?;
+    let count = g.div(x, &digit)?;
+    let count = g.unary(Unary::Round, &count);
+    g.mul(&count, &digit)
 }
 
 /// As [`alibi`], by the key's position among all keys.
@@ -60,13 +104,13 @@ pub fn alibi_by_key(g: &mut Graph, mask: &Tensor, slopes: &[f32]) -> Result<Tens
         return Err(g.misfit("alibi", "the mask has no axes"));
     };
     let positions = g.positions(&keys);
+    let positions = g.cast(&positions, Dtype::F32);
     biased(g, mask, &positions, slopes)
 }
 
 fn biased(g: &mut Graph, mask: &Tensor, positions: &Tensor, slopes: &[f32]) -> Result<Tensor> {
-    let positions = g.cast(positions, Dtype::F32);
     let slopes = g.constant(&[1, slopes.len(), 1, 1], slopes.to_vec())?;
-    let biases = g.mul(&slopes, &positions)?;
+    let biases = g.mul(&slopes, positions)?;
     let lowest = g.scalar(LOWEST);
     g.select(mask, &biases, &lowest)
 }

@@ -19,7 +19,7 @@ mod sequence;
 
 pub use activation::Activation;
 pub use alibi::{
-    alibi, alibi_by_key, alibi_fractions, alibi_scaled, alibi_slopes, doubly_masked, with_sinks,
+    alibi, alibi_by_key, alibi_fractions, alibi_rounded, alibi_slopes, doubly_masked, with_sinks,
 };
 pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;

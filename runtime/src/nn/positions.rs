@@ -9,7 +9,7 @@ impl RopeParameters {
     /// configuration's.
     ///
     /// # Errors
-    /// When the ids have not two axes.
+    /// When the ids have not two axes, or these parameters are none for heads of the size.
     pub fn rotary(
         &self,
         g: &mut Graph,
@@ -17,6 +17,7 @@ impl RopeParameters {
         head_size: usize,
         max_position_embeddings: usize,
     ) -> Result<Rotary> {
+        self.check(head_size).map_err(|problem| g.misfit("RotaryEmbedding", problem))?;
         let longest = max_position_embeddings;
         let short = self.frequencies(head_size, longest, None);
         let scaling = short.attention_factor;

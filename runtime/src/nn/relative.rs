@@ -31,7 +31,15 @@ impl RelativeBuckets {
         // In the precision and the order of the reference: the last bit decides where a bucket ends.
         let longest = (self.max_distance as f64 / exact.max(1) as f64).ln() as f32;
         let wide = (distance as f32 / exact.max(1) as f32).ln() / longest * (count - exact) as f32;
-        after + (exact + wide as i64).min(count - 1)
+        after + exact.saturating_add(wide as i64).clamp(0, count - 1)
+    }
+
+    /// The distance from which on none has another bucket. With a longest distance below the exact ones, what is beyond
+    /// these goes back through the buckets, down to the first: the reference has none for what is farther.
+    fn reach(self) -> i64 {
+        let exact = if self.causal { self.count } else { self.count / 2 } / 2;
+        let back = if self.max_distance < exact { exact * exact / self.max_distance.max(1) } else { 0 };
+        self.max_distance.max(exact).max(back) as i64
     }
 }
 
@@ -47,7 +55,7 @@ pub fn relative_bias(
     keys: &Tensor,
     buckets: RelativeBuckets,
 ) -> Result<Tensor> {
-    let reach = buckets.max_distance as i64;
+    let reach = buckets.reach();
     let rows = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
     let index = by_distance(g, queries, keys, rows)?;
     let bias = g.gather(table, &index, 0)?;
@@ -122,6 +130,16 @@ mod tests {
         assert_eq!(of(&[1, 7, 8, 16, 64, 200]), [17, 23, 24, 26, 30, 31]);
         let before = RelativeBuckets { causal: true, ..both };
         assert_eq!([5, 0, -3, -15, -16, -127, -128].map(|d| before.of(d)), [0, 0, 3, 15, 16, 31, 31]);
+        assert_eq!((both.reach(), before.reach()), (128, 128));
+    }
+
+    #[test]
+    fn exact_buckets_may_reach_beyond_the_longest_distance() {
+        let short = RelativeBuckets { count: 32, max_distance: 10, causal: true };
+        assert_eq!([-9, -10, -15, -16, -17, -20, -25].map(|d| short.of(d)), [9, 10, 15, 16, 14, 9, 1]);
+        assert_eq!(short.reach(), 25);
+        let equal = RelativeBuckets { max_distance: 16, ..short };
+        assert_eq!((equal.of(-15), equal.of(-16), equal.reach()), (15, 16, 16));
     }
 
     #[test]

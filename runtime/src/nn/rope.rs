@@ -141,13 +141,22 @@ impl RopeParameters {
     /// # Errors
     /// The problem, starting with the field's name.
     pub fn check(&self, head_size: usize) -> Result<(), String> {
-        let pairs = self.width(head_size) / 2;
+        let width = self.width(head_size);
+        let pairs = width / 2;
         let wrong = |name: &str, problem: String| Err(format!("rope_parameters.{name}: {problem}"));
         if !(self.rope_theta > 0.0 && self.rope_theta.is_finite()) {
             return wrong("rope_theta", format!("{} is not a positive number", self.rope_theta));
         }
         if !(self.partial_rotary_factor > 0.0 && self.partial_rotary_factor <= 1.0) {
             let problem = format!("{} is not above 0 and at most 1", self.partial_rotary_factor);
+            return wrong("partial_rotary_factor", problem);
+        }
+        if width == 0 || width % 2 == 1 {
+            let problem = format!(
+                "{} leaves {width} of a head's {head_size} dimensions to turn, and they turn in pairs: expected a \
+                 share that is an even number of them",
+                self.partial_rotary_factor
+            );
             return wrong("partial_rotary_factor", problem);
         }
         if let RopeScaling::Longrope { short_factor, long_factor, .. } = &self.scaling {

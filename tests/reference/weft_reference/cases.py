@@ -73,7 +73,7 @@ class Case:
             return model, parameters
         self.store(model, folder)
         again, info = getattr(transformers, self.model_class).from_pretrained(
-            folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+            folder, dtype=torch.float32, attn_implementation=self.attention, output_loading_info=True
         )
         if info["missing_keys"] or info["mismatched_keys"]:
             raise ValueError(f"the stored checkpoint does not fill the model: {info}")

@@ -123,7 +123,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let mask = if c.alibi {
-        nn::alibi(g, &mask, &inputs.attention_mask, &nn::alibi_scaled(c.num_attention_heads, c.head_dim()))?
+        nn::alibi_rounded(g, &mask, &inputs.attention_mask, c.num_attention_heads, c.head_dim())?
     } else {
         mask
     };

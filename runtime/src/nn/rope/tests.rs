@@ -3,6 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::dims;
+use crate::graph::dims::{BATCH, SEQUENCE};
+use crate::graph::{Graph, Input};
 
 fn read(config: Json) -> RopeParameters {
     let mut config = config;
@@ -131,7 +134,18 @@ fn what_cannot_be_computed_is_said() {
     let problem = |rope: Json| read(json!({"rope_parameters": rope})).check(16).unwrap_err();
     insta::assert_snapshot!(problem(json!({"rope_theta": 0.0})), @"rope_parameters.rope_theta: 0 is not a positive number");
     insta::assert_snapshot!(problem(json!({"partial_rotary_factor": 1.5})), @"rope_parameters.partial_rotary_factor: 1.5 is not above 0 and at most 1");
+    insta::assert_snapshot!(problem(json!({"partial_rotary_factor": 0.0625})), @"rope_parameters.partial_rotary_factor: 0.0625 leaves 1 of a head's 16 dimensions to turn, and they turn in pairs: expected a share that is an even number of them");
+    insta::assert_snapshot!(problem(json!({"partial_rotary_factor": 0.05})), @"rope_parameters.partial_rotary_factor: 0.05 leaves 0 of a head's 16 dimensions to turn, and they turn in pairs: expected a share that is an even number of them");
     insta::assert_snapshot!(problem(json!({"type": "su", "short_factor": [1.0], "long_factor": [1.0]})), @"rope_parameters.short_factor: has 1 factors, but heads of 16 have 8 pairs");
     let unknown = serde_json::from_value::<RopeParameters>(json!({"rope_type": "yarm", "rope_theta": 1.0}));
     insta::assert_snapshot!(unknown.unwrap_err(), @"unknown variant `yarm`, expected one of `default`, `linear`, `dynamic`, `yarn`, `longrope`, `llama3`, `proportional`");
+}
+
+#[test]
+fn a_graph_with_one_rotary_dimension_is_refused() {
+    let mut g = Graph::new();
+    let positions = g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]));
+    let rope = RopeParameters { partial_rotary_factor: 0.0625, ..RopeParameters::of(10_000.0) };
+    let problem = rope.rotary(&mut g, &positions, 16, 64).unwrap_err();
+    insta::assert_snapshot!(problem, @"RotaryEmbedding in the root: rope_parameters.partial_rotary_factor: 0.0625 leaves 1 of a head's 16 dimensions to turn, and they turn in pairs: expected a share that is an even number of them");
 }

@@ -26,7 +26,7 @@ ONE_ACTIVATION = ("openai_gpt", "bloom", "mpt", "ctrl", "apertus", "diffllama")
 UNNAMED_PADDING = ("youtu",)
 # Its variants exclude each other.
 ONE_OF = ("falcon",)
-# What padding before the text sees is arbitrary; so it is with biases of distance where they are an option.
+# What padding before the text sees is arbitrary.
 RIGHT_ONLY = ("openai_gpt",)
 
 
@@ -48,8 +48,7 @@ def random_case(decoder: Decoder, rng: Random, path: str) -> Case:
     given["pad_token_id"] = None if decoder.model in UNNAMED_PADDING else pad
     config = config_class(**given)
     longest = min([known[name] for name in POSITIONS if isinstance(known.get(name), int)] + [40])
-    right_only = decoder.model in RIGHT_ONLY or getattr(config, "alibi", False) is True
-    padding = "right" if right_only else rng.choice(("right", "left"))
+    padding = "right" if decoder.model in RIGHT_ONLY else rng.choice(("right", "left"))
     inputs = texts(rng, path, given["vocab_size"], longest, padding, pad)
     if rng.random() < 0.2 and head not in LABELLED:
         inputs = without_mask(rng, inputs)

@@ -67,6 +67,13 @@ def goldens() -> Iterator[Case | TaskCase]:
     yield case("base", "T5Model", "Text of two lengths; distances go beyond the last bucket.", both)
     yield case("conditional-generation", "T5ForConditionalGeneration", "Scores are scaled as embeddings are tied.", both)
     yield case(
+        "exact-beyond-longest",
+        "T5ForConditionalGeneration",
+        "Half of the buckets are for single distances, more than the longest distance.",
+        encoder_text() | decoder_text((23, 23)),
+        relative_attention_num_buckets=32,
+    )
+    yield case(
         "v1-1",
         "T5ForConditionalGeneration",
         "A gated feed-forward; a table of its own is tied all the same, and scores are not scaled; more decoder layers.",

@@ -76,6 +76,7 @@ DECODERS = (
             "new": {"new_decoder_architecture": True, "num_kv_heads": 2},
             "new-one-norm": {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1},
             "alibi": {"alibi": True, "bias": True},
+            "alibi-rounded-left": {"alibi": True, "hidden_size": 48, "num_attention_heads": 6},
         },
         base=PLAIN,
     ),

@@ -102,4 +102,4 @@ def cases(decoder: Decoder) -> Iterator[Case]:
             yield case(f"{name}-long", "LlamaModel", "More positions than were trained.", long, **ROPES[name])
     for name, changes in decoder.cases.items():
         notes = ", ".join(f"{key} {value}" for key, value in changes.items())
-        yield case(name, language, f"{notes}.", left if "window" in name else right, **changes)
+        yield case(name, language, f"{notes}.", left if "window" in name or "left" in name else right, **changes)
