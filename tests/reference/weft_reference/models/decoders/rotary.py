@@ -7,6 +7,7 @@ from weft_reference.models.decoders.family import (
     HEADS,
     LAYERS,
     TIED,
+    TINY,
     UNTIED,
     WIDE_HEADS,
     WINDOW,
@@ -104,6 +105,23 @@ DECODERS = (
         },
     ),
     Decoder("cohere", "Cohere", {}, {"norms": {"use_qk_norm": True}, "bias": BIAS, "untied": UNTIED}),
+    Decoder(
+        "modernbert-decoder",
+        "ModernBertDecoder",
+        {"num_hidden_layers": 4, "local_attention": 8},
+        {
+            "biases-window": BIAS | {"mlp_bias": True, "norm_bias": True, "decoder_bias": False} | UNTIED,
+            "layer-types": LAYERS
+            | {
+                "rope_parameters": {
+                    "full_attention": {"rope_type": "default", "rope_theta": 500.0},
+                    "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
+                },
+                "num_hidden_layers": 2,
+            },
+        },
+        base={name: value for name, value in TINY.items() if name != "num_key_value_heads"},
+    ),
     Decoder("cohere2", "Cohere2", {"num_hidden_layers": 4} | WINDOW, {"bias": BIAS}),
     Decoder("glm", "Glm", {"head_dim": 12}, {"no-bias": {"attention_bias": False}}),
     Decoder("glm4", "Glm4", {"head_dim": 12}, {"no-bias": {"attention_bias": False}}),

@@ -72,6 +72,39 @@ ENCODERS = {
         more={"pre-training": "ForPreTraining"},
         extras=(UNTIED, Extra("equal-widths", "base", "No layer after the embeddings.", {"embedding_size": 32})),
     ),
+    "bert-generation": Encoder(
+        "BertGeneration",
+        types=0,
+        without=tuple(name for name in HEADS if name not in ("base", "causal-lm")),
+        more={"base": "Encoder", "causal-lm": "Decoder"},
+        extras=(
+            POSITIONS,
+            replace(UNTIED, head="causal-lm", config={"tie_word_embeddings": False, "is_decoder": True}),
+            Extra("sees-all", "causal-lm", "Not is_decoder: tokens see later ones."),
+        ),
+    ),
+    "xmod": Encoder(
+        "Xmod",
+        {"languages": ["en_XX", "de_DE", "fr_XX"], "default_language": "de_DE"},
+        pad=1,
+        extras=(
+            UNTIED,
+            Extra(
+                "languages",
+                "base",
+                "A language for each text; adapters have a normalisation of their own and narrow more.",
+                {"adapter_layer_norm": True, "adapter_reuse_layer_norm": False, "adapter_reduction_factor": 4},
+                {"lang_ids": np.array([2, 0], np.int64)},
+            ),
+            Extra(
+                "normalised-before",
+                "masked-lm",
+                "Normalisation before attention and MLP; adapters have none and add to what they read.",
+                {"pre_norm": True, "adapter_reuse_layer_norm": False, "ln_before_adapter": False},
+                {"lang_ids": np.array([1, 2], np.int64)},
+            ),
+        ),
+    ),
     "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
     "distilbert": Encoder(
         "DistilBert",
@@ -140,6 +173,13 @@ ENCODERS = {
                 "The first of two question tokens; none in the second text.",
                 inputs={"input_ids": QUESTION % 55, "attention_mask": np.ones((2, 9), np.int64)},
                 lengths=(9, 9),
+            ),
+            Extra(
+                "padded-question",
+                "question-answering",
+                "Scores of padding are the lowest number.",
+                inputs={"input_ids": QUESTION % 55},
+                lengths=(9, 7),
             ),
         ),
     ),
