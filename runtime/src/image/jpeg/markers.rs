@@ -1,7 +1,7 @@
 //! Markers, and the segments that hold tables.
 
 use super::huffman::Huffman;
-use super::{Result, damaged, unsupported};
+use super::{Result, damaged, typical, unsupported};
 
 pub(super) const HUFFMAN: u8 = 0xc4;
 pub(super) const FIRST_RESTART: u8 = 0xd0;
@@ -109,6 +109,18 @@ impl Tables {
             EXIF if self.exif.is_none() => self.exif = segment.strip_prefix(b"Exif\0\0").map(<[u8]>::to_vec),
             ADOBE if segment.len() >= 12 && segment.starts_with(b"Adobe") => self.adobe = Some(segment[11]),
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts the typical Huffman tables where the file has given none.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        for (tables, typical) in [(&mut self.dc, typical::DC), (&mut self.ac, typical::AC)] {
+            for (table, (counts, symbols)) in tables.iter_mut().zip(typical) {
+                if table.is_none() {
+                    *table = Some(Huffman::new(&counts, symbols)?);
+                }
+            }
         }
         Ok(())
     }

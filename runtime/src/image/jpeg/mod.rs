@@ -14,6 +14,7 @@ mod markers;
 mod progressive;
 mod scan;
 mod sequential;
+mod typical;
 mod upsample;
 
 use self::frame::Frame;
@@ -68,6 +69,10 @@ pub(super) fn decode(bytes: &[u8], most: u64) -> Result<Decoded> {
                 let Some(frame) = &mut frame else {
                     return damaged("its data begin before its size is said");
                 };
+                // As libjpeg, which knows no typical tables for progressive files.
+                if !frame.progressive {
+                    tables.complete()?;
+                }
                 let whole = scan::read(&mut markers, &tables, frame)?;
                 // As libjpeg, which reads no further once everything was there. The reference refuses what has no end.
                 if whole {

@@ -33,6 +33,20 @@ def resampled(data: bytes, height: int, width: int, factors: int) -> bytes:
     return bytes(made)
 
 
+def without(data: bytes, *tables: int) -> bytes:
+    """The file without these Huffman tables (16 more for those of AC coefficients), as frames of Motion JPEG come."""
+    made, at = bytearray(data[:2]), 2
+    while data[at + 1] != 0xDA:
+        length = struct.unpack(">H", data[at + 2 : at + 4])[0]
+        segment, after = data[at : at + 2 + length], at + 2 + length
+        if data[at + 1] == 0xC4:
+            assert len(segment) == 21 + sum(segment[5:21]), "one table a segment"
+            segment = b"" if segment[4] in tables else segment
+        made += segment
+        at = after
+    return bytes(made + data[at:])
+
+
 def files() -> dict[str, bytes]:
     made = {}
     for height, width in SIZES:
@@ -50,6 +64,11 @@ def files() -> dict[str, bytes]:
         made[f"grey-{name}"] = encoded(noise.convert("L"), "JPEG", **options)
         made[f"cmyk-{name}"] = encoded(noise.convert("CMYK"), "JPEG", **options)
         made[f"rgb-{name}"] = encoded(noise, "JPEG", keep_rgb=True, **options)
+    tables = (0x00, 0x10, 0x01, 0x11)
+    for name, options in (("420", {"subsampling": 2}), ("444-restarts", {"subsampling": 0, "restart_marker_blocks": 1})):
+        made[f"no-tables-{name}"] = without(encoded(image, "JPEG", quality=85, **options), *tables)
+    made["no-tables-grey"] = without(encoded(noise.convert("L"), "JPEG"), *tables)
+    made["no-chrominance-tables"] = without(encoded(noise, "JPEG", quality=50), 0x01, 0x11)
     # 2 x 2 MCUs of two, then of four blocks of the first component.
     image = Image.fromarray(scene(16, 32, "jpeg-mcu"))
     half = encoded(image, "JPEG", quality=85, subsampling=1)
