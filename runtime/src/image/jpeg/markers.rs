@@ -95,6 +95,10 @@ impl Tables {
             0x01 | FIRST_RESTART..=LAST_RESTART => return Ok(()),
             START => return damaged("it begins twice"),
             0xcc => return unsupported("has arithmetic coding"),
+            // Reserved, or of kinds of JPEG that nobody reads.
+            0x02..=0xbf | 0xc8 | 0xde | 0xdf | 0xf0..=0xfd => {
+                return damaged(format!("its marker {kind:#04x} has no meaning"));
+            }
             _ => {}
         }
         let segment = markers.segment()?;

@@ -56,6 +56,7 @@ pub(super) fn decode(bytes: &[u8], most: u64) -> Result<Decoded> {
     let mut markers = Markers::new(bytes)?;
     let mut tables = Tables::default();
     let mut frame: Option<Frame> = None;
+    let mut scanned = false;
     loop {
         match markers.next()? {
             markers::END => break,
@@ -74,17 +75,35 @@ pub(super) fn decode(bytes: &[u8], most: u64) -> Result<Decoded> {
                     tables.complete()?;
                 }
                 let whole = scan::read(&mut markers, &tables, frame)?;
-                // As libjpeg, which reads no further once everything was there. The reference refuses what has no end.
+                scanned = true;
                 if whole {
-                    markers.next()?;
+                    pass_over(&mut markers)?;
                     break;
                 }
             }
             kind => tables.read(kind, &mut markers)?,
         }
     }
-    let Some(mut frame) = frame else { return damaged("it has no frame") };
+    let Some(mut frame) = frame.filter(|_| scanned) else { return damaged("it has no picture data") };
     frame.transform();
     let levels = colour::levels(&frame, &tables)?;
     Ok(Decoded { width: frame.width as u32, height: frame.height as u32, levels, exif: tables.exif })
+}
+
+/// What stands between the data of a whole picture and its end: as libjpeg, which minds only what it cannot pass over.
+/// The reference refuses what has no end.
+fn pass_over(markers: &mut Markers<'_>) -> Result<()> {
+    let mut kind = markers.next()?;
+    let mut tables = Tables::default();
+    while kind != markers::END {
+        if kind == markers::SCAN || matches!(kind, 0xc0..=0xcf) && kind != markers::HUFFMAN {
+            return damaged("its data are followed by others");
+        }
+        tables.read(kind, markers)?;
+        match markers.next() {
+            Ok(next) => kind = next,
+            Err(_) => break,
+        }
+    }
+    Ok(())
 }
