@@ -228,9 +228,18 @@ impl Graph {
         self.idle.push(scope.name(""));
     }
 
+    /// Says how the names of parameters end that checkpoints hold and the reference does not use either.
+    pub fn idle_ending(&mut self, ending: &str) {
+        self.idle.push(format!("*.{ending}"));
+    }
+
     /// Whether a parameter is one of those.
     pub(crate) fn is_idle(&self, name: &str) -> bool {
-        self.idle.iter().any(|idle| name == idle || idle.ends_with('.') && name.starts_with(idle))
+        let is = |idle: &String| match idle.strip_prefix('*') {
+            Some(ending) => name.ends_with(ending),
+            None => name == idle || idle.ends_with('.') && name.starts_with(idle),
+        };
+        self.idle.iter().any(is)
     }
 
     /// Names a value as an output of the model.

@@ -105,6 +105,36 @@ ENCODERS = {
             ),
         ),
     ),
+    "big_bird": Encoder(
+        "BigBird",
+        {"block_size": 4, "num_random_blocks": 1},
+        without=("question-answering",),
+        more={"pre-training": "ForPreTraining"},
+        extras=(
+            UNTIED,
+            Extra("full-length", "base", "The longest text before attention is sparse.", lengths=(28, 20)),
+            Extra(
+                "scaled",
+                "masked-lm",
+                "Attention is never sparse; words are scaled; no biases of queries, keys and values.",
+                {"attention_type": "original_full", "rescale_embeddings": True, "use_bias": False},
+                lengths=(33, 30),
+            ),
+        ),
+    ),
+    "luke": Encoder(
+        "Luke",
+        {"entity_vocab_size": 20, "entity_emb_size": 8},
+        pad=1,
+        without=NO_CAUSAL,
+        extras=(
+            UNTIED,
+            POSITIONS,
+            FILE,
+            Extra("one-query", "base", "Words and entities share queries.", {"use_entity_aware_attention": False}),
+        ),
+    ),
+    "ibert": Encoder("IBert", pad=1, without=NO_CAUSAL, extras=(UNTIED, POSITIONS, FILE)),
     "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
     "distilbert": Encoder(
         "DistilBert",
