@@ -25,6 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => detection_features(g, c),
         Head::ForObjectDetection => object_detection(g, c),
+        Head::ForSegmentation => segmentation(g, c),
     }
 }
 
@@ -44,19 +45,89 @@ fn detection_features(g: &mut Graph, c: &Config) -> Result<()> {
 /// `encoder_last_hidden_state`.
 fn object_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
-    let logits = g.linear(&g.scope("class_labels_classifier"), &hidden.queries, c.num_labels() + 1)?;
-    let w = g.scope("bbox_predictor").scope("layers");
-    let mut x = hidden.queries.clone();
-    for index in 0..2 {
-        x = g.linear(&w.index(index), &x, c.d_model)?;
-        x = g.activation(Activation::Relu, &x)?;
-    }
-    let boxes = g.linear(&w.index(2), &x, 4)?;
-    let boxes = g.activation(Activation::Sigmoid, &boxes)?;
+    let [logits, boxes] = objects(g, c, &g.root(), &hidden.queries)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     g.output("last_hidden_state", &hidden.queries)?;
     g.output("encoder_last_hidden_state", &hidden.places)
+}
+
+/// A class, a box and a mask for each query.
+///
+/// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, `pred_boxes` `[batch, num_queries, 4]`, `pred_masks`
+/// `[batch, num_queries, mask_height, mask_width]`, `last_hidden_state`, `encoder_last_hidden_state`.
+fn segmentation(g: &mut Graph, c: &Config) -> Result<()> {
+    let w = g.scope("detr");
+    let hidden = detector(g, c, &w.scope("model"))?;
+    let [logits, boxes] = objects(g, c, &w, &hidden.queries)?;
+    let looked = looked_at(g, c, &g.scope("bbox_attention"), &hidden)?;
+    let masks = masks(g, c, &g.scope("mask_head"), &hidden, &looked)?;
+    g.output("logits", &logits)?;
+    g.output("pred_boxes", &boxes)?;
+    g.output("pred_masks", &masks)?;
+    g.output("last_hidden_state", &hidden.queries)?;
+    g.output("encoder_last_hidden_state", &hidden.places)
+}
+
+/// How much each head of a query looks at each place, all of them together 1: `[batch * num_queries, heads, rows, columns]`.
+fn looked_at(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<Tensor> {
+    let heads = c.encoder_attention_heads;
+    let width = c.d_model / heads.max(1);
+    let (rows, columns) = (&hidden.map.shape()[2], &hidden.map.shape()[3]);
+    let places = rows.clone() * columns.clone();
+    let q = g.linear(&w.scope("q_proj"), &hidden.queries, c.d_model)?;
+    let q = g.scale(&q, (width as f64).powf(-0.5))?;
+    let q = g.reshape(&q, dims![BATCH, c.num_queries, heads, width])?;
+    let q = g.transpose(&q, &[0, 2, 1, 3])?;
+    let k = g.linear(&w.scope("k_proj"), &hidden.places, c.d_model)?;
+    let k = g.reshape(&k, dims![BATCH, & places, heads, width])?;
+    let k = g.transpose(&k, &[0, 2, 3, 1])?;
+    let scores = g.matmul(&q, &k)?;
+    let scores = g.transpose(&scores, &[0, 2, 1, 3])?;
+    let unseen = g.scalar(-1e4);
+    let scores = g.select(&hidden.seen, &scores, &unseen)?;
+    let scores = g.reshape(&scores, dims![BATCH, c.num_queries, places * heads.into()])?;
+    let looked = g.softmax(&scores)?;
+    g.reshape(&looked, dims![BATCH * c.num_queries.into(), heads, rows, columns])
+}
+
+/// Masks from where queries look, ever larger with what the stages before saw: `[batch, num_queries, rows, columns]`.
+fn masks(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, looked: &Tensor) -> Result<Tensor> {
+    let [first, second, third] = hidden.maps.as_slice() else {
+        let problem = format!("masks need a backbone of four stages, not of {}", hidden.maps.len() + 1);
+        return Err(Error::Graph { op: "Conv".to_owned(), scope: w.path().to_owned(), problem });
+    };
+    let (queries, all) = (c.num_queries, BATCH * c.num_queries.into());
+    let (rows, columns) = (&hidden.map.shape()[2], &hidden.map.shape()[3]);
+    let x = g.unsqueeze(&hidden.map, 1)?;
+    let x = g.expand(&x, dims![BATCH, queries, c.d_model, rows, columns])?;
+    let x = g.reshape(&x, dims![& all, c.d_model, rows, columns])?;
+    let x = g.concat(&[&x, looked], 1)?;
+    let x = refined(g, c, &w.scope("conv1"), &x, c.d_model + c.encoder_attention_heads)?;
+    let mut x = refined(g, c, &w.scope("conv2"), &x, c.d_model / 2)?;
+    for (stage, map) in [third, second, first].into_iter().enumerate() {
+        let w = w.scope("fpn_stages").index(stage);
+        let width = c.d_model >> (stage + 1);
+        let seen = g.conv(&w.scope("fpn_adapter"), map, &Conv::new(width, &[1, 1]))?;
+        let [rows, columns] = [seen.shape()[2].clone(), seen.shape()[3].clone()];
+        x = g.resize(&x, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
+        // What the stage saw is the same for all queries of an image.
+        let by_image = g.reshape(&x, dims![BATCH, queries, width, & rows, & columns])?;
+        let seen = g.unsqueeze(&seen, 1)?;
+        let both = g.add(&by_image, &seen)?;
+        x = g.reshape(&both, dims![& all, width, rows, columns])?;
+        x = refined(g, c, &w.scope("refine"), &x, width / 2)?;
+    }
+    let x = g.conv(&w.scope("output_conv"), &x, &Conv::new(1, &[3, 3]).padding(&[1, 1]))?;
+    let [rows, columns] = [x.shape()[2].clone(), x.shape()[3].clone()];
+    g.reshape(&x, dims![BATCH, queries, rows, columns])
+}
+
+/// A convolution, normalised by groups of channels.
+fn refined(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
+    let x = g.conv(&w.scope("conv"), x, &Conv::new(out, &[3, 3]).padding(&[1, 1]))?;
+    let x = g.group_norm(&w.scope("norm"), &x, out.min(8), EPSILON)?;
+    g.activation(c.activation_function, &x)
 }
 
 /// What layer normalisation adds to the variance.
@@ -68,13 +139,23 @@ struct Hidden {
     places: Tensor,
     /// The queries: `[batch, num_queries, d_model]`.
     queries: Tensor,
+    /// The feature map before the layers, `[batch, d_model, rows, columns]`, and those of the stages before the last.
+    map: Tensor,
+    maps: Vec<Tensor>,
+    /// Which places show the image and no padding: `[batch, 1, 1, places]`.
+    seen: Tensor,
 }
 
 /// Images to what was found at each place and by each query.
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(Fill::Ones));
-    let map = backbone::encoder(g, &backbone_layout(c)?, &w.scope("backbone").scope("model"), &pixels)?;
+    let (map, maps) = backbone::stages(
+        g,
+        &backbone_layout(c)?,
+        &w.scope("backbone").scope("model"),
+        &pixels,
+    )?;
     let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
     let places = rows.clone() * columns.clone();
     let mask = g.cast(&mask, Dtype::F32);
@@ -89,8 +170,8 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     };
     let seen = g.cast(&mask, Dtype::Bool);
     let seen = g.reshape(&seen, dims![BATCH, 1, 1, & places])?;
-    let x = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.reshape(&x, dims![BATCH, c.d_model, & places])?;
+    let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
+    let x = g.reshape(&map, dims![BATCH, c.d_model, & places])?;
     let mut x = g.transpose(&x, &[0, 2, 1])?;
     for index in 0..c.encoder_layers {
         x = encoder_layer(g, c, &w.scope("encoder").scope("layers").index(index), &x, &positions, &seen)?;
@@ -103,7 +184,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         queries = decoder_layer(g, c, &w, &queries, &asked, [&placed, &x], &seen)?;
     }
     let queries = g.layer_norm(&w.scope("decoder").scope("layernorm"), &queries, EPSILON)?;
-    Ok(Hidden { places: x, queries })
+    Ok(Hidden { places: x, queries, map, maps, seen })
 }
 
 /// The convolutional network's layout; timm's names stand for one.
@@ -206,6 +287,20 @@ fn decoder_layer(
     let h = mlp(g, c, &w.scope("mlp"), &x, c.decoder_ffn_dim)?;
     let x = g.add(&x, &h)?;
     g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)
+}
+
+/// Scores of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
+/// `[batch, num_queries, 4]`: centre, width and height, as parts of the image.
+fn objects(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
+    let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
+    let w = w.scope("bbox_predictor").scope("layers");
+    let mut x = queries.clone();
+    for index in 0..2 {
+        x = g.linear(&w.index(index), &x, c.d_model)?;
+        x = g.activation(Activation::Relu, &x)?;
+    }
+    let boxes = g.linear(&w.index(2), &x, 4)?;
+    Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
 }
 
 /// Attention of queries to keys, which gives mixtures of values.

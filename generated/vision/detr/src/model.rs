@@ -22,15 +22,18 @@ pub enum Head {
     Model,
     /// `DetrForObjectDetection`: A class and a box for each query.
     ForObjectDetection,
+    /// `DetrForSegmentation`: A class, a box and a mask for each query.
+    ForSegmentation,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForObjectDetection];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForObjectDetection, Self::ForSegmentation];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "DetrModel",
             Self::ForObjectDetection => "DetrForObjectDetection",
+            Self::ForSegmentation => "DetrForSegmentation",
         }
     }
 }
@@ -87,6 +90,24 @@ impl weft::Architecture for Model {
                 ("out_proj", "o_proj"),
                 (".fc1", ".mlp.fc1"),
                 (".fc2", ".mlp.fc2"),
+            ],
+            &[
+                ("bbox_attention.q_linear", "bbox_attention.q_proj"),
+                ("bbox_attention.k_linear", "bbox_attention.k_proj"),
+                ("mask_head.lay1", "mask_head.conv1.conv"),
+                ("mask_head.gn1", "mask_head.conv1.norm"),
+                ("mask_head.lay2", "mask_head.conv2.conv"),
+                ("mask_head.gn2", "mask_head.conv2.norm"),
+                ("mask_head.adapter1", "mask_head.fpn_stages.0.fpn_adapter"),
+                ("mask_head.lay3", "mask_head.fpn_stages.0.refine.conv"),
+                ("mask_head.gn3", "mask_head.fpn_stages.0.refine.norm"),
+                ("mask_head.adapter2", "mask_head.fpn_stages.1.fpn_adapter"),
+                ("mask_head.lay4", "mask_head.fpn_stages.1.refine.conv"),
+                ("mask_head.gn4", "mask_head.fpn_stages.1.refine.norm"),
+                ("mask_head.adapter3", "mask_head.fpn_stages.2.fpn_adapter"),
+                ("mask_head.lay5", "mask_head.fpn_stages.2.refine.conv"),
+                ("mask_head.gn5", "mask_head.fpn_stages.2.refine.norm"),
+                ("mask_head.out_lay", "mask_head.output_conv"),
             ],
             &[
                 ("backbone.conv_encoder.", "backbone."),
@@ -198,6 +219,14 @@ impl Outputs {
     /// When the loaded head does not give it.
     pub fn pred_boxes(&self) -> Result<&ArrayD<f32>> {
         self.get("pred_boxes")
+    }
+
+    /// Scores of the places that belong to an object, at a quarter of the image's resolution. `[batch, num_queries, mask_height, mask_width]`
+    ///
+    /// # Errors
+    /// When the loaded head does not give it.
+    pub fn pred_masks(&self) -> Result<&ArrayD<f32>> {
+        self.get("pred_masks")
     }
 
     /// All of them by name.

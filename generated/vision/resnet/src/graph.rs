@@ -53,12 +53,21 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 
 /// The stem, then the stages: the feature map of the last one.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    Ok(stages(g, c, w, pixel_values)?.0)
+}
+
+/// The stem, then the stages: the feature map of the last one, and those of the stages before.
+fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<(Tensor, Vec<Tensor>)> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
     let x = convolution(g, &w.scope("embedder").scope("embedder"), pixel_values, &stem)?;
     let x = g.activation(c.hidden_act, &x)?;
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
+    let mut before = vec![];
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
+        if stage > 0 {
+            before.push(x.clone());
+        }
         let w = w.scope("encoder").scope("stages").index(stage).scope("layers");
         for index in 0..depth {
             let halves = index == 0 && (stage > 0 || c.downsample_in_first_stage);
@@ -67,7 +76,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             width = out;
         }
     }
-    Ok(x)
+    Ok((x, before))
 }
 
 /// Two or three convolutions, added to what they were given.

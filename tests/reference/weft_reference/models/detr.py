@@ -17,7 +17,7 @@ from weft_reference.vision_tasks.detr import LABELS, tasks
 
 def config(backbone: dict[str, Any] | None = None, **changes: Any) -> DetrConfig:
     layout = {"embedding_size": 4, "hidden_sizes": [6, 8], "depths": [1, 1], "layer_type": "basic"} | (backbone or {})
-    stages = [f"stage{len(layout['depths'])}"]
+    stages = layout.pop("out_features", [f"stage{len(layout['depths'])}"])
     tiny = {
         "num_queries": 5,
         "d_model": 16,
@@ -74,4 +74,13 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         encoder_layers=1,
         decoder_layers=1,
     )
+    four = {"hidden_sizes": [6, 8, 10, 12], "depths": [1, 1, 1, 1], "out_features": [f"stage{n}" for n in range(1, 5)]}
+    sizes = {"backbone": four, "encoder_attention_heads": 8, "encoder_layers": 1, "decoder_layers": 1, "num_queries": 3}
+    gelu = {"activation_function": "gelu", "num_queries": 2}
+    for name, edges, more, notes in (
+        ("segmentation", (64, 64), {"num_labels": 3}, "Masks of two images, the second padded."),
+        ("segmentation-odd", (66, 45), gelu, "Maps whose edges are no multiples; another function and number of queries."),
+    ):
+        yield case(name, "ForSegmentation", notes, images(edges), **(sizes | more))
+    yield case("segmentation-file", "ForSegmentation", "Masks, under the names of published checkpoints.", images((64, 64)), stores.whole, **sizes)
     yield from tasks(config(num_labels=len(LABELS)))
