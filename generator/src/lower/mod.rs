@@ -123,7 +123,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
     let class_prefix = spec.class_prefix();
     let config = config::lower(model, world.templates.fields(), &mut problems);
     let (graph, heads) = graph::lower(model, &class_prefix, &config, &world.templates, &mut problems);
-    let tasks = tasks::lower(model, &heads, &world.templates, &mut problems);
+    let tasks = tasks::lower(model, kind.pipeline, &heads, &world.templates, &mut problems);
     let hardware = hardware::lower(model, kind, &world.hardware, &mut problems);
     if !problems.is_empty() {
         return Err(problems);

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::heads::Head;
+use crate::spec::architectures::Pipeline;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::load::Resolved;
 use crate::template::{Template, Templates};
@@ -23,6 +24,8 @@ pub struct Task {
     pub shown: &'static str,
     /// The heads that serve it, the preferred first.
     pub heads: Vec<Head>,
+    /// Their classes as a sentence names them: "`A`, `B` and `C`".
+    pub classes: String,
     /// The documentation and the type, rendered.
     pub code: String,
     /// The template's key.
@@ -31,7 +34,7 @@ pub struct Task {
 }
 
 /// The order of tasks that a spec does not name itself; others follow by their names.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 9] = [
     "text-generation",
     "text2text-generation",
     "automatic-speech-recognition",
@@ -39,11 +42,33 @@ const ORDER: [&str; 8] = [
     "sentence-embedding",
     "fill-mask",
     "text-classification",
+    "zero-shot-classification",
     "token-classification",
 ];
 
 /// Lowers the tasks: those that the spec names, those of its inherited ones that its heads serve, or all of these.
 pub fn lower(
+    model: &Resolved,
+    pipeline: Pipeline,
+    heads: &[Head],
+    templates: &Templates,
+    problems: &mut Vec<Problem>,
+) -> Vec<Task> {
+    let tasks = named_or_served(model, heads, templates, problems);
+    for template in tasks.iter().filter_map(|task| templates.get(&task.key)) {
+        if !template.front.pipelines.contains(&pipeline) {
+            let message = format!(
+                "does not offer the pipeline `{}`, which `{}` is of; add it, or take the task from the spec",
+                pipeline.name(),
+                model.spec.model
+            );
+            problems.push(template.place("pipelines").problem("pipelines", message));
+        }
+    }
+    tasks
+}
+
+fn named_or_served(
     model: &Resolved,
     heads: &[Head],
     templates: &Templates,
@@ -108,10 +133,20 @@ fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Prob
         name: name.to_owned(),
         type_name,
         about: template.front.about.clone(),
+        classes: enumerated(&serving),
         heads: serving,
         code: String::new(),
         key: template.key.clone(),
     })
+}
+
+/// "`A`, `B` and `C`".
+fn enumerated(heads: &[Head]) -> String {
+    let names: Vec<_> = heads.iter().map(|head| format!("`{}`", head.class)).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// What a task takes, in words and on a command line.
@@ -119,6 +154,7 @@ fn taken(name: &str) -> (&'static str, &'static str) {
     let kinds = [
         ("question-answering", "A question and a text", "\"Who?\" \"Ada did.\""),
         ("fill-mask", "Text", "\"A [MASK] text.\""),
+        ("zero-shot-classification", "Text and labels", "\"A text.\" --label one --label another"),
         ("zero-shot-image", "Pictures and labels", "cat.jpg --label \"a cat\" --label \"a dog\""),
         ("zero-shot-video", "Videos and labels", "clip.gif --label \"a cat\" --label \"a dog\""),
         ("zero-shot-audio", "Sounds and labels", "sound.wav --label rain --label \"a dog\""),

@@ -99,6 +99,23 @@ pub enum Pipeline {
     Rag,
 }
 
+impl Pipeline {
+    /// Its name in `architectures.yaml` and in front matter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Image => "image",
+            Self::VisionText => "vision-text",
+            Self::Audio => "audio",
+            Self::Multimodal => "multimodal",
+            Self::Diffusion => "diffusion",
+            Self::Moe => "moe",
+            Self::StateSpace => "state-space",
+            Self::Rag => "rag",
+        }
+    }
+}
+
 /// What is declared for one backend. Declarations are claims; what was observed is in the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::spec::architectures::Pipeline;
+
 /// The YAML between the two `---` lines that open a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +46,9 @@ pub struct Front {
     /// Pipelines: the name of the type in the crate's `tasks` module.
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,
+    /// Pipelines: the kinds of pipeline that offer the task; `architectures.yaml` names a model's.
+    #[serde(default)]
+    pub pipelines: Vec<Pipeline>,
 }
 
 /// A key that a spec may set.

@@ -16,6 +16,11 @@ impl Labels {
     pub(super) fn name(&self, index: usize) -> String {
         self.0.get(&index).cloned().unwrap_or_else(|| format!("LABEL_{index}"))
     }
+
+    /// The index of the first name that starts so, in whatever case.
+    pub(super) fn starting_with(&self, start: &str) -> Option<usize> {
+        self.0.iter().find(|(_, name)| name.to_lowercase().starts_with(start)).map(|(index, _)| *index)
+    }
 }
 
 #[cfg(test)]
@@ -27,5 +32,6 @@ mod tests {
         let labels = Labels::read(&serde_json::json!({"id2label": {"0": "NEG", "10": "POS"}}));
         assert_eq!([labels.name(0), labels.name(1), labels.name(10)], ["NEG", "LABEL_1", "POS"]);
         assert_eq!(Labels::read(&Json::Null).name(0), "LABEL_0");
+        assert_eq!((labels.starting_with("po"), labels.starting_with("x")), (Some(10), None));
     }
 }

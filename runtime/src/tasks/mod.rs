@@ -21,6 +21,7 @@ mod characters;
 mod embedding;
 mod feature_extraction;
 mod fill_mask;
+mod hypotheses;
 mod image_classification;
 mod image_feature_extraction;
 mod image_text_to_text;
@@ -39,6 +40,7 @@ mod text_generation;
 mod text_to_text;
 mod token_classification;
 mod zero_shot_audio;
+mod zero_shot_text;
 mod zero_shot_vision;
 
 pub use audio_classification::{AudioClassification, AudioClassificationOptions};
@@ -62,6 +64,7 @@ pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, OnTex
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
 pub use zero_shot_audio::ZeroShotAudioClassification;
+pub use zero_shot_text::{ZeroShotClassification, ZeroShotOptions};
 pub use zero_shot_vision::{
     HypothesisOptions, VideoOptions, ZeroShotImageClassification, ZeroShotVideoClassification,
 };

@@ -20,6 +20,8 @@ pub enum Task {
     FillMask,
     /// Labels for a text or a pair of texts.
     TextClassification,
+    /// Labels of the caller's own for a text.
+    ZeroShotClassification,
     /// Labels for tokens, or for words and names put together from them.
     TokenClassification,
     /// The part of a context that answers a question.
@@ -54,11 +56,12 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
         Self::TextClassification,
+        Self::ZeroShotClassification,
         Self::TokenClassification,
         Self::QuestionAnswering,
         Self::TextGeneration,
@@ -83,6 +86,7 @@ impl Task {
             Self::SentenceEmbedding => "sentence-embedding",
             Self::FillMask => "fill-mask",
             Self::TextClassification => "text-classification",
+            Self::ZeroShotClassification => "zero-shot-classification",
             Self::TokenClassification => "token-classification",
             Self::QuestionAnswering => "question-answering",
             Self::TextGeneration => "text-generation",
@@ -111,7 +115,7 @@ impl Task {
             | Self::ZeroShotAudioClassification
             | Self::ZeroShotVideoClassification => &[],
             Self::FillMask => &["ForMaskedLM"],
-            Self::TextClassification => &["ForSequenceClassification"],
+            Self::TextClassification | Self::ZeroShotClassification => &["ForSequenceClassification"],
             Self::TokenClassification => &["ForTokenClassification"],
             Self::QuestionAnswering => &["ForQuestionAnswering"],
             Self::TextGeneration => &["ForCausalLM", "LMHeadModel"],

@@ -5,6 +5,7 @@ mod messages;
 mod modules;
 mod not_yet;
 mod outside;
+mod pipelines;
 mod schemas;
 mod speed;
 mod writing;

@@ -151,8 +151,8 @@ fn config_without_a_type() {
 fn graph() {
     insta::assert_snapshot!(spec("graph: {template: encodr}\n"), @"specs/text-encoders/mine.yaml:5: `graph.template`: there is no `encodr` in templates/graph/; expected one of […]; did you mean `encoder`?");
     insta::assert_snapshot!(spec("graph: {atention: separate, causal: is_decodr, layers: 3}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle; did you mean `attention`?
-        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle
+        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle, idle_scopes, idle_endings; did you mean `attention`?
+        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle, idle_scopes, idle_endings
         specs/text-encoders/mine.yaml:5: `graph.layers`: expected the name of a part or a map with its options, found the number 3
         ");
     insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: seperate}, mlp: [dense]}\n"), @r"
@@ -161,7 +161,7 @@ fn graph() {
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
     insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b, heads: heads}}\n"), @r#"
-        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/separate.rs.tera; expected one of part, query, key, value, output, heads; did you mean `query`?
+        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/separate.rs.tera; expected one of part, query, key, value, output, heads, bias, idle; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
         specs/text-encoders/mine.yaml:5: `graph.attention.heads`: `heads` is not a field of config
         "#);
@@ -208,8 +208,8 @@ fn tasks_that_a_spec_does_not_name() {
         let types = file.lines().filter_map(|line| line.strip_prefix("pub type ")?.split(' ').next());
         types.collect::<Vec<_>>().join(", ")
     };
-    insta::assert_snapshot!(tasks("graph: {heads: {ForMaskedLM: null, ForQuestionAnswering: null}}\n"), @"FeatureExtraction, SentenceEmbedding, TextClassification, TokenClassification");
-    insta::assert_snapshot!(tasks("tasks: null\n"), @"TextGeneration, FeatureExtraction, SentenceEmbedding, FillMask, TextClassification, TokenClassification, QuestionAnswering");
+    insta::assert_snapshot!(tasks("graph: {heads: {ForMaskedLM: null, ForQuestionAnswering: null}}\n"), @"FeatureExtraction, SentenceEmbedding, TextClassification, ZeroShotClassification, TokenClassification");
+    insta::assert_snapshot!(tasks("tasks: null\n"), @"TextGeneration, FeatureExtraction, SentenceEmbedding, FillMask, TextClassification, ZeroShotClassification, TokenClassification, QuestionAnswering");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn template_values() {
 fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
-        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, parts, axes, uses, heads, type; did you mean `about`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, parts, axes, uses, heads, type, pipelines; did you mean `about`?
         specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, number, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");

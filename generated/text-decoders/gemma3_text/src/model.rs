@@ -85,7 +85,12 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text-generation", "feature-extraction", "text-classification"];
+    const TASKS: &'static [&'static str] = &[
+        "text-generation",
+        "feature-extraction",
+        "text-classification",
+        "zero-shot-classification",
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

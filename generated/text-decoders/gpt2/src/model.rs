@@ -99,6 +99,7 @@ impl weft::Architecture for Model {
         "text-generation",
         "feature-extraction",
         "text-classification",
+        "zero-shot-classification",
         "token-classification",
         "question-answering",
     ];

@@ -84,7 +84,12 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "transformer", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text-generation", "feature-extraction", "text-classification"];
+    const TASKS: &'static [&'static str] = &[
+        "text-generation",
+        "feature-extraction",
+        "text-classification",
+        "zero-shot-classification",
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

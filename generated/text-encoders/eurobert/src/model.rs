@@ -97,6 +97,7 @@ impl weft::Architecture for Model {
         "feature-extraction",
         "fill-mask",
         "text-classification",
+        "zero-shot-classification",
         "token-classification",
     ];
 

@@ -17,8 +17,8 @@ use super::{
     AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
     ImageTextToText, ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding,
     SpeechRecognition, Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration,
-    TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotImageClassification,
-    ZeroShotVideoClassification,
+    TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotClassification,
+    ZeroShotImageClassification, ZeroShotVideoClassification,
 };
 use crate::erased::Erased;
 use crate::model::Architecture;
@@ -71,6 +71,7 @@ pub(crate) fn json_pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPip
         Task::SentenceEmbedding => Box::new(SentenceEmbedding::from_model(model)?),
         Task::FillMask => Box::new(FillMask::from_model(model)?),
         Task::TextClassification => Box::new(TextClassification::from_model(model)?),
+        Task::ZeroShotClassification => Box::new(ZeroShotClassification::from_model(model)?),
         Task::TokenClassification => Box::new(TokenClassification::from_model(model)?),
         Task::QuestionAnswering => Box::new(QuestionAnswering::from_model(model)?),
         Task::TextGeneration => Box::new(TextGeneration::from_model(model)?),

@@ -9,7 +9,7 @@ use crate::erased::Erased;
 use crate::tasks::{
     Aggregation, ClassificationOptions, EmbeddingOptions, FeatureExtraction, FeatureOptions, FillMask,
     FillMaskOptions, Question, QuestionAnswering, QuestionOptions, SentenceEmbedding, TextClassification,
-    TextOptions, TokenClassification, TokenOptions,
+    TextOptions, TokenClassification, TokenOptions, ZeroShotClassification, ZeroShotOptions,
 };
 use crate::text::Text;
 use crate::{Error, Result};
@@ -62,6 +62,35 @@ impl JsonPipeline for TextClassification<Erased> {
             Json::String(_) if plain => Json::Array(shaped),
             _ => shaped.into_iter().next().unwrap_or_default(),
         })
+    }
+}
+
+impl JsonPipeline for ZeroShotClassification<Erased> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
+        let defaults = ZeroShotOptions::default();
+        let options = ZeroShotOptions {
+            hypothesis_template: parameters
+                .get("hypothesis_template")?
+                .unwrap_or(defaults.hypothesis_template),
+            multi_label: parameters.get("multi_label")?.unwrap_or(defaults.multi_label),
+            text: parameters.text(&super::parameters::Tokenizing::default())?,
+        };
+        parameters.finish()?;
+        // One text names them all, with commas between.
+        let labels = match &labels {
+            Json::String(list) => list.split(',').map(str::trim).filter(|label| !label.is_empty()).collect(),
+            list => texts(list)?,
+        };
+        let given = texts(inputs)?;
+        let answers =
+            self.run_with(&given, &labels, &options)?.into_iter().zip(&given).map(|(found, text)| {
+                let (labels, scores): (Vec<_>, Vec<_>) =
+                    found.into_iter().map(|label| (label.label, label.score)).unzip();
+                json!({"sequence": text, "labels": labels, "scores": scores})
+            });
+        shaped(inputs, answers.collect())
     }
 }
 

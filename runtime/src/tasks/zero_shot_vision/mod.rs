@@ -10,12 +10,13 @@ mod video;
 pub use self::image::ZeroShotImageClassification;
 pub use self::video::{VideoOptions, ZeroShotVideoClassification};
 use super::batches::{TextModel, output};
+use super::hypotheses::hypotheses;
 use super::scores::{softmax, top};
 use super::{Label, TextOptions};
 use crate::erased::AnyModel;
 use crate::image::ImageProcessor;
 use crate::text::{Padding, Text};
-use crate::{Error, Result, Values};
+use crate::{Result, Values};
 
 /// How labels become sentences.
 #[derive(Clone, Debug)]
@@ -65,15 +66,7 @@ pub(super) fn scored<A: AnyModel>(
     options: &HypothesisOptions,
     logits: &str,
 ) -> Result<Vec<Label>> {
-    if labels.is_empty() {
-        return Err(Error::input("candidate_labels", "are none", "give at least one label"));
-    }
-    let template = &options.hypothesis_template;
-    if !template.contains("{}") {
-        let problem = format!("`{template}` has no place for the label");
-        return Err(Error::input("hypothesis_template", problem, "write {} where the label goes"));
-    }
-    let sentences: Vec<String> = labels.iter().map(|label| template.replacen("{}", label, 1)).collect();
+    let sentences = hypotheses(labels, &options.hypothesis_template)?;
     let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
     let rows = model.rows(&texts, &options.text)?;
     let batch = model.tokenizer.pad(&rows, &Padding::default())?;

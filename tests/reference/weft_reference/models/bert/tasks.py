@@ -48,6 +48,7 @@ def case(
 def goldens() -> Iterator[TaskCase]:
     yield from fill_mask()
     yield from text_classification()
+    yield from zero_shot_classification()
     yield from token_classification()
     yield from feature_extraction()
     yield from question_answering()
@@ -154,6 +155,41 @@ def text_classification() -> Iterator[TaskCase]:
         problem_type="regression",
         **labels(["similarity"]),
     )
+
+
+def zero_shot_classification() -> Iterator[TaskCase]:
+    """Labels whose scores are far enough apart for half precision."""
+    text, other = "My phone fell into the river on Sunday.", "The museum shows maps of the old town."
+    naive = "unbelievably naïve plans"
+
+    def some(*labels: str, **more: Any) -> dict[str, Any]:
+        return {"candidate_labels": list(labels)} | more
+
+    told = {"hypothesis_template": "{} is what this tells of!"}
+    each = {"multi_label": True}
+    for suffix, names, notes in (
+        ("", ["contradiction", "neutral", "Entailment"], "One text and several, one label, each for itself, long texts."),
+        ("-first", ["ENTAILMENT", "neutral", "contradiction"], "Entailment is the first label of the model."),
+    ):
+        yield case(
+            f"zero-shot-classification{suffix}",
+            "zero-shot-classification",
+            "BertForSequenceClassification",
+            notes,
+            Call(text, some("music and film", "a letter", naive)),
+            Call([text], some("music and film", "a letter", naive)),
+            Call([other, text], some("a letter", "cats, dogs and birds")),
+            Call(text, some("weaving", "cats, dogs and birds", "1921", **told)),
+            Call(other, some("art", "maps of towns", "water that boils", **told)),
+            Call(text, some("music and film", "weaving", "cats, dogs and birds", **each)),
+            Call([other, text], some("music and film", "cats, dogs and birds", **told, **each)),
+            Call(other, some("a letter", "😀", "cats, dogs and birds")),
+            Call(text, some("alone")),
+            Call(text, {"candidate_labels": "music and film, a letter , ," + naive}),
+            Call(LONG, some("a letter", naive, "😀")),
+            Call(LONG, some("accident", naive, "1921", **each)),
+            **labels(names),
+        )
 
 
 def token_classification() -> Iterator[TaskCase]:
