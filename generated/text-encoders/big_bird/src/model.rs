@@ -109,6 +109,7 @@ impl weft::Architecture for Model {
         "sentence-embedding",
         "fill-mask",
         "text-classification",
+        "zero-shot-classification",
         "token-classification",
     ];
 

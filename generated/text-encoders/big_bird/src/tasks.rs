@@ -65,6 +65,21 @@ pub type FillMask = weft::tasks::FillMask<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
+/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+///
+/// Takes checkpoints of `BigBirdForSequenceClassification` that were trained on natural language inference.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_big_bird::tasks::ZeroShotClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run("My phone fell into the river.", &["accident", "holiday"])? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
+
 /// Token classification: classes of the tokens of a text, such as names of people and places.
 ///
 /// Takes checkpoints of `BigBirdForTokenClassification`.

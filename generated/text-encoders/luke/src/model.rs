@@ -105,6 +105,7 @@ impl weft::Architecture for Model {
         "sentence-embedding",
         "fill-mask",
         "text-classification",
+        "zero-shot-classification",
         "token-classification",
         "question-answering",
     ];
