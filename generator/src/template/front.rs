@@ -180,6 +180,9 @@ pub struct InputSpec {
     /// Whether there may be none of it: heads that take it have a part for texts alone.
     #[serde(default)]
     pub optional: bool,
+    /// Whether the part that reads it declares it, not the one that declares what all heads take.
+    #[serde(default)]
+    pub apart: bool,
     /// Where positions start that stand for it; 0 if left out.
     #[serde(default)]
     pub first: Option<usize>,

@@ -44,6 +44,17 @@ WAVES = {
     "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
 }
 
+XPATHS = np.arange(132, dtype=np.int64).reshape(2, 11, 6) * 7
+XLM_TINY = {"vocab_size": 99, "emb_dim": 32, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 40}
+NOT_XLM = ("causal-lm", "multiple-choice")
+XLM_HEADS = {"masked-lm": "WithLMHeadModel", "question-answering": "ForQuestionAnsweringSimple"}
+LANGS = {"langs": np.arange(22, dtype=np.int64).reshape(2, 11) % 3}
+LANGUAGES = (
+    replace(UNTIED, config={"tie_word_embeddings": False, "n_langs": 3}),
+    POSITIONS,
+    Extra("languages", "base", "Every token has a language.", {"n_langs": 3, "gelu_activation": False}, LANGS),
+)
+
 ENCODERS = {
     "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
     "camembert": Encoder("Camembert", pad=1),
@@ -135,6 +146,32 @@ ENCODERS = {
         ),
     ),
     "ibert": Encoder("IBert", pad=1, without=NO_CAUSAL, extras=(UNTIED, POSITIONS, FILE)),
+    "markuplm": Encoder(
+        "MarkupLM",
+        {
+            "max_depth": 6,
+            "xpath_unit_hidden_size": 4,
+            "max_xpath_tag_unit_embeddings": 20,
+            "max_xpath_subs_unit_embeddings": 30,
+            "tag_pad_id": 16,
+            "subs_pad_id": 21,
+        },
+        without=(*NO_CAUSAL, "masked-lm", "multiple-choice"),
+        extras=(
+            INNER_PADDING,
+            Extra(
+                "xpaths",
+                "token-classification",
+                "Every token has a place in the page's tree.",
+                {"num_labels": 3},
+                {"xpath_tags_seq": XPATHS % 20, "xpath_subs_seq": XPATHS % 30},
+            ),
+        ),
+    ),
+    "xlm": Encoder("XLM", pad=2, types=0, without=NOT_XLM, more=XLM_HEADS, extras=LANGUAGES, tiny=XLM_TINY),
+    "flaubert": Encoder(
+        "Flaubert", pad=2, types=0, without=NOT_XLM, more=XLM_HEADS, extras=LANGUAGES, tiny=XLM_TINY
+    ),
     "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
     "distilbert": Encoder(
         "DistilBert",
