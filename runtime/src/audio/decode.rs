@@ -23,6 +23,9 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
     if bytes.is_empty() {
         return Err(refused(format!("{name}: is empty"), FORMATS));
     }
+    if rate_is_zero(&bytes) {
+        return Err(refused(format!("{name}: says that it has 0 samples a second"), "make the file again"));
+    }
     let mut hint = Hint::new();
     if let Some(ending) = ending {
         hint.with_extension(ending);
@@ -90,4 +93,25 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         Some(_) => Err(refused(format!("{name}: holds no samples"), "give a file with sound in it")),
         None => Err(refused(format!("{name}: does not say its sampling rate"), FORMATS)),
     }
+}
+
+/// Whether a WAV file's header, or that of Vorbis, gives a sampling rate of 0, on which the decoder would panic.
+fn rate_is_zero(bytes: &[u8]) -> bool {
+    let rate = |at: usize| bytes.get(at..at + 4).map(|rate| rate == [0; 4]);
+    if !bytes.starts_with(b"RIFF") {
+        let head = &bytes[..bytes.len().min(4096)];
+        let header = head.windows(7).position(|name| name == b"\x01vorbis");
+        return header.and_then(|at| rate(at + 12)) == Some(true);
+    }
+    let mut at = 12;
+    while let Some((name, length)) = bytes.get(at..).and_then(|chunk| chunk.split_first_chunk::<4>()) {
+        if name == b"fmt " {
+            return rate(at + 12) == Some(true);
+        }
+        let Some(length) = length.first_chunk().map(|length| u32::from_le_bytes(*length) as usize) else {
+            break;
+        };
+        at = at.saturating_add(8 + length + length % 2);
+    }
+    false
 }

@@ -42,6 +42,15 @@ fn largest_difference(got: impl ExactSizeIterator<Item = f64>, want: &[f64]) -> 
 }
 
 #[test]
+fn a_rate_of_zero_is_refused() {
+    let mut bytes = std::fs::read(folder().join("files/speech.wav")).unwrap();
+    let at = bytes.windows(4).position(|name| name == b"fmt ").unwrap();
+    bytes[at + 12..at + 16].fill(0);
+    let said = decode::decode(bytes, Some("wav"), "speech.wav").unwrap_err().to_string();
+    assert!(said.contains("speech.wav: says that it has 0 samples a second"), "{said}");
+}
+
+#[test]
 fn files_decode_as_elsewhere() {
     let decoded = tensors(&folder().join("decoded.safetensors"));
     let mut seen = 0;

@@ -115,6 +115,8 @@ pub struct Graph {
     pub(crate) outputs: Vec<(String, usize)>,
     pub(crate) weights: Vec<Weight>,
     pub(crate) limits: Vec<Limit>,
+    /// Lengths of which nothing may be left, such as what convolutions make of a sound.
+    pub(crate) lengths: Vec<Dim>,
     pub(crate) idle: Vec<String>,
     pub(crate) stored: Option<Stored>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
@@ -159,6 +161,7 @@ impl Graph {
             outputs: vec![],
             weights: vec![],
             limits: vec![],
+            lengths: vec![],
             idle: vec![],
             stored: None,
             interpolate: false,
@@ -190,6 +193,15 @@ impl Graph {
     pub fn limit(&mut self, symbol: &Dim, most: usize, field: &'static str) {
         if let Dim::Symbol(name) = symbol {
             self.limits.push(Limit { symbol: name.to_string(), most, field });
+        }
+    }
+
+    /// Says that something must be left of these lengths whatever is given.
+    pub(crate) fn needs_some(&mut self, lengths: &[Dim]) {
+        for length in lengths.iter().filter(|length| matches!(length, Dim::Sum(_))) {
+            if !self.lengths.contains(length) {
+                self.lengths.push(length.clone());
+            }
         }
     }
 

@@ -105,7 +105,9 @@ impl Graph {
     ) -> Result<Tensor> {
         self.channels("Conv", x, conv)?;
         let mut shape = vec![x.shape()[0].clone(), conv.out.into()];
-        shape.extend(windows(x, &conv.op.kernel, &conv.op.stride, &conv.op.padding, &conv.op.dilation));
+        let windows = windows(x, &conv.op.kernel, &conv.op.stride, &conv.op.padding, &conv.op.dilation);
+        self.needs_some(&windows);
+        shape.extend(windows);
         let operands: Vec<_> = [x, weight].into_iter().chain(bias).collect();
         Ok(self.node(Op::Conv(conv.op.clone()), &operands, x.dtype(), shape))
     }
@@ -227,7 +229,9 @@ impl Graph {
             return Err(self.misfit(op.name(), problem));
         }
         let mut shape = x.shape()[..2].to_vec();
-        shape.extend(windows(x, kernel, stride, &op.padding, &vec![1; axes]));
+        let windows = windows(x, kernel, stride, &op.padding, &vec![1; axes]);
+        self.needs_some(&windows);
+        shape.extend(windows);
         Ok(self.node(Op::Pool(op), &[x], x.dtype(), shape))
     }
 

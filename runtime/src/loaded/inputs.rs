@@ -12,11 +12,63 @@ const PAST: &str = "past";
 /// The symbol of the items that are cached.
 const ROWS: &str = "rows";
 
+/// How long axes may be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    /// The longest.
+    pub most: Vec<Limit>,
+    /// Lengths of which something must be left.
+    pub some: Vec<Dim>,
+}
+
+impl Limits {
+    fn check(&self, symbols: &BTreeMap<String, (usize, String)>) -> Result<()> {
+        for limit in &self.most {
+            if let Some((length, name)) =
+                symbols.get(&limit.symbol).filter(|(length, _)| *length > limit.most)
+            {
+                let problem = format!(
+                    "{} is {length}, but the model has {} ({})",
+                    limit.symbol, limit.most, limit.field
+                );
+                let help = "shorten the input: truncate it or split it into parts";
+                return Err(Error::input(name.as_str(), problem, help));
+            }
+        }
+        let left = |dim: &Dim, other: Option<(&str, usize)>| {
+            let known = |symbol: &str| symbols.get(symbol).map(|(length, _)| *length);
+            dim.evaluate(&|symbol| match other {
+                Some((name, length)) if name == symbol => Some(length),
+                _ => known(symbol),
+            })
+        };
+        let Some(nothing) = self.some.iter().find(|dim| left(dim, None) == Some(0)) else { return Ok(()) };
+        let Some((symbol, (length, name))) = symbols.iter().find(|(symbol, _)| nothing.mentions(symbol))
+        else {
+            return Ok(());
+        };
+        let enough =
+            |length: &usize| self.some.iter().all(|dim| left(dim, Some((symbol, *length))) != Some(0));
+        let help = match (length + 1..length + MOST_TRIED).find(enough) {
+            Some(least) => format!("give at least {least}, such as by padding"),
+            None => "give more".to_owned(),
+        };
+        Err(Error::input(
+            name.as_str(),
+            format!("{symbol} is {length}, too few for the model's convolutions"),
+            help,
+        ))
+    }
+}
+
+/// How far to look for a length that is enough.
+const MOST_TRIED: usize = 100_000;
+
 /// Checks what was given and fills in the rest; lengths that are `known` already are those of what is cached, in
 /// inputs that the engine has `kept`.
 pub(super) fn complete(
     inputs: &[Input],
-    limits: &[Limit],
+    limits: &Limits,
     mut given: Values,
     known: &BTreeMap<String, usize>,
     kept: &dyn Fn(&str) -> bool,
@@ -48,14 +100,7 @@ pub(super) fn complete(
             given.insert(input.name.clone(), value);
         }
     }
-    for limit in limits {
-        if let Some((length, name)) = symbols.get(&limit.symbol).filter(|(length, _)| *length > limit.most) {
-            let problem =
-                format!("{} is {length}, but the model has {} ({})", limit.symbol, limit.most, limit.field);
-            let help = "shorten the input: truncate it or split it into parts";
-            return Err(Error::input(name.as_str(), problem, help));
-        }
-    }
+    limits.check(&symbols)?;
     for input in inputs {
         if let (None, false, Some(fill)) = (given.get(&input.name), kept(&input.name), input.fill) {
             given.insert(input.name.clone(), filled(input, fill, &symbols, &given)?);
@@ -193,6 +238,53 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+    use crate::dims;
+    use crate::graph::dims::{BATCH, SEQUENCE};
+    use crate::graph::{Conv, Graph};
+
+    /// What a graph of these inputs says of these values.
+    fn said(inputs: &[Input], limits: &Limits, given: &[(&str, Value)]) -> String {
+        let given = given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        complete(inputs, limits, given, &BTreeMap::new(), &|_| false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn too_few_samples_for_convolutions() {
+        let mut g = Graph::new();
+        let mut x = g.input(Input::f32("input_values", dims![BATCH, 1, SEQUENCE]));
+        for (kernel, stride) in [(10, 5), (3, 2)] {
+            let conv = Conv::new(1, &[kernel]).stride(&[stride]);
+            x = g.conv(&g.scope("layer").index(kernel), &x, &conv).unwrap();
+        }
+        let limits = Limits { most: vec![], some: g.lengths.clone() };
+        let samples = |length: usize| Value::F32(ArrayD::zeros(IxDyn(&[2, 1, length])));
+        insta::assert_snapshot!(said(g.inputs(), &limits, &[("input_values", samples(3))]), @r"
+        input input_values: sequence is 3, too few for the model's convolutions
+          help: give at least 20, such as by padding
+        ");
+        let enough = Values::from([("input_values".to_owned(), samples(20))]);
+        assert!(complete(g.inputs(), &limits, enough, &BTreeMap::new(), &|_| false).is_ok());
+    }
+
+    #[test]
+    fn tokens_of_what_is_not_given_and_frames_of_half_a_video() {
+        let mut g = Graph::new();
+        g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
+        g.refuse("input_ids", 9, "images");
+        let ids = Value::I64(array![[4, 9, 9]].into_dyn());
+        insta::assert_snapshot!(said(g.inputs(), &Limits::default(), &[("input_ids", ids)]), @r"
+        input input_ids: holds 9, which stands for images, and there are none
+          help: give the images as well, or leave it out
+        ");
+        let mut g = Graph::new();
+        g.input(Input::f32("pixel_values", dims![BATCH, 3]));
+        g.group("pixel_values", 4, "num_frames");
+        let pixels = Value::F32(ArrayD::zeros(IxDyn(&[6, 3])));
+        insta::assert_snapshot!(said(g.inputs(), &Limits::default(), &[("pixel_values", pixels)]), @r"
+        input pixel_values: has 6 rows, but num_frames is 4
+          help: give a multiple of 4 rows
+        ");
+    }
 
     #[test]
     fn padding_is_not_counted() {

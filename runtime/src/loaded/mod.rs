@@ -114,7 +114,7 @@ impl<A: Architecture> Loaded<A> {
 
     /// The longest an axis may be: `limit("sequence")`.
     pub fn limit(&self, symbol: &str) -> Option<usize> {
-        self.main.limits.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
+        self.main.limits.most.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
     }
 
     /// The backend it runs on.

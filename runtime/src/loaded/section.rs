@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::inputs::{self, Limits};
 use super::program::Program;
-use super::{Lowering, inputs, millis, room};
+use super::{Lowering, millis, room};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, Limit, Stored};
+use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::{Bytes, Located, Weights};
@@ -58,7 +59,7 @@ pub(super) struct Setting {
 /// One part, ready to run.
 pub(super) struct Section {
     pub inputs: Vec<Input>,
-    pub limits: Vec<Limit>,
+    pub limits: Limits,
     pub program: Program,
     pub graph_ms: f64,
     pub unused: Vec<String>,
@@ -215,7 +216,8 @@ impl<A: Architecture> Sections<A> {
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let mut unused = self.weights.unused(&located);
         unused.retain(|name| !graph.is_idle(name));
-        let (inputs, limits) = (graph.inputs().to_vec(), graph.limits.clone());
+        let inputs = graph.inputs().to_vec();
+        let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let Setting { rules, hardware, mut options, lowering, .. } = self.setting.clone();
         options.map_weights.get_or_insert_with(|| part.is_cached() && are_worth_mapping(&located));
         let program = Program::new(graph, located, rules, hardware, options, lowering)?;

@@ -43,7 +43,8 @@ fn result(answer: &Json) -> String {
         return format!("{score}{answer}\n");
     }
     let message = || answer["generated_text"].as_array()?.last()?["content"].as_str();
-    if let Some(text) = text("generated_text").or_else(message).or_else(|| text("text")) {
+    let written = ["generated_text", "translation_text", "summary_text", "text"].into_iter().find_map(text);
+    if let Some(text) = written.or_else(message) {
         let chunks = answer["chunks"].as_array().into_iter().flatten();
         return chunks.fold(format!("{text}\n"), |all, chunk| {
             let second = |index: usize| {
@@ -91,7 +92,7 @@ mod tests {
             json!({"answer": "London", "score": 0.7, "start": 0, "end": 6}),
             json!([[[0.125, -1.0], [2.0, 3.0]]]),
             json!([1, 2, 3, 4, 5, 6, 7]),
-            json!([{"generated_text": "Once upon a time"}]),
+            json!([{"generated_text": "Once upon a time"}, {"translation_text": "Guten Tag."}, {"summary_text": "Short."}]),
             json!([{"generated_text": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}]),
             json!({"text": "Good day.", "chunks": [{"timestamp": [0.0, 1.5], "text": " Good day."}]}),
             json!({"other": true}),
@@ -105,6 +106,8 @@ mod tests {
         [1, 2, 2]: 0.1250, -1.0000, 2.0000, 3.0000
         [7]: 1.0000, 2.0000, 3.0000, 4.0000, 5.0000, 6.0000, …
         Once upon a time
+        Guten Tag.
+        Short.
         Hello.
         Good day.
           0.00 – 1.50  Good day.

@@ -34,7 +34,7 @@ const OPTIONS: [(&str, &str, &str); 12] = [
     (
         "--chat",
         "",
-        "text-generation: each input is what a user says, put into the checkpoint's chat template",
+        "Text generation: each input is what a user says, put into the checkpoint's chat template",
     ),
     ("--context", "TEXT", "question-answering: the text with the answers; inputs are the questions"),
     ("--label", "TEXT", "zero-shot tasks: a label to choose from; give it once for each"),
@@ -208,7 +208,7 @@ mod tests {
           --precision P         f32 (where not given), f16 or bf16
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
-          --chat                text-generation: each input is what a user says, put into the checkpoint's chat template
+          --chat                Text generation: each input is what a user says, put into the checkpoint's chat template
           --context TEXT        question-answering: the text with the answers; inputs are the questions
           --label TEXT          zero-shot tasks: a label to choose from; give it once for each
           --out FILE            object-detection: the picture with what was found drawn onto it
