@@ -44,6 +44,8 @@ const ORDER: [&str; 9] = [
     "text-classification",
     "zero-shot-classification",
     "token-classification",
+    // Of models of pictures and texts, which are published for this.
+    "zero-shot-image-classification",
 ];
 
 /// Lowers the tasks: those that the spec names, those of its inherited ones that its heads serve, or all of these.
@@ -159,7 +161,11 @@ fn taken(name: &str) -> (&'static str, &'static str) {
         ("zero-shot-video", "Videos and labels", "clip.gif --label \"a cat\" --label \"a dog\""),
         ("zero-shot-audio", "Sounds and labels", "sound.wav --label rain --label \"a dog\""),
         ("image-to-text", "Pictures", "cat.jpg"),
-        ("image-text", "Pictures and text", "'{\"images\": \"cat.jpg\", \"text\": \"What is this?\"}'"),
+        (
+            "image-text",
+            "Pictures and text",
+            "'{\"images\": \"cat.jpg\", \"text\": \"<image> What is this?\"}'",
+        ),
         ("image", "Pictures", "cat.jpg"),
         ("object", "Pictures", "cat.jpg"),
         ("depth", "Pictures", "cat.jpg"),

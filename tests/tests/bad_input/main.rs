@@ -8,5 +8,6 @@ mod config;
 mod hub;
 mod inputs;
 mod layouts;
+mod pictures;
 mod text;
 mod weights;

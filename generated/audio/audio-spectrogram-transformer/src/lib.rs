@@ -8,10 +8,10 @@
 //! (Gong et al., 2021, arXiv:2104.01778).
 //!
 //! ```no_run
-//! use weft_audio_spectrogram_transformer::{Inputs, Model};
+//! use weft_audio_spectrogram_transformer::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("MIT/ast-finetuned-audioset-10-10-0.4593")?.load()?;
+//! let model = Model::open("MIT/ast-finetuned-audioset-10-10-0.4593")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array3::<f32>::zeros((1, 1024, 128))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,10 +7,10 @@
 //! space (Wu et al., 2022, arXiv:2211.06687).
 //!
 //! ```no_run
-//! use weft_clap_audio::{Inputs, Model};
+//! use weft_clap_audio::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
+//! let model = Model::open("laion/clap-htsat-unfused")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 1, 1001, 64))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,10 +8,10 @@
 //! arXiv:2106.07447).
 //!
 //! ```no_run
-//! use weft_hubert::{Inputs, Model};
+//! use weft_hubert::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/hubert-large-ls960-ft")?.load()?;
+//! let model = Model::open("facebook/hubert-large-ls960-ft")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

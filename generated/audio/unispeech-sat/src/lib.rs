@@ -8,10 +8,10 @@
 //! arXiv:2110.05752).
 //!
 //! ```no_run
-//! use weft_unispeech_sat::{Inputs, Model};
+//! use weft_unispeech_sat::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/unispeech-sat-base-100h-libri-ft")?.load()?;
+//! let model = Model::open("microsoft/unispeech-sat-base-100h-libri-ft")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

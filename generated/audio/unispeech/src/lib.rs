@@ -8,10 +8,10 @@
 //! arXiv:2101.07597).
 //!
 //! ```no_run
-//! use weft_unispeech::{Inputs, Model};
+//! use weft_unispeech::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/unispeech-large-1500h-cv")?.load()?;
+//! let model = Model::open("microsoft/unispeech-large-1500h-cv")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

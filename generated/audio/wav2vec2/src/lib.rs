@@ -7,10 +7,10 @@
 //! frames, fifty a second, which attend to each other (Baevski et al., 2020, arXiv:2006.11477).
 //!
 //! ```no_run
-//! use weft_wav2vec2::{Inputs, Model};
+//! use weft_wav2vec2::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/wav2vec2-base-960h")?.load()?;
+//! let model = Model::open("facebook/wav2vec2-base-960h")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

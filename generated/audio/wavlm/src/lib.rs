@@ -8,10 +8,10 @@
 //! et al., 2021, arXiv:2110.13900).
 //!
 //! ```no_run
-//! use weft_wavlm::{Inputs, Model};
+//! use weft_wavlm::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/wavlm-base-plus-sv")?.load()?;
+//! let model = Model::open("microsoft/wavlm-base-plus-sv")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! et al., 2020, arXiv:2010.11934).
 //!
 //! ```no_run
-//! use weft_mt5::{Inputs, Model};
+//! use weft_mt5::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/mt5-small")?.load()?;
+//! let model = Model::open("google/mt5-small")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(array![[21603, 10, 37, 1]])
 //!     .decoder_input_ids(array![[1, 2, 3]]);
 //! let outputs = model.forward(&inputs)?;

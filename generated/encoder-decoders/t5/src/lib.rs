@@ -7,11 +7,11 @@
 //! 2019, arXiv:1910.10683).
 //!
 //! ```no_run
-//! use weft_t5::{Inputs, Model};
+//! use weft_t5::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google-t5/t5-small")?.load()?;
+//! let model = Model::open("google-t5/t5-small")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(array![[21603, 10, 37, 1]])
 //!     .decoder_input_ids(array![[1, 2, 3]]);
 //! let outputs = model.forward(&inputs)?;

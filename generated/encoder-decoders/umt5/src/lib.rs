@@ -8,11 +8,11 @@
 //! 2023, arXiv:2304.09151).
 //!
 //! ```no_run
-//! use weft_umt5::{Inputs, Model};
+//! use weft_umt5::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/umt5-small")?.load()?;
+//! let model = Model::open("google/umt5-small")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(array![[21603, 10, 37, 1]])
 //!     .decoder_input_ids(array![[1, 2, 3]]);
 //! let outputs = model.forward(&inputs)?;

@@ -7,11 +7,11 @@
 //! log-mel spectrum, a decoder writes tokens of text and of time (Radford et al., 2022, arXiv:2212.04356).
 //!
 //! ```no_run
-//! use weft_whisper::{Inputs, Model};
+//! use weft_whisper::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/whisper-tiny")?.load()?;
+//! let model = Model::open("openai/whisper-tiny")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(ndarray::Array3::<f32>::zeros((1, 80, 3000)))
 //!     .decoder_input_ids(array![[50258]]);
 //! let outputs = model.forward(&inputs)?;

@@ -8,11 +8,11 @@
 //! function is learned (Swiss AI Initiative, 2025, arXiv:2509.14233).
 //!
 //! ```no_run
-//! use weft_apertus::{Inputs, Model};
+//! use weft_apertus::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("swiss-ai/Apertus-8B-2509")?.load()?;
+//! let model = Model::open("swiss-ai/Apertus-8B-2509")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Llama with an MLP of two layers and squared rectifiers between them.
 //!
 //! ```no_run
-//! use weft_arcee::{Inputs, Model};
+//! use weft_arcee::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("arcee-ai/AFM-4.5B")?.load()?;
+//! let model = Model::open("arcee-ai/AFM-4.5B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

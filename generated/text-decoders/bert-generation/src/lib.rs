@@ -8,11 +8,11 @@
 //! arXiv:1907.12461).
 //!
 //! ```no_run
-//! use weft_bert_generation::{Inputs, Model};
+//! use weft_bert_generation::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/bert_for_seq_generation_L-24_bbc_encoder")?.load()?;
+//! let model = Model::open("google/bert_for_seq_generation_L-24_bbc_encoder")?.head(Head::Encoder).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! A language model of biomedical texts (Luo et al., 2022, arXiv:2210.10341).
 //!
 //! ```no_run
-//! use weft_biogpt::{Inputs, Model};
+//! use weft_biogpt::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/biogpt")?.load()?;
+//! let model = Model::open("microsoft/biogpt")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! precision (Ma et al., 2025, arXiv:2504.12285).
 //!
 //! ```no_run
-//! use weft_bitnet::{Inputs, Model};
+//! use weft_bitnet::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/bitnet-b1.58-2B-4T-bf16")?.load()?;
+//! let model = Model::open("microsoft/bitnet-b1.58-2B-4T-bf16")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

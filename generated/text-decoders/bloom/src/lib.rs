@@ -8,11 +8,11 @@
 //! arXiv:2211.05100).
 //!
 //! ```no_run
-//! use weft_bloom::{Inputs, Model};
+//! use weft_bloom::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("bigscience/bloom-560m")?.load()?;
+//! let model = Model::open("bigscience/bloom-560m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! GPT-J for programs, whose heads lie in four groups (Nijkamp et al., 2022, arXiv:2203.13474).
 //!
 //! ```no_run
-//! use weft_codegen::{Inputs, Model};
+//! use weft_codegen::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("Salesforce/codegen-350M-mono")?.load()?;
+//! let model = Model::open("Salesforce/codegen-350M-mono")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! neighbours are rotated together.
 //!
 //! ```no_run
-//! use weft_cohere::{Inputs, Model};
+//! use weft_cohere::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("CohereLabs/c4ai-command-r-v01")?.load()?;
+//! let model = Model::open("CohereLabs/c4ai-command-r-v01")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Cohere with windows in three of four layers, which alone are rotated.
 //!
 //! ```no_run
-//! use weft_cohere2::{Inputs, Model};
+//! use weft_cohere2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("CohereLabs/c4ai-command-r7b-12-2024")?.load()?;
+//! let model = Model::open("CohereLabs/c4ai-command-r7b-12-2024")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! (Keskar et al., 2019, arXiv:1909.05858).
 //!
 //! ```no_run
-//! use weft_ctrl::{Inputs, Model};
+//! use weft_ctrl::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("Salesforce/ctrl")?.load()?;
+//! let model = Model::open("Salesforce/ctrl")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! arXiv:2510.02387).
 //!
 //! ```no_run
-//! use weft_cwm::{Inputs, Model};
+//! use weft_cwm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/cwm")?.load()?;
+//! let model = Model::open("facebook/cwm")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

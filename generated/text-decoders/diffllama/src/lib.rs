@@ -7,11 +7,11 @@
 //! Llama whose attention is the difference of two (Ye et al., 2024, arXiv:2410.05258).
 //!
 //! ```no_run
-//! use weft_diffllama::{Inputs, Model};
+//! use weft_diffllama::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("kajuma/DiffLlama-0.3B-handcut")?.load()?;
+//! let model = Model::open("kajuma/DiffLlama-0.3B-handcut")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

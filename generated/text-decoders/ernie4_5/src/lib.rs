@@ -7,11 +7,11 @@
 //! Llama whose neighbours are rotated together, with biases that one field governs.
 //!
 //! ```no_run
-//! use weft_ernie4_5::{Inputs, Model};
+//! use weft_ernie4_5::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("baidu/ERNIE-4.5-0.3B-PT")?.load()?;
+//! let model = Model::open("baidu/ERNIE-4.5-0.3B-PT")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

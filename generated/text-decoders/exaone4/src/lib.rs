@@ -8,11 +8,11 @@
 //! rotated (LG AI Research, 2025, arXiv:2507.11407).
 //!
 //! ```no_run
-//! use weft_exaone4::{Inputs, Model};
+//! use weft_exaone4::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("LGAI-EXAONE/EXAONE-4.0-1.2B")?.load()?;
+//! let model = Model::open("LGAI-EXAONE/EXAONE-4.0-1.2B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! values (Almazrouei et al., 2023, arXiv:2311.16867).
 //!
 //! ```no_run
-//! use weft_falcon::{Inputs, Model};
+//! use weft_falcon::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("tiiuae/falcon-rw-1b")?.load()?;
+//! let model = Model::open("tiiuae/falcon-rw-1b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! the root of their width (Gemma Team, 2024, arXiv:2403.08295).
 //!
 //! ```no_run
-//! use weft_gemma::{Inputs, Model};
+//! use weft_gemma::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/gemma-2b")?.load()?;
+//! let model = Model::open("google/gemma-2b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! (Gemma Team, 2024, arXiv:2408.00118).
 //!
 //! ```no_run
-//! use weft_gemma2::{Inputs, Model};
+//! use weft_gemma2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/gemma-2-2b")?.load()?;
+//! let model = Model::open("google/gemma-2-2b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -9,11 +9,11 @@
 //! 2025, arXiv:2503.19786).
 //!
 //! ```no_run
-//! use weft_gemma3_text::{Inputs, Model};
+//! use weft_gemma3_text::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/gemma-3-270m")?.load()?;
+//! let model = Model::open("google/gemma-3-270m")?.head(Head::ForCausalLM).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.logits()?.shape());
 //! # Ok(())

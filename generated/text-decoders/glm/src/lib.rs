@@ -9,11 +9,11 @@
 //! 2024, arXiv:2406.12793).
 //!
 //! ```no_run
-//! use weft_glm::{Inputs, Model};
+//! use weft_glm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("zai-org/glm-4-9b-hf")?.load()?;
+//! let model = Model::open("zai-org/glm-4-9b-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

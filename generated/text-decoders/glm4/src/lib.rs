@@ -8,11 +8,11 @@
 //! GLM with norms before and after attention and MLP.
 //!
 //! ```no_run
-//! use weft_glm4::{Inputs, Model};
+//! use weft_glm4::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("zai-org/GLM-4-9B-0414")?.load()?;
+//! let model = Model::open("zai-org/GLM-4-9B-0414")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! MLP (Radford et al., 2019).
 //!
 //! ```no_run
-//! use weft_gpt2::{Inputs, Model};
+//! use weft_gpt2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai-community/gpt2")?.load()?;
+//! let model = Model::open("openai-community/gpt2")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

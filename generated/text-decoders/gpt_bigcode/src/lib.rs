@@ -7,11 +7,11 @@
 //! GPT-2 for programs, whose heads share one key and one value (Ben Allal et al., 2023, arXiv:2301.03988).
 //!
 //! ```no_run
-//! use weft_gpt_bigcode::{Inputs, Model};
+//! use weft_gpt_bigcode::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("bigcode/santacoder")?.load()?;
+//! let model = Model::open("bigcode/santacoder")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! GPT-2 in which every other layer sees a window (Black et al., 2021).
 //!
 //! ```no_run
-//! use weft_gpt_neo::{Inputs, Model};
+//! use weft_gpt_neo::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("EleutherAI/gpt-neo-125m")?.load()?;
+//! let model = Model::open("EleutherAI/gpt-neo-125m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

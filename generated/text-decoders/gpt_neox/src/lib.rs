@@ -8,11 +8,11 @@
 //! (Black et al., 2022, arXiv:2204.06745).
 //!
 //! ```no_run
-//! use weft_gpt_neox::{Inputs, Model};
+//! use weft_gpt_neox::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("EleutherAI/gpt-neox-20b")?.load()?;
+//! let model = Model::open("EleutherAI/gpt-neox-20b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! GPT-NeoX for Japanese, without biases but for the last layer's attention.
 //!
 //! ```no_run
-//! use weft_gpt_neox_japanese::{Inputs, Model};
+//! use weft_gpt_neox_japanese::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("abeja/gpt-neox-japanese-2.7b")?.load()?;
+//! let model = Model::open("abeja/gpt-neox-japanese-2.7b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! neighbours together (Wang and Komatsuzaki, 2021).
 //!
 //! ```no_run
-//! use weft_gptj::{Inputs, Model};
+//! use weft_gptj::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("EleutherAI/gpt-j-6b")?.load()?;
+//! let model = Model::open("EleutherAI/gpt-j-6b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Llama with factors for embeddings, scores of attention, what layers add, and logits.
 //!
 //! ```no_run
-//! use weft_granite::{Inputs, Model};
+//! use weft_granite::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("ibm-granite/granite-3.3-2b-base")?.load()?;
+//! let model = Model::open("ibm-granite/granite-3.3-2b-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

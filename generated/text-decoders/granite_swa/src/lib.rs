@@ -8,11 +8,11 @@
 //! Granite in which three of four layers see a window, and attention may attend to nothing.
 //!
 //! ```no_run
-//! use weft_granite_swa::{Inputs, Model};
+//! use weft_granite_swa::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("path/to/checkpoint")?.load()?;
+//! let model = Model::open("path/to/checkpoint")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

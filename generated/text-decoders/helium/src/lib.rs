@@ -7,11 +7,11 @@
 //! Llama whose neighbours are rotated together.
 //!
 //! ```no_run
-//! use weft_helium::{Inputs, Model};
+//! use weft_helium::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("kyutai/helium-1-2b")?.load()?;
+//! let model = Model::open("kyutai/helium-1-2b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

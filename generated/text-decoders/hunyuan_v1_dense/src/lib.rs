@@ -7,11 +7,11 @@
 //! Llama whose queries and keys are normalised after they are rotated.
 //!
 //! ```no_run
-//! use weft_hunyuan_v1_dense::{Inputs, Model};
+//! use weft_hunyuan_v1_dense::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("tencent/Hunyuan-0.5B-Instruct")?.load()?;
+//! let model = Model::open("tencent/Hunyuan-0.5B-Instruct")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

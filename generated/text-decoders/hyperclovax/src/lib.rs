@@ -8,11 +8,11 @@
 //! Granite with norms before and after attention and MLP.
 //!
 //! ```no_run
-//! use weft_hyperclovax::{Inputs, Model};
+//! use weft_hyperclovax::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("naver-hyperclovax/HyperCLOVAX-SEED-Think-14B")?.load()?;
+//! let model = Model::open("naver-hyperclovax/HyperCLOVAX-SEED-Think-14B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

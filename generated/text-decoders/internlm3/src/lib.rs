@@ -7,11 +7,11 @@
 //! Llama with biases that one field governs (Cai et al., 2024, arXiv:2403.17297).
 //!
 //! ```no_run
-//! use weft_internlm3::{Inputs, Model};
+//! use weft_internlm3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("internlm/internlm3-8b-instruct")?.load()?;
+//! let model = Model::open("internlm/internlm3-8b-instruct")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Llama for programs, with heads that share keys and values.
 //!
 //! ```no_run
-//! use weft_iquestcoder::{Inputs, Model};
+//! use weft_iquestcoder::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("IQuestLab/IQuest-Coder-V1-40B-Base")?.load()?;
+//! let model = Model::open("IQuestLab/IQuest-Coder-V1-40B-Base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! A decoder for Arabic and English with layer normalisation, biases and squared rectifiers.
 //!
 //! ```no_run
-//! use weft_jais2::{Inputs, Model};
+//! use weft_jais2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("inceptionai/Jais-2-8B-Chat")?.load()?;
+//! let model = Model::open("inceptionai/Jais-2-8B-Chat")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! heads that share keys and values (Touvron et al., 2023, arXiv:2302.13971).
 //!
 //! ```no_run
-//! use weft_llama::{Inputs, Model};
+//! use weft_llama::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("meta-llama/Llama-2-7b-hf")?.load()?;
+//! let model = Model::open("meta-llama/Llama-2-7b-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

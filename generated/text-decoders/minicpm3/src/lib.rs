@@ -8,11 +8,11 @@
 //! arXiv:2404.06395).
 //!
 //! ```no_run
-//! use weft_minicpm3::{Inputs, Model};
+//! use weft_minicpm3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openbmb/MiniCPM3-4B")?.load()?;
+//! let model = Model::open("openbmb/MiniCPM3-4B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

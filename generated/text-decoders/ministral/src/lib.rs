@@ -7,11 +7,11 @@
 //! Predicts the next token from those before it, of which some layers see a window and the others all.
 //!
 //! ```no_run
-//! use weft_ministral::{Inputs, Model};
+//! use weft_ministral::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("mistralai/Ministral-8B-Instruct-2410")?.load()?;
+//! let model = Model::open("mistralai/Ministral-8B-Instruct-2410")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Predicts the next token from those before it; queries grow with the logarithm of their position.
 //!
 //! ```no_run
-//! use weft_ministral3::{Inputs, Model};
+//! use weft_ministral3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("mistralai/Ministral-3-8B-Base-2512")?.load()?;
+//! let model = Model::open("mistralai/Ministral-3-8B-Base-2512")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

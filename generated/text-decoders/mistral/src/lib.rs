@@ -8,11 +8,11 @@
 //! arXiv:2310.06825).
 //!
 //! ```no_run
-//! use weft_mistral::{Inputs, Model};
+//! use weft_mistral::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("mistralai/Mistral-7B-v0.1")?.load()?;
+//! let model = Model::open("mistralai/Mistral-7B-v0.1")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! al., 2025, arXiv:2507.11412).
 //!
 //! ```no_run
-//! use weft_modernbert_decoder::{Inputs, Model};
+//! use weft_modernbert_decoder::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("jhu-clsp/ettin-decoder-150m")?.load()?;
+//! let model = Model::open("jhu-clsp/ettin-decoder-150m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! (MosaicML, 2023).
 //!
 //! ```no_run
-//! use weft_mpt::{Inputs, Model};
+//! use weft_mpt::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("mosaicml/mpt-7b")?.load()?;
+//! let model = Model::open("mosaicml/mpt-7b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

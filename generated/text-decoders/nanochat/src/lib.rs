@@ -8,11 +8,11 @@
 //! Predicts the next token from those before it; norms without weights, squared rectifiers, capped logits.
 //!
 //! ```no_run
-//! use weft_nanochat::{Inputs, Model};
+//! use weft_nanochat::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("karpathy/nanochat-d32")?.load()?;
+//! let model = Model::open("karpathy/nanochat-d32")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! rectifiers, half of each head rotated (Parmar et al., 2024, arXiv:2402.16819).
 //!
 //! ```no_run
-//! use weft_nemotron::{Inputs, Model};
+//! use weft_nemotron::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("nvidia/Minitron-4B-Base")?.load()?;
+//! let model = Model::open("nvidia/Minitron-4B-Base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

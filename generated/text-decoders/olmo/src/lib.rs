@@ -8,11 +8,11 @@
 //! arXiv:2402.00838).
 //!
 //! ```no_run
-//! use weft_olmo::{Inputs, Model};
+//! use weft_olmo::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("allenai/OLMo-1B-hf")?.load()?;
+//! let model = Model::open("allenai/OLMo-1B-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! read (OLMo Team, 2024, arXiv:2501.00656).
 //!
 //! ```no_run
-//! use weft_olmo2::{Inputs, Model};
+//! use weft_olmo2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("allenai/OLMo-2-0425-1B")?.load()?;
+//! let model = Model::open("allenai/OLMo-2-0425-1B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

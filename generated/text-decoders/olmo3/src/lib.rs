@@ -7,11 +7,11 @@
 //! OLMo 2 in which three of four layers see a window.
 //!
 //! ```no_run
-//! use weft_olmo3::{Inputs, Model};
+//! use weft_olmo3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("allenai/Olmo-3-7B-Think")?.load()?;
+//! let model = Model::open("allenai/Olmo-3-7B-Think")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

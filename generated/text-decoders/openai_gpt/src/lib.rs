@@ -8,11 +8,11 @@
 //! 2018).
 //!
 //! ```no_run
-//! use weft_openai_gpt::{Inputs, Model};
+//! use weft_openai_gpt::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai-community/openai-gpt")?.load()?;
+//! let model = Model::open("openai-community/openai-gpt")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

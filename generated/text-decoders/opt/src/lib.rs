@@ -8,11 +8,11 @@
 //! arXiv:2205.01068).
 //!
 //! ```no_run
-//! use weft_opt::{Inputs, Model};
+//! use weft_opt::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/opt-125m")?.load()?;
+//! let model = Model::open("facebook/opt-125m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! head in turn.
 //!
 //! ```no_run
-//! use weft_persimmon::{Inputs, Model};
+//! use weft_persimmon::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("adept/persimmon-8b-base")?.load()?;
+//! let model = Model::open("adept/persimmon-8b-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! et al., 2023, arXiv:2306.11644).
 //!
 //! ```no_run
-//! use weft_phi::{Inputs, Model};
+//! use weft_phi::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/phi-1")?.load()?;
+//! let model = Model::open("microsoft/phi-1")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! halves of the MLP (Abdin et al., 2024, arXiv:2404.14219).
 //!
 //! ```no_run
-//! use weft_phi3::{Inputs, Model};
+//! use weft_phi3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/Phi-3-mini-4k-instruct")?.load()?;
+//! let model = Model::open("microsoft/Phi-3-mini-4k-instruct")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

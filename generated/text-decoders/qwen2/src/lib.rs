@@ -8,11 +8,11 @@
 //! arXiv:2407.10671).
 //!
 //! ```no_run
-//! use weft_qwen2::{Inputs, Model};
+//! use weft_qwen2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("Qwen/Qwen2-0.5B")?.load()?;
+//! let model = Model::open("Qwen/Qwen2-0.5B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

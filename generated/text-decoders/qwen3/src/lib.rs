@@ -9,11 +9,11 @@
 //! 2025, arXiv:2505.09388).
 //!
 //! ```no_run
-//! use weft_qwen3::{Inputs, Model};
+//! use weft_qwen3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("Qwen/Qwen3-0.6B")?.load()?;
+//! let model = Model::open("Qwen/Qwen3-0.6B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Llama whose biases of attention's two sides have fields of their own.
 //!
 //! ```no_run
-//! use weft_seed_oss::{Inputs, Model};
+//! use weft_seed_oss::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("ByteDance-Seed/Seed-OSS-36B-Instruct")?.load()?;
+//! let model = Model::open("ByteDance-Seed/Seed-OSS-36B-Instruct")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

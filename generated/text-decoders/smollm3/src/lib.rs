@@ -7,11 +7,11 @@
 //! Llama in which one of four layers is not rotated.
 //!
 //! ```no_run
-//! use weft_smollm3::{Inputs, Model};
+//! use weft_smollm3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("HuggingFaceTB/SmolLM3-3B")?.load()?;
+//! let model = Model::open("HuggingFaceTB/SmolLM3-3B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! Predicts the next token from those before it; layer normalisation, a part of each head rotated.
 //!
 //! ```no_run
-//! use weft_stablelm::{Inputs, Model};
+//! use weft_stablelm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("stabilityai/stablelm-2-1_6b")?.load()?;
+//! let model = Model::open("stabilityai/stablelm-2-1_6b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

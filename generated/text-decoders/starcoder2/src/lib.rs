@@ -8,11 +8,11 @@
 //! 2024, arXiv:2402.19173).
 //!
 //! ```no_run
-//! use weft_starcoder2::{Inputs, Model};
+//! use weft_starcoder2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("bigcode/starcoder2-3b")?.load()?;
+//! let model = Model::open("bigcode/starcoder2-3b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

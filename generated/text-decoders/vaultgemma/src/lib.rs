@@ -9,11 +9,11 @@
 //! arXiv:2510.15001).
 //!
 //! ```no_run
-//! use weft_vaultgemma::{Inputs, Model};
+//! use weft_vaultgemma::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/vaultgemma-1b")?.load()?;
+//! let model = Model::open("google/vaultgemma-1b")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

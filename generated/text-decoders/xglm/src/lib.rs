@@ -7,11 +7,11 @@
 //! A language model of many languages; sines and cosines of positions (Lin et al., 2021, arXiv:2112.10668).
 //!
 //! ```no_run
-//! use weft_xglm::{Inputs, Model};
+//! use weft_xglm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/xglm-564M")?.load()?;
+//! let model = Model::open("facebook/xglm-564M")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

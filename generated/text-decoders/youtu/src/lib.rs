@@ -8,11 +8,11 @@
 //! arXiv:2512.24618).
 //!
 //! ```no_run
-//! use weft_youtu::{Inputs, Model};
+//! use weft_youtu::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("tencent/Youtu-LLM-2B")?.load()?;
+//! let model = Model::open("tencent/Youtu-LLM-2B")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

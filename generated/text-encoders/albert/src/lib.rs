@@ -7,11 +7,11 @@
 //! BERT whose layers share their weights, with narrow embeddings (Lan et al., 2019, arXiv:1909.11942).
 //!
 //! ```no_run
-//! use weft_albert::{Inputs, Model};
+//! use weft_albert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("albert/albert-base-v2")?.load()?;
+//! let model = Model::open("albert/albert-base-v2")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! every token a vector that depends on all the others (Devlin et al., 2018, arXiv:1810.04805).
 //!
 //! ```no_run
-//! use weft_bert::{Inputs, Model};
+//! use weft_bert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google-bert/bert-base-uncased")?.load()?;
+//! let model = Model::open("google-bert/bert-base-uncased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! up to the length at which the reference begins to.
 //!
 //! ```no_run
-//! use weft_big_bird::{Inputs, Model};
+//! use weft_big_bird::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/bigbird-roberta-base")?.load()?;
+//! let model = Model::open("google/bigbird-roberta-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! BERT whose attention depends on where the boxes of two tokens are (Hong et al., 2021, arXiv:2108.04539).
 //!
 //! ```no_run
-//! use weft_bros::{Inputs, Model};
+//! use weft_bros::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("jinho8345/bros-base-uncased")?.load()?;
+//! let model = Model::open("jinho8345/bros-base-uncased")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(array![[101, 7592, 102]], array![[[0.1, 0.1, 0.2, 0.2], [0.2, 0.1, 0.3, 0.2], [0.3, 0.1, 0.4, 0.2]]]);
 //! let outputs = model.forward(&inputs)?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());

@@ -7,11 +7,11 @@
 //! RoBERTa for French (Martin et al., 2019, arXiv:1911.03894).
 //!
 //! ```no_run
-//! use weft_camembert::{Inputs, Model};
+//! use weft_camembert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("almanach/camembert-base")?.load()?;
+//! let model = Model::open("almanach/camembert-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

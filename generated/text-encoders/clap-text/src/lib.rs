@@ -8,11 +8,11 @@
 //! 2022, arXiv:2211.06687).
 //!
 //! ```no_run
-//! use weft_clap_text::{Inputs, Model};
+//! use weft_clap_text::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
+//! let model = Model::open("laion/clap-htsat-unfused")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! (Radford et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
-//! use weft_clip_text::{Inputs, Model};
+//! use weft_clip_text::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/clip-vit-large-patch14")?.load()?;
+//! let model = Model::open("openai/clip-vit-large-patch14")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[49406, 320, 2368, 49407]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

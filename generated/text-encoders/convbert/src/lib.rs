@@ -7,11 +7,11 @@
 //! ELECTRA with convolutions in place of half of the heads (Jiang et al., 2020, arXiv:2008.02496).
 //!
 //! ```no_run
-//! use weft_convbert::{Inputs, Model};
+//! use weft_convbert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("YituTech/conv-bert-base")?.load()?;
+//! let model = Model::open("YituTech/conv-bert-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

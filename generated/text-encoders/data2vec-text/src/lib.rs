@@ -8,11 +8,11 @@
 //! RoBERTa trained to predict its own hidden states (Baevski et al., 2022, arXiv:2202.03555).
 //!
 //! ```no_run
-//! use weft_data2vec_text::{Inputs, Model};
+//! use weft_data2vec_text::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/data2vec-text-base")?.load()?;
+//! let model = Model::open("facebook/data2vec-text-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! too (He et al., 2021, arXiv:2111.09543).
 //!
 //! ```no_run
-//! use weft_deberta_v2::{Inputs, Model};
+//! use weft_deberta_v2::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/deberta-v3-base")?.load()?;
+//! let model = Model::open("microsoft/deberta-v3-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

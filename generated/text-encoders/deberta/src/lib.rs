@@ -7,11 +7,11 @@
 //! Attention between contents, and between contents and distances (He et al., 2020, arXiv:2006.03654).
 //!
 //! ```no_run
-//! use weft_deberta::{Inputs, Model};
+//! use weft_deberta::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/deberta-base")?.load()?;
+//! let model = Model::open("microsoft/deberta-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

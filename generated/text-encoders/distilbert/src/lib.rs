@@ -7,11 +7,11 @@
 //! BERT in half the layers, taught by BERT (Sanh et al., 2019, arXiv:1910.01108).
 //!
 //! ```no_run
-//! use weft_distilbert::{Inputs, Model};
+//! use weft_distilbert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("distilbert/distilbert-base-uncased")?.load()?;
+//! let model = Model::open("distilbert/distilbert-base-uncased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

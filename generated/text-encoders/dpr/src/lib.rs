@@ -8,11 +8,11 @@
 //! passages (Karpukhin et al., 2020, arXiv:2004.04906).
 //!
 //! ```no_run
-//! use weft_dpr::{Inputs, Model};
+//! use weft_dpr::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/dpr-question_encoder-single-nq-base")?.load()?;
+//! let model = Model::open("facebook/dpr-question_encoder-single-nq-base")?.head(Head::QuestionEncoder).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.pooler_output()?.shape());
 //! # Ok(())

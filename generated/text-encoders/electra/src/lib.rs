@@ -8,11 +8,11 @@
 //! arXiv:2003.10555).
 //!
 //! ```no_run
-//! use weft_electra::{Inputs, Model};
+//! use weft_electra::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/electra-small-discriminator")?.load()?;
+//! let model = Model::open("google/electra-small-discriminator")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! arXiv:1904.09223, arXiv:1907.12412).
 //!
 //! ```no_run
-//! use weft_ernie::{Inputs, Model};
+//! use weft_ernie::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("nghuyong/ernie-1.0-base-zh")?.load()?;
+//! let model = Model::open("nghuyong/ernie-1.0-base-zh")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! et al., 2022, doi:10.1126/science.ade2574).
 //!
 //! ```no_run
-//! use weft_esm::{Inputs, Model};
+//! use weft_esm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/esm2_t6_8M_UR50D")?.load()?;
+//! let model = Model::open("facebook/esm2_t6_8M_UR50D")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! 2025, arXiv:2503.05500).
 //!
 //! ```no_run
-//! use weft_eurobert::{Inputs, Model};
+//! use weft_eurobert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("EuroBERT/EuroBERT-210m")?.load()?;
+//! let model = Model::open("EuroBERT/EuroBERT-210m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

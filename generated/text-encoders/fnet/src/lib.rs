@@ -7,11 +7,11 @@
 //! BERT with Fourier transforms in place of attention (Lee-Thorp et al., 2021, arXiv:2105.03824).
 //!
 //! ```no_run
-//! use weft_fnet::{Inputs, Model};
+//! use weft_fnet::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/fnet-base")?.load()?;
+//! let model = Model::open("google/fnet-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -9,11 +9,11 @@
 //! arXiv:2407.19669).
 //!
 //! ```no_run
-//! use weft_gte::{Inputs, Model};
+//! use weft_gte::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("alibaba-nlp-community/gte-multilingual-base")?.load()?;
+//! let model = Model::open("alibaba-nlp-community/gte-multilingual-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

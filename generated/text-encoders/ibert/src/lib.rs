@@ -7,11 +7,11 @@
 //! RoBERTa made to be computed in integers (Kim et al., 2021, arXiv:2101.01321); here before it is quantised.
 //!
 //! ```no_run
-//! use weft_ibert::{Inputs, Model};
+//! use weft_ibert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("kssteven/ibert-roberta-base")?.load()?;
+//! let model = Model::open("kssteven/ibert-roberta-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! XLM-RoBERTa with rotary positions, for long texts (Sturua et al., 2024, arXiv:2409.10173).
 //!
 //! ```no_run
-//! use weft_jina_embeddings_v3::{Inputs, Model};
+//! use weft_jina_embeddings_v3::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("jinaai/jina-embeddings-v3-hf")?.load()?;
+//! let model = Model::open("jinaai/jina-embeddings-v3-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

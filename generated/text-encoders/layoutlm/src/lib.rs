@@ -7,11 +7,11 @@
 //! BERT for documents, where each token has a place on the page (Xu et al., 2019, arXiv:1912.13318).
 //!
 //! ```no_run
-//! use weft_layoutlm::{Inputs, Model};
+//! use weft_layoutlm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/layoutlm-base-uncased")?.load()?;
+//! let model = Model::open("microsoft/layoutlm-base-uncased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! RoBERTa with a narrow stream for where tokens are on the page (Wang et al., 2022, arXiv:2202.13669).
 //!
 //! ```no_run
-//! use weft_lilt::{Inputs, Model};
+//! use weft_lilt::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("SCUT-DLVCLab/lilt-roberta-en-base")?.load()?;
+//! let model = Model::open("SCUT-DLVCLab/lilt-roberta-en-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! alone.
 //!
 //! ```no_run
-//! use weft_luke::{Inputs, Model};
+//! use weft_luke::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("studio-ousia/luke-base")?.load()?;
+//! let model = Model::open("studio-ousia/luke-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

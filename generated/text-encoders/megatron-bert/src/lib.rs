@@ -7,11 +7,11 @@
 //! BERT larger, with normalisation before attention and MLP (Shoeybi et al., 2019, arXiv:1909.08053).
 //!
 //! ```no_run
-//! use weft_megatron_bert::{Inputs, Model};
+//! use weft_megatron_bert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("nvidia/megatron-bert-uncased-345m")?.load()?;
+//! let model = Model::open("nvidia/megatron-bert-uncased-345m")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! A deep and thin BERT with bottlenecks, for phones (Sun et al., 2020, arXiv:2004.02984).
 //!
 //! ```no_run
-//! use weft_mobilebert::{Inputs, Model};
+//! use weft_mobilebert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/mobilebert-uncased")?.load()?;
+//! let model = Model::open("google/mobilebert-uncased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! (Warner et al., 2024, arXiv:2412.13663).
 //!
 //! ```no_run
-//! use weft_modernbert::{Inputs, Model};
+//! use weft_modernbert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("answerdotai/ModernBERT-base")?.load()?;
+//! let model = Model::open("answerdotai/ModernBERT-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! al., 2020, arXiv:2004.09297).
 //!
 //! ```no_run
-//! use weft_mpnet::{Inputs, Model};
+//! use weft_mpnet::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/mpnet-base")?.load()?;
+//! let model = Model::open("microsoft/mpnet-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! BERT for long texts, with rotary positions and gated MLPs (Nussbaum et al., 2024, arXiv:2402.01613).
 //!
 //! ```no_run
-//! use weft_nomic_bert::{Inputs, Model};
+//! use weft_nomic_bert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("path/to/checkpoint")?.load()?;
+//! let model = Model::open("path/to/checkpoint")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

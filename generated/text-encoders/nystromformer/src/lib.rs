@@ -7,11 +7,11 @@
 //! BERT with attention by landmarks, and a convolution of the values (Xiong et al., 2021, arXiv:2102.03902).
 //!
 //! ```no_run
-//! use weft_nystromformer::{Inputs, Model};
+//! use weft_nystromformer::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("uw-madison/nystromformer-512")?.load()?;
+//! let model = Model::open("uw-madison/nystromformer-512")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

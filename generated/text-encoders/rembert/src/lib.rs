@@ -8,11 +8,11 @@
 //! 2020, arXiv:2010.12821).
 //!
 //! ```no_run
-//! use weft_rembert::{Inputs, Model};
+//! use weft_rembert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/rembert")?.load()?;
+//! let model = Model::open("google/rembert")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

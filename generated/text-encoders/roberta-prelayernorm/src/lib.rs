@@ -8,11 +8,11 @@
 //! RoBERTa with normalisation before attention and MLP (Ott et al., 2019, arXiv:1904.01038).
 //!
 //! ```no_run
-//! use weft_roberta_prelayernorm::{Inputs, Model};
+//! use weft_roberta_prelayernorm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("andreasmadsen/efficient_mlm_m0.40")?.load()?;
+//! let model = Model::open("andreasmadsen/efficient_mlm_m0.40")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! (Liu et al., 2019, arXiv:1907.11692).
 //!
 //! ```no_run
-//! use weft_roberta::{Inputs, Model};
+//! use weft_roberta::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("FacebookAI/roberta-base")?.load()?;
+//! let model = Model::open("FacebookAI/roberta-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

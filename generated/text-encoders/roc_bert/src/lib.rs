@@ -8,11 +8,11 @@
 //! doi:10.18653/v1/2022.acl-long.65).
 //!
 //! ```no_run
-//! use weft_roc_bert::{Inputs, Model};
+//! use weft_roc_bert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("weiweishi/roc-bert-base-zh")?.load()?;
+//! let model = Model::open("weiweishi/roc-bert-base-zh")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

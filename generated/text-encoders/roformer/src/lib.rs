@@ -7,11 +7,11 @@
 //! BERT whose queries and keys turn with their positions (Su et al., 2021, arXiv:2104.09864).
 //!
 //! ```no_run
-//! use weft_roformer::{Inputs, Model};
+//! use weft_roformer::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("junnyu/roformer_chinese_base")?.load()?;
+//! let model = Model::open("junnyu/roformer_chinese_base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! arXiv:2101.00438).
 //!
 //! ```no_run
-//! use weft_splinter::{Inputs, Model};
+//! use weft_splinter::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("tau/splinter-base")?.load()?;
+//! let model = Model::open("tau/splinter-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,11 +7,11 @@
 //! BERT with grouped convolutions in place of linear layers (Iandola et al., 2020, arXiv:2006.11316).
 //!
 //! ```no_run
-//! use weft_squeezebert::{Inputs, Model};
+//! use weft_squeezebert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("squeezebert/squeezebert-uncased")?.load()?;
+//! let model = Model::open("squeezebert/squeezebert-uncased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,11 +8,11 @@
 //! XLM-RoBERTa larger, with normalisation before attention and MLP (Goyal et al., 2021, arXiv:2105.00572).
 //!
 //! ```no_run
-//! use weft_xlm_roberta_xl::{Inputs, Model};
+//! use weft_xlm_roberta_xl::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/xlm-roberta-xl")?.load()?;
+//! let model = Model::open("facebook/xlm-roberta-xl")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

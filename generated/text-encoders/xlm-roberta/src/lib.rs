@@ -8,11 +8,11 @@
 //! RoBERTa for a hundred languages at once (Conneau et al., 2019, arXiv:1911.02116).
 //!
 //! ```no_run
-//! use weft_xlm_roberta::{Inputs, Model};
+//! use weft_xlm_roberta::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("FacebookAI/xlm-roberta-base")?.load()?;
+//! let model = Model::open("FacebookAI/xlm-roberta-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

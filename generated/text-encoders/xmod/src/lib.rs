@@ -7,11 +7,11 @@
 //! XLM-RoBERTa with an adapter for each language in every layer (Pfeiffer et al., 2022, arXiv:2205.06266).
 //!
 //! ```no_run
-//! use weft_xmod::{Inputs, Model};
+//! use weft_xmod::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/xmod-base")?.load()?;
+//! let model = Model::open("facebook/xmod-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

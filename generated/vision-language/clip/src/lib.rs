@@ -8,11 +8,11 @@
 //! space (Radford et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
-//! use weft_clip::{Inputs, Model};
+//! use weft_clip::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/clip-vit-base-patch32")?.load()?;
+//! let model = Model::open("openai/clip-vit-base-patch32")?.head(Head::Model).load()?;
 //! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)))
 //!     .input_ids(array![[49406, 320, 2368, 49407]]);
 //! let outputs = model.forward(&inputs)?;
@@ -21,7 +21,7 @@
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! Pictures and labels in, structured answers out: see [`tasks`].
 
 mod config;
 #[allow(

@@ -81,7 +81,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["image-classification", "zero-shot-image-classification"];
+    const TASKS: &'static [&'static str] = &["zero-shot-image-classification", "image-classification"];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)

@@ -7,23 +7,6 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Image classification: classes of a picture, best first.
-///
-/// Takes checkpoints of `CLIPForImageClassification`.
-///
-/// ```no_run
-/// # fn main() -> weft::Result<()> {
-/// use weft::image::Image;
-///
-/// let classifier = weft_clip::tasks::ImageClassification::open("path/to/checkpoint")?.load()?;
-/// for label in classifier.run(&Image::open("cat.jpg")?)? {
-///     println!("{} {:.3}", label.label, label.score);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
-
 /// Zero-shot image classification: how well labels of your own fit a picture.
 ///
 /// Takes checkpoints of `CLIPModel`.
@@ -42,3 +25,20 @@ pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
 pub type ZeroShotImageClassification = weft::tasks::ZeroShotImageClassification<
     crate::Model,
 >;
+
+/// Image classification: classes of a picture, best first.
+///
+/// Takes checkpoints of `CLIPForImageClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let classifier = weft_clip::tasks::ImageClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run(&Image::open("cat.jpg")?)? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;

@@ -8,11 +8,11 @@
 //! places of image tokens (Liu et al., 2023, arXiv:2304.08485).
 //!
 //! ```no_run
-//! use weft_llava::{Inputs, Model};
+//! use weft_llava::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("llava-hf/llava-1.5-7b-hf")?.load()?;
+//! let model = Model::open("llava-hf/llava-1.5-7b-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

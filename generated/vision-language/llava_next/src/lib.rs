@@ -9,11 +9,11 @@
 //! llava-vl.github.io/blog/2024-01-30-llava-next).
 //!
 //! ```no_run
-//! use weft_llava_next::{Inputs, Model};
+//! use weft_llava_next::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("llava-hf/llava-v1.6-mistral-7b-hf")?.load()?;
+//! let model = Model::open("llava-hf/llava-v1.6-mistral-7b-hf")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,10 +7,10 @@
 //! (Radford et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
-//! use weft_clip_vision::{Inputs, Model};
+//! use weft_clip_vision::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("h94/IP-Adapter")?.load()?;
+//! let model = Model::open("h94/IP-Adapter")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -8,10 +8,10 @@
 //! 2020, arXiv:2012.12877).
 //!
 //! ```no_run
-//! use weft_deit::{Inputs, Model};
+//! use weft_deit::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/deit-base-distilled-patch16-224")?.load()?;
+//! let model = Model::open("facebook/deit-base-distilled-patch16-224")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

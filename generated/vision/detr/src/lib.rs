@@ -8,10 +8,10 @@
 //! one object or none (Carion et al., 2020, arXiv:2005.12872).
 //!
 //! ```no_run
-//! use weft_detr::{Inputs, Model};
+//! use weft_detr::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/detr-resnet-50")?.load()?;
+//! let model = Model::open("facebook/detr-resnet-50")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 800, 800))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,10 +7,10 @@
 //! size (Oquab et al., 2023, arXiv:2304.07193).
 //!
 //! ```no_run
-//! use weft_dinov2::{Inputs, Model};
+//! use weft_dinov2::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/dinov2-base")?.load()?;
+//! let model = Model::open("facebook/dinov2-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

@@ -7,10 +7,10 @@
 //! arXiv:1512.03385).
 //!
 //! ```no_run
-//! use weft_resnet::{Inputs, Model};
+//! use weft_resnet::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/resnet-50")?.load()?;
+//! let model = Model::open("microsoft/resnet-50")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

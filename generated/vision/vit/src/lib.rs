@@ -7,10 +7,10 @@
 //! (Dosovitskiy et al., 2020, arXiv:2010.11929).
 //!
 //! ```no_run
-//! use weft_vit::{Inputs, Model};
+//! use weft_vit::{Head, Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/vit-base-patch16-224")?.load()?;
+//! let model = Model::open("google/vit-base-patch16-224")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
