@@ -34,7 +34,7 @@ pub struct Task {
 }
 
 /// The order of tasks that a spec does not name itself; others follow by their names.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 10] = [
     "text-generation",
     "text2text-generation",
     "automatic-speech-recognition",

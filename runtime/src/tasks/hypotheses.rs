@@ -5,7 +5,11 @@ use crate::{Error, Result};
 /// The template with each label in the place of `{}`.
 pub(super) fn hypotheses(labels: &[&str], template: &str) -> Result<Vec<String>> {
     if labels.is_empty() {
-        return Err(Error::input("candidate_labels", "are none", "give at least one label"));
+        return Err(Error::input(
+            "candidate_labels",
+            "are none",
+            "give at least one label (`--label` on the command line)",
+        ));
     }
     if !template.contains("{}") {
         let problem = format!("`{template}` has no place for the label");

@@ -7,11 +7,11 @@
 //! XLM for French (Le et al., 2019, arXiv:1912.05372).
 //!
 //! ```no_run
-//! use weft_flaubert::{Inputs, Model};
+//! use weft_flaubert::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("flaubert/flaubert_base_cased")?.load()?;
+//! let model = Model::open("flaubert/flaubert_base_cased")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

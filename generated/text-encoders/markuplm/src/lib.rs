@@ -7,11 +7,11 @@
 //! BERT for web pages, where each token has a place in the page's tree (Li et al., 2021, arXiv:2110.08518).
 //!
 //! ```no_run
-//! use weft_markuplm::{Inputs, Model};
+//! use weft_markuplm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/markuplm-base")?.load()?;
+//! let model = Model::open("microsoft/markuplm-base")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())

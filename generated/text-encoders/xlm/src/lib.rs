@@ -8,11 +8,11 @@
 //! arXiv:1901.07291).
 //!
 //! ```no_run
-//! use weft_xlm::{Inputs, Model};
+//! use weft_xlm::{Head, Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("FacebookAI/xlm-mlm-en-2048")?.load()?;
+//! let model = Model::open("FacebookAI/xlm-mlm-en-2048")?.head(Head::Model).load()?;
 //! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
