@@ -73,11 +73,7 @@ impl<'a> Emitter<'a> {
             Op::Positions => self.positions(&shape)?,
             Op::Expand => self.expand(refs[0], &self.shape(node.inputs[0]), &shape)?,
             Op::Gather { axis } => self.last("Gather", &refs, vec![Attribute::int("axis", *axis as i64)]),
-            Op::LayerNorm { epsilon } => {
-                let attributes =
-                    vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)];
-                self.last("LayerNormalization", &refs, attributes)
-            }
+            Op::LayerNorm { epsilon } => self.layer_norm(&refs, *epsilon),
             Op::RmsNorm { epsilon } => self.rms_norm(&refs, *epsilon),
             Op::Binary(op) if self.rules.basic => self.basic_binary(node, *op, [refs[0], refs[1]]),
             Op::Binary(op) => self.last(op.onnx(), &refs, vec![]),

@@ -1,4 +1,6 @@
-//! Root-mean-square normalisation, which ONNX has from operator set 23 on.
+//! Normalisation over the last axis; that by the root of mean squares ONNX has from operator set 23 on.
+
+use half::f16;
 
 use super::RmsNormForm;
 use super::emitter::Emitter;
@@ -6,6 +8,16 @@ use crate::graph::Dtype;
 use crate::onnx::{self, Attribute};
 
 impl Emitter<'_> {
+    /// `(x − mean(x)) / √(variance(x) + ε) · scale + shift`, over the last axis.
+    pub(super) fn layer_norm(&mut self, operands: &[&str], epsilon: f64) -> String {
+        // Engines compute with it in the type of the values: as 0 in half precision, it would make no number of a row
+        // of zeros.
+        let least = if self.rules.float == Dtype::F16 { f16::MIN_POSITIVE_SUBNORMAL.to_f64() } else { 0.0 };
+        let epsilon = epsilon.max(least) as f32;
+        let attributes = vec![Attribute::int("axis", -1), Attribute::float("epsilon", epsilon)];
+        self.last("LayerNormalization", operands, attributes)
+    }
+
     /// `x / √(mean(x²) + ε) · scale`, over the last axis.
     pub(super) fn rms_norm(&mut self, operands: &[&str], epsilon: f64) -> String {
         let operator = match self.rules.rms_norm {
