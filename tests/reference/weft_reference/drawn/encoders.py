@@ -18,8 +18,8 @@ from weft_reference.models.encoders.table import ENCODERS
 ONE_EPSILON = ("squeezebert",)
 # Where tokens are on the page must be said.
 PLACED = ("Bros",)
-# Padding's scores are the lowest number, which engines take for minus infinity.
-UNPADDED = ("Splinter",)
+# The reference has its activation function in one way only.
+ONE_ACTIVATION = ("ibert",)
 Fit = Callable[[Random, Changes], Changes]
 
 LABELLED = ("sequence-classification", "token-classification")
@@ -51,6 +51,7 @@ FITTED: dict[str, Fit] = {
     },
     "lilt": lambda rng, _: {"hidden_size": 48, "num_attention_heads": rng.choice((2, 4))},
     "bros": lambda rng, _: {"hidden_size": 64, "num_attention_heads": rng.choice((2, 4, 8))},
+    "big_bird": lambda rng, _: {"block_size": rng.randint(6, 20)},
     "nystromformer": lambda rng, _: {"conv_kernel_size": rng.choice((3, 5, 7))},
     "modernbert": lambda rng, given: {
         "num_hidden_layers": 2 if "layer_types" in given else rng.randint(1, 5),
@@ -76,6 +77,8 @@ def random_case(model: str, rng: Random, path: str) -> Case:
     drawn = functions(rng, known)
     if model in ONE_EPSILON:
         drawn.pop("layer_norm_eps", None)
+    if model in ONE_ACTIVATION:
+        drawn.pop("hidden_act", None)
     given |= drawn
     given["num_labels"] = rng.randint(1, 6) if head in LABELLED else 2
     given["is_decoder"] = head == "causal-lm"
@@ -90,6 +93,7 @@ def sizes(rng: Random, given: Changes) -> Changes:
     for name, value in {
         "hidden_size": heads * wide,
         "dim": heads * wide,
+        "emb_dim": heads * wide,
         "num_attention_heads": heads,
         "n_heads": heads,
         "num_hidden_layers": rng.randint(1, 4),
@@ -119,8 +123,6 @@ def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) 
     made = batch(path)
     if encoder.pad == 0:
         made = without_mask(rng, made)
-    if encoder.classes in UNPADDED:
-        made.pop("attention_mask", None)
     for extra in encoder.extras:
         if "bbox" in extra.inputs and (encoder.classes in PLACED or rng.random() < 0.5):
             made["bbox"] = boxes(rng, made["input_ids"].shape, extra.inputs["bbox"].dtype)
