@@ -42,6 +42,18 @@ RECENT = {
             ),
         ),
     ),
+    "esmc": Encoder(
+        "Esmc",
+        {"mask_token_id": 32},
+        pad=1,
+        types=0,
+        without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
+        extras=(
+            POSITIONS,
+            FILE,
+            Extra("biases", "masked-lm", "Biases everywhere; three layers.", LLAMA_BIASES | {"num_hidden_layers": 3}),
+        ),
+    ),
     "jina_embeddings_v3": Encoder(
         "JinaEmbeddingsV3",
         {"type_vocab_size": 1},
