@@ -5,7 +5,7 @@
 //! DETR on WebGPU: what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_detr::DECLARED;
 
 /// Cases run here with these bounds.
@@ -23,6 +23,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "tasks/object-detection",
+            precision: Some(Precision::F16),
+            reason: "half precision moves an edge over a whole pixel, to which boxes are cut",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
