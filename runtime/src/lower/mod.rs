@@ -13,6 +13,7 @@ mod narrow;
 mod norm;
 mod operators;
 mod published;
+mod resize;
 mod rotary;
 mod rules;
 mod shapes;

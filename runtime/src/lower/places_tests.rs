@@ -19,12 +19,14 @@ fn graph() -> (Graph, Vec<Located>) {
     let point = g.conv(&w.scope("point"), &x, &Conv::new(8, &[1, 1]).stride(&[2, 2])).unwrap();
     let map = g.add(&wide, &point).unwrap();
     let larger = g.resize(&map, [Dim::Fixed(7), Dim::Fixed(5)], Interpolation::Bicubic, false).unwrap();
+    let corners = g.resize(&map, [Dim::Fixed(2), Dim::Fixed(9)], Interpolation::Bicubic, true).unwrap();
     let seen = g.cast(&mask, Dtype::F32);
     let seen = g.unsqueeze(&seen, 1).unwrap();
     let sizes = [map.shape()[2].clone(), map.shape()[3].clone()];
     let seen = g.resize(&seen, sizes, Interpolation::Nearest, false).unwrap();
     let row = g.slice_dims(&mask, 1, Dim::Fixed(1), HEIGHT).unwrap();
     let most = g.reduce(Reduction::Max, &row, &[1, 2], false).unwrap();
+    g.output("corners", &corners).unwrap();
     for (name, x) in [("map", &map), ("larger", &larger), ("seen", &seen), ("row", &row), ("most", &most)] {
         g.output(name, x).unwrap();
     }
@@ -45,7 +47,7 @@ fn run(rules: &Rules) -> Values {
 }
 
 #[test]
-fn added_channels_narrow_reads_and_picked_places_change_no_number() {
+fn added_channels_narrow_reads_picked_places_and_products_change_no_number() {
     if let Err(error) = engine::available(Hardware::Cpu) {
         eprintln!("skipped: {error}");
         return;
@@ -57,15 +59,18 @@ fn added_channels_narrow_reads_and_picked_places_change_no_number() {
     for rules in [
         Rules { pads_channels: true, ..base.clone() },
         Rules { narrow_reads: true, ..base.clone() },
-        Rules { fixed_shapes: true, dims, ..base.clone() },
+        Rules { fixed_shapes: true, dims: dims.clone(), ..base.clone() },
+        Rules { multiplies_cubic: true, dims: dims.clone(), ..base.clone() },
     ] {
         for report in crate::case::compare(&run(&rules), &want, 2e-6) {
             assert!(report.passed, "{rules:?}: {report:?}");
         }
     }
     let half = Rules { float: Dtype::F16, ..base };
-    for report in crate::case::compare(&run(&half), &want, 1e-2) {
-        assert!(report.passed, "{half:?}: {report:?}");
+    for half in [Rules { multiplies_cubic: true, dims, ..half.clone() }, half] {
+        for report in crate::case::compare(&run(&half), &want, 1e-2) {
+            assert!(report.passed, "{half:?}: {report:?}");
+        }
     }
 }
 
@@ -77,11 +82,13 @@ fn each_form_is_taken() {
         lowered.operators.get(name).copied().unwrap_or_default()
     };
     let base = Rules::of(Hardware::Openvino, Precision::F32);
-    assert_eq!([count(&base, "Pad"), count(&base, "Resize"), count(&base, "Cast")], [0, 2, 1]);
+    assert_eq!([count(&base, "Pad"), count(&base, "Resize"), count(&base, "Cast")], [0, 3, 1]);
     assert_eq!(count(&Rules { pads_channels: true, ..base.clone() }, "Pad"), 4);
     assert_eq!(count(&Rules { narrow_reads: true, ..base.clone() }, "Cast"), 5);
     let lengths = [("batch", 2), ("height", 6), ("width", 8)];
     let dims = lengths.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
     let fixed = Rules { fixed_shapes: true, dims, ..base };
-    assert_eq!([count(&fixed, "Resize"), count(&fixed, "Gather")], [1, 2]);
+    assert_eq!([count(&fixed, "Resize"), count(&fixed, "Gather")], [2, 2]);
+    let products = Rules { multiplies_cubic: true, ..fixed };
+    assert_eq!([count(&products, "Resize"), count(&products, "MatMul")], [0, 4]);
 }

@@ -33,6 +33,8 @@ pub struct Rules {
     pub narrow_reads: bool,
     /// Whether floating-point numbers become truth values by a comparison with zero, not by a cast.
     pub compares_to_zero: bool,
+    /// Whether bicubic resizing is two products with the weights of the curves.
+    pub multiplies_cubic: bool,
 }
 
 /// How a linear layer is written.
@@ -100,6 +102,7 @@ impl Rules {
             pads_channels: false,
             narrow_reads: false,
             compares_to_zero: false,
+            multiplies_cubic: false,
         };
         let plain = Self {
             linear: LinearForm::Transposed,
@@ -114,6 +117,7 @@ impl Rules {
             pads_channels: false,
             narrow_reads: false,
             compares_to_zero: false,
+            multiplies_cubic: false,
         };
         match hardware {
             Hardware::Cpu | Hardware::Auto => fused,
@@ -141,10 +145,17 @@ impl Rules {
             // a graph anew for other lengths.
             Hardware::Rocm => Self { opset: 19, fixed_shapes: true, ..plain },
             // Core ML has GELU, but neither ONNX's attention nor lengths that change.
-            Hardware::Metal => Self { gelu: GeluForm::Standard, fixed_shapes: true, basic: true, ..plain },
+            // Neither it nor browsers resize by cubic curves.
+            Hardware::Metal => Self {
+                gelu: GeluForm::Standard,
+                fixed_shapes: true,
+                basic: true,
+                multiplies_cubic: true,
+                ..plain
+            },
             // The tensor processor casts integers to truth values, but no half-precision numbers.
             Hardware::Qnn => Self { fixed_shapes: true, compares_to_zero: true, ..plain },
-            Hardware::Webnn => Self { fixed_shapes: true, ..plain },
+            Hardware::Webnn => Self { fixed_shapes: true, multiplies_cubic: true, ..plain },
         }
     }
 }

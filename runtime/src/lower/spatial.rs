@@ -1,8 +1,8 @@
 //! Windows of images and sounds, ranges and borders.
 
-use super::emitter::{Emitter, data_type};
+use super::emitter::Emitter;
 use crate::Result;
-use crate::graph::{ConvOp, Dim, Dtype, Interpolation, Node, Padded, PoolOp, Reduction, ResizeOp};
+use crate::graph::{ConvOp, Dim, Node, Padded, PoolOp, Reduction};
 use crate::onnx::Attribute;
 
 impl Emitter<'_> {
@@ -40,60 +40,6 @@ impl Emitter<'_> {
             attributes.push(Attribute::int("count_include_pad", 1));
         }
         self.last(op.name(), &[x], attributes)
-    }
-
-    pub(super) fn resize(&mut self, op: ResizeOp, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
-        if let Some(picked) = self.picked(op, x, from, to) {
-            return Ok(picked);
-        }
-        let (mode, centre) = match op.by {
-            Interpolation::Nearest => ("nearest", "asymmetric"),
-            Interpolation::Bilinear => ("linear", "half_pixel"),
-            Interpolation::Bicubic => ("cubic", "half_pixel"),
-        };
-        let centre = if op.align_corners { "align_corners" } else { centre };
-        let mut attributes = vec![
-            Attribute::string("mode", mode),
-            Attribute::string("coordinate_transformation_mode", centre),
-        ];
-        match op.by {
-            Interpolation::Nearest => attributes.push(Attribute::string("nearest_mode", "floor")),
-            Interpolation::Bilinear => {}
-            Interpolation::Bicubic => attributes.push(Attribute::float("cubic_coeff_a", -0.75)),
-        }
-        let sizes = self.shape_operand(to)?;
-        if self.rules.float != Dtype::F16 || op.by != Interpolation::Bicubic {
-            return Ok(self.last("Resize", &[x, "", "", &sizes], attributes));
-        }
-        // Weights of cubic curves lose too much in half precision, for which WebGPU has no kernel either.
-        let cast = |to| vec![Attribute::int("to", data_type(to))];
-        let wide = self.part("Cast", &[x], cast(Dtype::F32));
-        let wide = self.part("Resize", &[&wide, "", "", &sizes], attributes);
-        Ok(self.last("Cast", &[&wide], cast(Dtype::F16)))
-    }
-
-    /// The nearest places where all lengths are numbers: which ones is known, and backends that round otherwise, as
-    /// browsers do, are not asked.
-    fn picked(&mut self, op: ResizeOp, x: &str, from: &[Dim], to: &[Dim]) -> Option<String> {
-        if op.by != Interpolation::Nearest || op.align_corners || !self.rules.fixed_shapes {
-            return None;
-        }
-        let lengths = from.iter().zip(to).map(|(from, to)| Some((from.fixed()?, to.fixed()?)));
-        let lengths = lengths.collect::<Option<Vec<_>>>()?;
-        let mut changed = lengths.iter().enumerate().filter(|(_, (from, to))| from != to).peekable();
-        let mut x = x.to_owned();
-        while let Some((axis, &(from, to))) = changed.next() {
-            let scale = to as f32 / from as f32;
-            let nearest = |place: usize| ((place as f32 / scale) as usize).min(from - 1) as i64;
-            let places: Vec<i64> = (0..to).map(nearest).collect();
-            let places = self.integers(&places);
-            let axis = vec![Attribute::int("axis", axis as i64)];
-            if changed.peek().is_none() {
-                return Some(self.last("Gather", &[&x, &places], axis));
-            }
-            x = self.part("Gather", &[&x, &places], axis);
-        }
-        None
     }
 
     pub(super) fn pad(&mut self, node: &Node, by: Padded, around: &[(usize, usize)], x: &str) -> String {
