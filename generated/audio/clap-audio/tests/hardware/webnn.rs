@@ -23,5 +23,5 @@ pub const SUITE: BackendSuite = BackendSuite {
         },
     ],
     known_failures: &[],
-    cpu_fallback_ops: &["Resize"],
+    cpu_fallback_ops: &[],
 };
