@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Dtype, Input};
-use crate::nn::{Attention, causal_padding_mask, masked_bias};
+use crate::nn::{Attention, causal_mask, causal_padding_mask, doubly_masked, masked_bias};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Value, Values, dims};
 
@@ -79,4 +79,31 @@ fn each_form_is_taken() {
     let half = Rules { float: Dtype::F16, ..single };
     assert_eq!(counts(&half), [1, 0, 0, 7]);
     assert_eq!(counts(&Rules { compares_to_zero: true, ..half }), [1, 0, 1, 6]);
+}
+
+#[test]
+fn what_is_hidden_twice_is_finite() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let mut g = Graph::new();
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]));
+    let mask = causal_mask(&mut g, &seen, &crate::Dim::Fixed(0), None).unwrap();
+    let mask = doubly_masked(&mut g, &mask, &seen, &crate::Dim::Fixed(0), Some(2)).unwrap();
+    g.output("mask", &mask).unwrap();
+    let given = Values::from([("attention_mask".to_owned(), Value::I64(array![[0, 1, 1, 1]].into_dyn()))]);
+    let single = Rules::of(Hardware::Openvino, Precision::F32);
+    for rules in [Rules { float: Dtype::F16, ..single.clone() }, single] {
+        let lowered = lower(&g, &[], &rules).unwrap();
+        let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
+        let got = compiled.run(&given).unwrap();
+        let Value::F32(mask) = &got["mask"] else { panic!("{got:?}") };
+        assert!(mask.iter().all(|number| number.is_finite()), "{mask}");
+        let rows: Vec<Vec<bool>> =
+            mask.rows().into_iter().map(|row| row.iter().map(|x| *x == 0.0).collect()).collect();
+        assert_eq!(rows[0], [false; 4]);
+        assert_eq!(rows[1], [false, true, false, false]);
+        assert_eq!(rows[3], [false, false, true, true]);
+    }
 }

@@ -129,10 +129,12 @@ pub fn doubly_masked(
 ) -> Result<Tensor> {
     let all = g.binary(Binary::Equal, attention_mask, attention_mask)?;
     let near = causal_mask(g, &all, past, window)?;
-    let (seen, hidden) = (g.scalar(0.0), g.scalar(LOWEST));
-    let once = g.select(mask, &seen, &hidden)?;
-    let again = g.select(&near, &seen, &hidden)?;
-    g.add(&once, &again)
+    // Not the sum of both: that is infinite in half precision, and nearly so in single.
+    let (seen, once, twice) = (g.scalar(0.0), g.scalar(LOWEST / 2.0), g.scalar(LOWEST));
+    let either = g.binary(Binary::Or, mask, &near)?;
+    let hidden = g.select(&either, &once, &twice)?;
+    let both = g.binary(Binary::And, mask, &near)?;
+    g.select(&both, &seen, &hidden)
 }
 
 /// Keys, values and a mask `[batch, 1, q, k]` with one key more, first: its value is nothing, and `sinks` `[heads]` are its
