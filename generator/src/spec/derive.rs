@@ -6,8 +6,9 @@ use super::model::ModelSpec;
 /// What stands for the model's name in `weights.prefix`, so that those that inherit it have their own.
 const NAME: &str = "{model}";
 
-/// Fills in what follows from the model's name.
+/// Fills in the model's name, which is the file's, and what follows from it.
 pub(super) fn derive(spec: &mut ModelSpec, file: &SpecFile) {
+    spec.model.clone_from(&file.name);
     let name = spec.model.replace('-', "_");
     spec.weights.prefix = spec.weights.prefix.replace(NAME, &name);
     if file.built_in {

@@ -263,19 +263,21 @@ fn read(file: &SpecFile, categories: &[&str]) -> (Option<Node>, Vec<Problem>) {
     let check =
         if node.get("extends").is_some() { check_difference::<ModelSpec> } else { check::<ModelSpec> };
     problems.extend(nested::checked(&node, check));
-    if let Some(entry) = node.entry("model")
-        && let Some(name) = entry.value.text()
+    let given = node.get("model");
+    let at = given.map_or_else(|| Place::start(&file.shown), |given| given.at.clone());
+    let name = &file.name;
+    if let Some(given) = given.and_then(Node::text)
+        && given != name
     {
-        if name != file.name {
-            let message =
-                format!("is `{name}`, but the file is named `{}`; they must be the same", file.name);
-            problems.push(entry.value.at.problem("model", message));
-        } else if !name.starts_with(|c: char| c.is_ascii_lowercase())
-            || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
-        {
-            let message = "must be lower-case letters, digits, `-` and `_`, and start with a letter";
-            problems.push(entry.value.at.problem("model", message));
-        }
+        let message = format!("is `{given}`, but the file is named `{name}`; they must be the same");
+        problems.push(at.problem("model", message));
+    } else if !name.starts_with(|c: char| c.is_ascii_lowercase())
+        || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+    {
+        let message = format!(
+            "`{name}`, the file's name, must be lower-case letters, digits, `-` and `_`, and start with a letter"
+        );
+        problems.push(at.problem("model", message));
     }
     problems.extend(category(file, &node, categories));
     (Some(node), problems)

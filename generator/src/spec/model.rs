@@ -11,7 +11,8 @@ use super::vocabulary::{Hardware, Precision, Support};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// The model's name: the file's, the crate's, and what `extends` and `--model` take.
+    /// The model's name: the file's, which need not be repeated, the crate's, and what `extends` and `--model` take.
+    #[serde(default)]
     pub model: String,
     /// Its name in prose.
     #[serde(default, skip_serializing_if = "Option::is_none")]

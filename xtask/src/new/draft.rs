@@ -60,7 +60,6 @@ pub fn draft(
     line(&format!(
         "# Drafted from a config.json{shown}. Every line with `decide:` waits for a person; remove the mark then."
     ));
-    line(&format!("model: {name}"));
     let prefix =
         classes.first().and_then(|class| prefix(class)).map_or_else(|| camel(model_type), str::to_owned);
     line(&format!("title: {}  # decide: its name in prose", scalar(&Value::from(prefix.as_str()))));

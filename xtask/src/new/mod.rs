@@ -174,7 +174,6 @@ graph: {template: encoder, block: post_norm, heads: {Model: base, ForMaskedLM: m
         });
         insta::assert_snapshot!(drafted("llava", &config), @r"
         # Drafted from a config.json of LlavaForConditionalGeneration. Every line with `decide:` waits for a person; remove the mark then.
-        model: llava
         title: Llava  # decide: its name in prose
         architecture: multimodal  # decide: one of the types in model_specs/architectures.yaml
         category: vision-language
