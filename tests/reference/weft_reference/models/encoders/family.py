@@ -29,6 +29,7 @@ HEADS = {
     "question-answering": "ForQuestionAnswering",
     "multiple-choice": "ForMultipleChoice",
 }
+NSP = {"next-sentence": "ForNextSentencePrediction"}
 NOTES = {
     "base": "Two sequences, the second padded on the left.",
     "causal-lm": "is_decoder: no token sees a later one.",

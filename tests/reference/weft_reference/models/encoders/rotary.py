@@ -77,7 +77,9 @@ RECENT = {
         extras=(
             UNTIED,
             Extra("glyphs", "masked-lm", "Shapes and sounds given.", inputs=GLYPHS),
-            Extra("glyphs-base", "base", "Shapes and sounds given, padding on the left.", inputs=GLYPHS, padding="left"),
+            Extra(
+                "glyphs-base", "base", "Shapes and sounds given, padding on the left.", inputs=GLYPHS, padding="left"
+            ),
             Extra("no-shape", "base", "Sounds alone.", {"enable_shape": False}, GLYPHS),
             Extra("no-pronunciation", "base", "Shapes alone.", {"enable_pronunciation": False}, GLYPHS),
         ),
