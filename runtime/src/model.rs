@@ -52,6 +52,8 @@ pub enum Part {
     Text,
     /// What is computed once for a text that is generated: the encoder, and what its cross-attention keeps.
     Encoder,
+    /// Where a decoder looks at what it heard while it writes: `alignment_heads` in, their weights out.
+    Aligned,
     /// The first step of a decoder that takes more than tokens then, such as images.
     Start,
     /// Further tokens, given what a cache holds of those before.

@@ -141,6 +141,8 @@ pub enum PartName {
     Text,
     /// The encoder alone.
     Encoder,
+    /// Where the decoder looks.
+    Aligned,
     /// The first step, with more than tokens.
     Start,
     /// The next tokens, with a cache.
@@ -156,6 +158,7 @@ impl PartName {
             Self::Whole => "Whole",
             Self::Text => "Text",
             Self::Encoder => "Encoder",
+            Self::Aligned => "Aligned",
             Self::Start => "Start",
             Self::Step => "Step",
             Self::Reorder => "Reorder",

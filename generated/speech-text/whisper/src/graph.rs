@@ -22,7 +22,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
         (Head::Model, Part::Whole) => speech_states(g, c),
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Encoder | Part::Step | Part::Reorder,
+            Part::Whole | Part::Encoder | Part::Aligned | Part::Step | Part::Reorder,
         ) => speech_to_text(g, c, part),
         (Head::ForAudioClassification, Part::Whole) => spectrum_classification(g, c),
         (_, part) => Err(part.absent(g)),
@@ -51,13 +51,41 @@ fn speech_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     if part == Part::Encoder {
         return Ok(());
     }
-    let hidden = decoder(g, c, &base.scope("decoder"), &cache, &crossed)?;
+    let (hidden, asked) = decoder_states(g, c, &base.scope("decoder"), &cache, &crossed)?;
+    if part == Part::Aligned {
+        return alignment(g, c, &base.scope("decoder.layers"), &asked, &crossed);
+    }
     let table = match c.tie_word_embeddings {
         true => base.name("decoder.embed_tokens.weight"),
         false => g.root().name("proj_out.weight"),
     };
     let logits = g.linear_with(&table, None, &hidden, c.vocab_size)?;
     g.output("logits", &logits)
+}
+
+/// How much some heads, counted through all layers, look at each position of the encoder while they go on from a token.
+///
+/// Outputs: `alignment` `[batch, heads, sequence, max_source_positions]`.
+fn alignment(g: &mut Graph, c: &Config, w: &Scope, asked: &[Tensor], crossed: &Crossed) -> Result<()> {
+    let chosen = Dim::symbol("alignment_heads");
+    let heads = g.input(Input::i64("alignment_heads", dims![& chosen]));
+    let (each, width) = (c.decoder_attention_heads, c.d_model / c.decoder_attention_heads);
+    let (mut queries, mut keys) = (vec![], vec![]);
+    for (index, (x, (k, _))) in asked.iter().zip(crossed).enumerate() {
+        let q = g.linear(&w.index(index).scope("encoder_attn.q_proj"), x, c.d_model)?;
+        queries.push(g.reshape(&q, dims![BATCH, SEQUENCE, each, width])?);
+        keys.push(g.reshape(k, dims![BATCH, c.max_source_positions, each, width])?);
+    }
+    let q = g.concat(&queries.iter().collect::<Vec<_>>(), 2)?;
+    let q = g.gather(&q, &heads, 2)?;
+    let q = g.transpose(&q, &[0, 2, 1, 3])?;
+    let k = g.concat(&keys.iter().collect::<Vec<_>>(), 2)?;
+    let k = g.gather(&k, &heads, 2)?;
+    let k = g.transpose(&k, &[0, 2, 3, 1])?;
+    let scores = g.matmul(&q, &k)?;
+    let scores = g.scale(&scores, (width as f64).powf(-0.5))?;
+    let looked = g.softmax(&scores)?;
+    g.output("alignment", &looked)
 }
 
 /// Scores of classes for the whole sound, from the mean of the encoder's states.
@@ -155,6 +183,17 @@ fn crossed(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, part: Part) -> R
 
 /// Tokens to hidden states `[batch, sequence, d_model]`; every token sees itself, those before it, and the encoder's states.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, crossed: &Crossed) -> Result<Tensor> {
+    Ok(decoder_states(g, c, w, cache, crossed)?.0)
+}
+
+/// The same, and what each layer asks the encoder's states with.
+fn decoder_states(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    cache: &Cache,
+    crossed: &Crossed,
+) -> Result<(Tensor, Vec<Tensor>)> {
     g.limit(&SEQUENCE, c.max_target_positions, "max_target_positions");
     let shape = dims![BATCH, SEQUENCE];
     let ids = Input::i64("decoder_input_ids", shape.clone()).below(c.vocab_size, "vocab_size");
@@ -166,13 +205,24 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, crossed: &Crosse
     let places = g.embedding(&w.scope("embed_positions"), &positions, c.max_target_positions, c.d_model)?;
     let mut x = g.add(&words, &places)?;
     let mask = nn::causal_mask(g, &mask, &cache.past(), None)?;
+    let mut asked = vec![];
     for (index, crossed) in crossed.iter().enumerate() {
-        x = decoder_layer(g, c, &w.scope("layers").index(index), &x, &mask, (cache, index), crossed)?;
+        x = decoder_layer(
+            g,
+            c,
+            &w.scope("layers").index(index),
+            &x,
+            &mask,
+            (cache, index),
+            crossed,
+            &mut asked,
+        )?;
     }
-    g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)
+    Ok((g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)?, asked))
 }
 
 /// Attention to the tokens before, to the encoder's states, and MLP, each normalised before and added.
+#[allow(clippy::too_many_arguments)]
 fn decoder_layer(
     g: &mut Graph,
     c: &Config,
@@ -181,6 +231,7 @@ fn decoder_layer(
     mask: &Tensor,
     (cache, index): (&Cache, usize),
     (keys, values): &(Tensor, Tensor),
+    asked: &mut Vec<Tensor>,
 ) -> Result<Tensor> {
     let heads = c.decoder_attention_heads;
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
@@ -190,6 +241,7 @@ fn decoder_layer(
     let h = attend(g, c, &own, &h, &k, &v, heads, Some(mask))?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, 1e-5)?;
+    asked.push(h.clone());
     let h = attend(g, c, &w.scope("encoder_attn"), &h, keys, values, heads, None)?;
     let x = g.add(&x, &h)?;
     let h = mlp(g, c, w, &x, c.decoder_ffn_dim)?;

@@ -89,7 +89,7 @@ impl weft::Architecture for Model {
         match head {
             Head::Model => &[Part::Whole],
             Head::ForConditionalGeneration => {
-                &[Part::Whole, Part::Encoder, Part::Step, Part::Reorder]
+                &[Part::Whole, Part::Encoder, Part::Aligned, Part::Step, Part::Reorder]
             }
             Head::ForAudioClassification => &[Part::Whole],
         }

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 
 use ndarray::{ArrayD, Axis, Slice, concatenate};
 
-use super::SpeechOptions;
+use super::alignment::token_times;
 use super::times::{Times, heard};
 use super::tokens::{Beginning, Tokens};
+use super::{SpeechOptions, Timestamps};
 use crate::erased::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
+use crate::model::Part;
 use crate::tasks::text_generation::resolve;
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
@@ -28,12 +30,16 @@ pub(super) struct Dictation {
     /// The frames that the encoder takes.
     pub frames: usize,
     positions: Option<usize>,
+    /// The width of the filter that smooths where the decoder looks.
+    filter: usize,
 }
 
 /// Tokens that were written, without those that begin every text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Dictated {
     pub tokens: Vec<i64>,
+    /// When each of them was said, seconds, where times of words are asked for.
+    pub times: Vec<f64>,
     /// The token of the language, where it was heard or is known.
     pub language: Option<i64>,
 }
@@ -54,6 +60,7 @@ impl Dictation {
             tokens: Tokens::read(checkpoint)?,
             frames,
             positions: model.limit("sequence"),
+            filter: model.raw_config()["median_filter_width"].as_u64().map_or(7, |width| width as usize),
         })
     }
 
@@ -66,9 +73,10 @@ impl Dictation {
     pub(super) fn write(
         &self,
         model: &dyn AnyModel,
-        features: &ArrayD<f32>,
+        (features, heard_frames): (&ArrayD<f32>, usize),
         options: &SpeechOptions,
     ) -> Result<Dictated> {
+        let aligned = options.timestamps == Some(Timestamps::Word);
         let total = features.len_of(Axis(2));
         let times = self.writes_times(options) || total > self.frames;
         let first_time = match self.tokens.first_time() {
@@ -96,7 +104,7 @@ impl Dictation {
         let languages = self.tokens.languages();
         let language = prompt.iter().copied().find(|token| languages.contains(token));
         let prompt = Prompt::new(&[prompt], None)?;
-        let mut written = Dictated { tokens: vec![], language };
+        let mut written = Dictated { language, ..Dictated::default() };
         let mut start = 0;
         while start < total {
             self.bound(&mut config, prompt.length());
@@ -119,6 +127,20 @@ impl Dictation {
             };
             let frames = (total - start).min(self.frames);
             let (length, step) = heard(text, first_time, frames);
+            if aligned {
+                let mut inputs = self.piece(features, start)?;
+                let tokens = &generated.sequences[0][..generated.ends[0]];
+                let ids = ArrayD::from_shape_vec(ndarray::IxDyn(&[1, tokens.len()]), tokens.to_vec());
+                let ids = ids.map_err(|e| Error::input("decoder_input_ids", e.to_string(), "report this"))?;
+                inputs.insert("decoder_input_ids".to_owned(), ids.into());
+                inputs.insert("alignment_heads".to_owned(), self.tokens.heads(model)?);
+                let looked = model.run_part(Part::Aligned, inputs)?;
+                let looked = crate::tasks::batches::output(&looked, "alignment")?;
+                let sound = heard_frames.saturating_sub(start) / 2;
+                let times = token_times(looked, prompt.length(), sound, self.filter)?;
+                let after = start as f64 * 0.01;
+                written.times.extend(times.iter().take(length).map(|time| time + after));
+            }
             written.tokens.extend_from_slice(&text[..length]);
             // A text that ends where it begins would begin there for ever.
             start += if step == 0 { frames } else { step };

@@ -2,6 +2,7 @@
 //!
 //! Reference: `AutomaticSpeechRecognitionPipeline`.
 
+mod alignment;
 mod chunks;
 mod ctc;
 mod dictation;
@@ -9,6 +10,7 @@ mod languages;
 mod times;
 mod tokens;
 mod transcript;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +79,7 @@ pub struct SpeechOptions {
 pub enum Timestamps {
     /// Each character; of models that write a character for each frame.
     Char,
-    /// Each word; of models that write a character for each frame.
+    /// Each word.
     Word,
     /// Each part that the model itself gives times for; of models that write tokens.
     Segment,
@@ -216,8 +218,8 @@ impl<A: AnyModel> SpeechRecognition<A> {
         pieces: Option<&[Chunk]>,
         options: &SpeechOptions,
     ) -> Result<Transcript> {
-        if matches!(options.timestamps, Some(Timestamps::Char | Timestamps::Word)) {
-            return Err(unsupported("gives times of whole segments only", "true"));
+        if options.timestamps == Some(Timestamps::Char) {
+            return Err(unsupported("gives times of segments and words", "true or \"word\""));
         }
         let rate = self.rate();
         let mut written = vec![];
@@ -229,18 +231,21 @@ impl<A: AnyModel> SpeechRecognition<A> {
             let extract = ExtractOptions {
                 padding: long.then_some(Padding::Longest),
                 truncation: long.then_some(false),
+                attention_mask: Some(true),
                 ..ExtractOptions::default()
             };
             let features = self.audio.extractor.extract(&[own], &extract)?;
+            let seen = features.get("attention_mask").map(|mask| mask.i64("attention_mask")).transpose()?;
             let features = super::batches::output(&features, "input_features")?;
-            let dictated = dictation.write(&self.audio.model, features, options)?;
+            let frames = seen.map_or(features.len_of(ndarray::Axis(2)), |seen| seen.sum() as usize);
+            let dictated = dictation.write(&self.audio.model, (features, frames), options)?;
             let mut tokens = dictated.tokens;
             if let Some(language) = dictated.language.filter(|_| options.return_language) {
                 tokens.insert(0, language);
             }
             let seconds = |samples: usize| samples as f64 / rate;
             let stride = (seconds(own.len()), seconds(piece.left), seconds(piece.right));
-            written.push(Piece { tokens, stride: pieces.map(|_| stride) });
+            written.push(Piece { tokens, times: dictated.times, stride: pieces.map(|_| stride) });
         }
         let positions = (dictation.frames / 2).max(1) as f64;
         let longest = self.audio.extractor.longest().unwrap_or_default() as f64 / rate;
@@ -250,6 +255,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
             first_time: dictation.tokens.first_time().unwrap_or(i64::MAX),
             precision: longest / positions,
             timestamps: dictation.writes_times(options),
+            words: options.timestamps == Some(Timestamps::Word),
             language: options.return_language,
         }
         .decode(&written)

@@ -8,8 +8,9 @@ use serde::Deserialize;
 
 use super::SpeechOptions;
 use super::languages;
+use crate::erased::AnyModel;
 use crate::hub::Checkpoint;
-use crate::{Error, Result};
+use crate::{Error, Result, Value};
 
 const FILE: &str = "generation_config.json";
 const TRANSCRIBE: &str = "transcribe";
@@ -29,6 +30,8 @@ pub(super) struct Tokens {
     language: Option<String>,
     task: Option<String>,
     pub max_initial_timestamp_index: Option<usize>,
+    /// The layers and heads that look at what is said at the time.
+    alignment_heads: Option<Vec<[i64; 2]>>,
 }
 
 /// What begins a text.
@@ -40,6 +43,20 @@ pub(super) enum Beginning {
 }
 
 impl Tokens {
+    /// The heads that look at what is said at the time, counted through all layers.
+    pub(super) fn heads(&self, model: &dyn AnyModel) -> Result<Value> {
+        let Some(heads) = self.alignment_heads.as_ref().filter(|heads| !heads.is_empty()) else {
+            let problem = "`alignment_heads`: is missing: when words are said is not known";
+            let help =
+                "ask for true instead of \"word\", or take the file as OpenAI's checkpoints publish it";
+            return Err(Error::config(model.checkpoint().dir().join(FILE), problem, help));
+        };
+        let each = model.raw_config()["decoder_attention_heads"].as_i64().unwrap_or(1);
+        Ok(ndarray::Array1::from_iter(heads.iter().map(|[layer, head]| layer * each + head))
+            .into_dyn()
+            .into())
+    }
+
     pub(super) fn read(checkpoint: &Checkpoint) -> Result<Self> {
         let config = checkpoint.json("config.json")?.unwrap_or_default();
         let json = checkpoint.json(FILE)?.unwrap_or_else(|| config.clone());

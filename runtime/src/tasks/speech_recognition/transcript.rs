@@ -15,6 +15,8 @@ const POSITIONS: f64 = 1500.0;
 /// The tokens of one piece, and its length and overlaps in seconds.
 pub(super) struct Piece {
     pub tokens: Vec<i64>,
+    /// When each token was said, where times of words are asked for.
+    pub times: Vec<f64>,
     pub stride: Option<(f64, f64, f64)>,
 }
 
@@ -28,7 +30,16 @@ pub(super) struct Decoding<'a> {
     /// The seconds from one token of time to the next.
     pub precision: f64,
     pub timestamps: bool,
+    /// Whether times are those of words.
+    pub words: bool,
     pub language: bool,
+}
+
+/// A token and when it is said, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Said {
+    token: i64,
+    span: (f64, f64),
 }
 
 /// A part of the text that is not finished yet.
@@ -45,13 +56,23 @@ struct State<'a> {
     part: Part,
     language: Option<&'static str>,
     /// The words of the pieces that the part is in.
-    before: Vec<Vec<i64>>,
+    before: Vec<Vec<Said>>,
+    /// The words of the parts before.
+    timed: Vec<TimedText>,
+    full: String,
 }
 
 impl Decoding<'_> {
     pub(super) fn decode(&self, pieces: &[Piece]) -> Result<Transcript> {
-        let mut state =
-            State { decoding: self, done: vec![], part: Part::default(), language: None, before: vec![] };
+        let mut state = State {
+            decoding: self,
+            done: vec![],
+            part: Part::default(),
+            language: None,
+            before: vec![],
+            timed: vec![],
+            full: String::new(),
+        };
         let mut offset = 0.0;
         for piece in pieces {
             offset = state.piece(piece, offset)?;
@@ -59,9 +80,9 @@ impl Decoding<'_> {
         if !state.before.is_empty() {
             state.finish()?;
         }
-        let text = state.done.iter().map(|part| part.text.as_str()).collect();
-        let chunks = (self.timestamps || self.language).then_some(state.done);
-        Ok(Transcript { text, chunks })
+        let done = if self.words { state.timed } else { state.done };
+        let chunks = (self.timestamps || self.language).then_some(done);
+        Ok(Transcript { text: state.full, chunks })
     }
 }
 
@@ -95,7 +116,12 @@ impl State<'_> {
             if token < first_time {
                 match self.decoding.special.contains(&token) {
                     true => self.special(token, &mut words)?,
-                    false => words.push(token),
+                    false => {
+                        let at = |index: usize| piece.times.get(index).or(piece.times.last()).copied();
+                        let after = |time: Option<f64>| hundredths(time.unwrap_or_default() + offset);
+                        let start = after(index.checked_sub(1).and_then(at));
+                        words.push(Said { token, span: (start, after(at(index))) });
+                    }
                 }
                 continue;
             }
@@ -136,7 +162,7 @@ impl State<'_> {
     }
 
     /// A token that is no text: a language, or what has no meaning here.
-    fn special(&mut self, token: i64, words: &mut Vec<i64>) -> Result<()> {
+    fn special(&mut self, token: i64, words: &mut Vec<Said>) -> Result<()> {
         let name = self.decoding.tokenizer.token(token).unwrap_or_default();
         let code = name.strip_prefix("<|").and_then(|name| name.strip_suffix("|>"));
         let Some(language) = code.and_then(languages::name) else { return Ok(()) };
@@ -155,7 +181,19 @@ impl State<'_> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let text = self.decoding.tokenizer.decode(&joined(&self.before), false)?;
+        let Decoding { tokenizer, words, .. } = *self.decoding;
+        let said = joined(&self.before, words);
+        let tokens: Vec<i64> = said.iter().map(|said| said.token).collect();
+        let text = tokenizer.decode(&tokens, false)?;
+        self.full.push_str(&text);
+        if words {
+            for word in super::words::words(tokenizer, &tokens, self.language)? {
+                let start = word.tokens.first().map(|place| said[*place].span.0);
+                let end = word.tokens.last().map(|place| said[*place].span.1);
+                let language = self.language.filter(|_| self.decoding.language).map(str::to_owned);
+                self.timed.push(TimedText { text: word.text, timestamp: Some((start, end)), language });
+            }
+        }
         let Part { language, start, end } = self.part.clone();
         self.done.push(TimedText {
             text,
@@ -173,9 +211,11 @@ fn hundredths(seconds: f64) -> f64 {
 }
 
 /// Texts that overlap as one: each goes on from the middle of what it has in common with the one before.
-fn joined(texts: &[Vec<i64>]) -> Vec<i64> {
+fn joined(texts: &[Vec<Said>], timed: bool) -> Vec<Said> {
+    // Where times are known, none goes back.
+    let same = |a: &Said, b: &Said| a.token == b.token && (!timed || a.span <= b.span);
     let mut texts = texts.iter();
-    let mut left: &[i64] = texts.next().map(Vec::as_slice).unwrap_or_default();
+    let mut left: &[Said] = texts.next().map(Vec::as_slice).unwrap_or_default();
     let mut all = vec![];
     for right in texts {
         let (n, m) = (left.len(), right.len());
@@ -184,7 +224,7 @@ fn joined(texts: &[Vec<i64>]) -> Vec<i64> {
         for shift in 1..n + m {
             let (l, r) =
                 (n.saturating_sub(shift)..n.min(n + m - shift), shift.saturating_sub(n)..m.min(shift));
-            let matches = left[l.clone()].iter().zip(&right[r.clone()]).filter(|(a, b)| a == b).count();
+            let matches = left[l.clone()].iter().zip(&right[r.clone()]).filter(|(a, b)| same(a, b)).count();
             // Of equals the longer one.
             let score = matches as f64 / shift as f64 + shift as f64 / 10_000.0;
             if matches > 1 && score > best {
@@ -205,11 +245,15 @@ mod tests {
 
     #[test]
     fn overlapping_texts_are_joined_once() {
-        let texts = |texts: &[&[i64]]| joined(&texts.iter().map(|text| text.to_vec()).collect::<Vec<_>>());
+        let said = |text: &&[i64]| text.iter().map(|&token| Said { token, ..Said::default() }).collect();
+        let texts = |texts: &[&[i64]]| {
+            let joined = joined(&texts.iter().map(said).collect::<Vec<_>>(), false);
+            joined.iter().map(|said| said.token).collect::<Vec<_>>()
+        };
         assert_eq!(texts(&[&[1, 2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);
         assert_eq!(texts(&[&[1, 2, 3, 9], &[2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);
         assert_eq!(texts(&[&[1, 2], &[3, 4]]), [1, 2, 3, 4]);
-        assert!(joined(&[]).is_empty());
+        assert!(joined(&[], true).is_empty());
     }
 
     #[test]

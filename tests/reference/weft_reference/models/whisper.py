@@ -163,6 +163,20 @@ def recognition() -> Iterator[AudioTaskCase]:
         Call("speech.wav", chunks | times | {"stride_length_s": [0.3, 0.1]}),
         Call(["sweep.wav", "speech.wav"], chunks | how(max_new_tokens=6)),
     )
+    words = {"return_timestamps": "word"}
+    yield task(
+        f"{name}-words",
+        name,
+        "ForConditionalGeneration",
+        "Times of words, in one piece and in several, apart and overlapping.",
+        Call("sweep.wav", words | how(num_beams=1)),
+        Call("sweep.wav", words),
+        Call("speech.wav", words | how(num_beams=1)),
+        Call("speech.wav", chunks | words | how(num_beams=1)),
+        Call("speech.wav", chunks | words | {"stride_length_s": [0.3, 0.1]} | how(num_beams=1, language="de")),
+        Call("sweep.wav", words | how(num_beams=1, max_new_tokens=5)),
+        generation={"alignment_heads": [[0, 1], [1, 0], [1, 1]]},
+    )
     forced = {"forced_decoder_ids": [[1, None], [2, IDS["<|transcribe|>"]]]}
     forced |= {"suppress_tokens": None, "max_length": None}
     yield task(

@@ -25,6 +25,11 @@ pub const SUITE: BackendSuite = BackendSuite {
     ],
     known_failures: &[
         KnownFailure {
+            case: "tasks/automatic-speech-recognition-words",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 changes which of several nearly equal tokens is best under random weights",
+        },
+        KnownFailure {
             case: "tasks/automatic-speech-recognition",
             precision: Some(Precision::Bf16),
             reason: "bfloat16 changes which of several nearly equal tokens is best under random weights",
