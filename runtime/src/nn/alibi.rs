@@ -131,10 +131,9 @@ pub fn doubly_masked(
     let near = causal_mask(g, &all, past, window)?;
     // Not the sum of both: that is infinite in half precision, and nearly so in single.
     let (seen, once, twice) = (g.scalar(0.0), g.scalar(LOWEST / 2.0), g.scalar(LOWEST));
-    let either = g.binary(Binary::Or, mask, &near)?;
-    let hidden = g.select(&either, &once, &twice)?;
-    let both = g.binary(Binary::And, mask, &near)?;
-    g.select(&both, &seen, &hidden)
+    let where_seen = g.select(&near, &seen, &once)?;
+    let where_hidden = g.select(&near, &once, &twice)?;
+    g.select(mask, &where_seen, &where_hidden)
 }
 
 /// Keys, values and a mask `[batch, 1, q, k]` with one key more, first: its value is nothing, and `sinks` `[heads]` are its

@@ -1,6 +1,7 @@
 //! What all text pipelines share: texts to checked rows, rows through the model in batches.
 
 use ndarray::{ArrayD, Axis, Slice};
+use serde_json::Value as Json;
 
 use crate::erased::AnyModel;
 use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
@@ -59,7 +60,8 @@ impl<A: AnyModel> TextModel<A> {
     pub(super) fn positions(&self) -> Option<usize> {
         let ids = self.model.inputs().iter().find(|input| input.name == "input_ids");
         let length = ids.and_then(|ids| ids.shape.last()).map(ToString::to_string);
-        self.model.limit(length.as_deref().unwrap_or("sequence"))
+        let table = self.model.limit(length.as_deref().unwrap_or("sequence"));
+        table.or_else(|| context(self.model.raw_config()))
     }
 
     /// The longest row: the tokenizer's limit or the model's positions, whichever is less.
@@ -180,6 +182,17 @@ impl Bounds {
     }
 }
 
+/// The longest text that a model without a table of positions was made for; none where its waves grow with the text.
+fn context(config: &Json) -> Option<usize> {
+    let longest = |config: &Json| config["max_position_embeddings"].as_u64();
+    let config = Some(&config["text_config"]).filter(|text| longest(text).is_some()).unwrap_or(config);
+    let grows = ["rope_parameters", "rope_scaling"]
+        .iter()
+        .flat_map(|key| ["rope_type", "type"].map(|kind| &config[key][kind]))
+        .any(|kind| kind == "dynamic");
+    longest(config).filter(|_| !grows).and_then(|longest| usize::try_from(longest).ok())
+}
+
 /// `text`, or `text 3` of many.
 pub(super) fn numbered(name: &str, index: usize, count: usize) -> String {
     if count == 1 { name.to_string() } else { format!("{name} {index}") }
@@ -187,6 +200,8 @@ pub(super) fn numbered(name: &str, index: usize, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::hub::Checkpoint;
 
@@ -213,6 +228,17 @@ mod tests {
         assert!(text.contains("text 2: has 5 tokens") && text.contains("positions for 4"), "{text}");
         assert!(text.contains("`truncation`"), "{text}");
         assert!(check("a b a", 4, 7, Truncation::LongestFirst).contains("`max_length`"));
+    }
+
+    #[test]
+    fn rotary_models_have_the_context_that_they_were_made_for() {
+        let of = |config: Json| context(&config);
+        assert_eq!(of(json!({"max_position_embeddings": 2048})), Some(2048));
+        let nested = json!({"max_position_embeddings": 1, "text_config": {"max_position_embeddings": 4096}});
+        assert_eq!(of(nested), Some(4096));
+        let grows = json!({"rope_type": "dynamic", "factor": 2.0});
+        assert_eq!(of(json!({"max_position_embeddings": 2048, "rope_parameters": grows})), None);
+        assert_eq!(of(json!({"n_positions": 512})), None);
     }
 
     #[test]
