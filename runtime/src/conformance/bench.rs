@@ -2,7 +2,6 @@
 //!
 //! With `--serve` it stays and reads `run N` lines, so that it can be measured in turn with its peers.
 
-mod reading;
 mod work;
 
 use std::io::BufRead;
@@ -12,7 +11,6 @@ use std::time::Instant;
 use ndarray::ArrayD;
 use serde_json::json;
 
-use self::reading::Reading;
 use self::work::Work;
 use super::arguments::Arguments;
 use super::machine::private_bytes;
@@ -29,13 +27,12 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     };
     let before = private_bytes();
     let own = || private_bytes().zip(before).map(|(after, before)| after.saturating_sub(before));
-    let threads = arguments.number("threads", 2)?;
     let start = Instant::now();
     let loaded = (subject.load)(Request {
         checkpoint: dir,
         hardware: Some(arguments.hardware()?),
         precision: arguments.precision()?,
-        threads: Some(threads),
+        threads: Some(arguments.number("threads", 2)?),
         part: if arguments.get("generate").is_some() { Part::Step } else { Part::Whole },
         map_weights: arguments.flag("map-weights")?,
         ..Request::default()
@@ -44,7 +41,6 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let work = Work::of(&*loaded, &arguments)?;
     work.round(&*loaded)?;
     let first_ms = millis(start);
-    let reading = if work.makes_single_tokens(&*loaded) { Some(Reading::of(dir, threads)?) } else { None };
     let timings = loaded.timings();
     let report = json!({
         "class": loaded.class(),
@@ -63,8 +59,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let time = |rounds: usize| -> Result<serde_json::Map<String, serde_json::Value>> {
         let mut found = serde_json::Map::new();
         for _ in 0..rounds {
-            let read = reading.as_ref().map(|reading| ("read", reading.round()));
-            for (measure, ms) in work.round(&*loaded)?.into_iter().chain(read) {
+            for (measure, ms) in work.round(&*loaded)? {
                 if let Some(all) = found.entry(measure).or_insert_with(|| json!([])).as_array_mut() {
                     all.push(json!(ms));
                 }

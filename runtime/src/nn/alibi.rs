@@ -77,8 +77,8 @@ pub fn alibi_rounded(
 /// Numbers that are not negative (f32) with as many digits as bfloat16 has.
 fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     // What the last digit is worth, by the power of two below: its logarithm need not be exact, since what lies so near
-    // a power of two has few digits. The powers are.
-    const LEAST: i32 = -24;
+    // a power of two has few digits. The powers are. Slopes are no less than the first.
+    const LEAST: i32 = -8;
     const MOST: i32 = 31;
     let known = g.clip(x, 2_f32.powi(LEAST), 2_f32.powi(MOST))?;
     let powers = g.unary(Unary::Log, &known);
@@ -91,8 +91,22 @@ fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let table = g.constant(&[table.len()], table)?;
     let digit = g.gather(&table, &rows, 0)?;
     let count = g.div(x, &digit)?;
-    let count = g.unary(Unary::Round, &count);
+    let count = to_even(g, &count)?;
     g.mul(&count, &digit)
+}
+
+/// Numbers that are not negative, rounded; halves to even ones. Not every backend has an operator for it.
+fn to_even(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let (half, none) = (g.scalar(0.5), g.scalar(0.0));
+    let raised = g.add(x, &half)?;
+    let up = g.unary(Unary::Floor, &raised);
+    let halves = g.scale(&up, 0.5)?;
+    let pairs = g.unary(Unary::Floor, &halves);
+    let pairs = g.scale(&pairs, 2.0)?;
+    let odd = g.sub(&up, &pairs)?;
+    let tie = g.binary(Binary::Equal, &up, &raised)?;
+    let back = g.select(&tie, &odd, &none)?;
+    g.sub(&up, &back)
 }
 
 /// As [`alibi`], by the key's position among all keys.

@@ -84,15 +84,6 @@ impl Files {
         self.entries.values().map(|entry| entry.length).sum()
     }
 
-    /// The files themselves, mapped.
-    pub(crate) fn maps(&self) -> Result<Vec<memmap2::Mmap>> {
-        let paths: std::collections::BTreeSet<&PathBuf> =
-            self.entries.values().map(|entry| &entry.path).collect();
-        let mapped =
-            |path: &PathBuf| File::open(path).and_then(|file| map(&file)).map_err(|e| Error::io(path, e));
-        paths.into_iter().map(mapped).collect()
-    }
-
     pub(super) fn shape(&self, name: &str) -> &[usize] {
         &self.entries[name].shape
     }

@@ -39,11 +39,6 @@ impl Work {
         })
     }
 
-    /// Whether a decoder's tokens are measured one by one.
-    pub(super) fn makes_single_tokens(&self, model: &dyn AnyModel) -> bool {
-        matches!(self, Self::Tokens { .. }) && !model.parts().contains(&Part::Encoder)
-    }
-
     pub(super) fn round(&self, model: &dyn AnyModel) -> Result<Round> {
         match self {
             Self::Forward(inputs) => {
@@ -51,10 +46,10 @@ impl Work {
                 model.run(inputs.clone())?;
                 Ok(Round::from([("run", millis(start))]))
             }
-            Self::Tokens { inputs, count } if self.makes_single_tokens(model) => {
-                decoder(model, inputs, *count)
+            Self::Tokens { inputs, count } if model.parts().contains(&Part::Encoder) => {
+                encoder_decoder(model, inputs, *count)
             }
-            Self::Tokens { inputs, count } => encoder_decoder(model, inputs, *count),
+            Self::Tokens { inputs, count } => decoder(model, inputs, *count),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use weft_generator::spec::hardware::Hardware;
 
-use self::results::{Opened, Read, Results, Row, Timed};
+use self::results::{Opened, Results, Row, Timed};
 use self::rows::{PYTORCH, Work};
 use super::Args;
 use super::peer::Served;
@@ -107,11 +107,6 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
         }
     }
     let times = in_turns(&mut all, results.rounds)?;
-    if let Some(ms) = times.get("weft").and_then(|times| times.get("read")) {
-        let weights_bytes = all[0].1.report["weights_bytes"].as_f64().unwrap_or(f64::NAN);
-        let (model, median_ms) = (work.title.to_owned(), median(ms));
-        results.read.push(Read { model, median_ms, weights_bytes });
-    }
     for measure in work.measures {
         let timed = |name: &str| {
             let ms = times.get(name)?.get(measure.key)?;
