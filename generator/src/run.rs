@@ -150,20 +150,19 @@ struct Prepared {
 }
 
 fn prepare(request: &Request, files: Vec<SpecFile>, sources: &[Source]) -> Result<Prepared, Error> {
-    let architectures = Architectures::load(&request.model_specs).map_err(|problems| problems.0)?;
-    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
-    let specs = Specs::read(files, &categories);
-    let selected = select(request, &specs, &categories)?;
+    // One thread is enough for each of these, and all wait for them.
+    let load = || rayon::join(|| HardwareSpecs::load(&request.model_specs), || Templates::parse(sources));
+    let (read, loaded) = rayon::join(|| read(request, files), load);
+    let Read { architectures, specs, selected, results } = read?;
     let mut problems = vec![];
     let mut resolved = vec![];
-    for (index, result) in selected.par_iter().map(|&index| (index, specs.resolve(index))).collect::<Vec<_>>()
-    {
+    for (index, result) in results {
         match result {
             Ok(model) => resolved.push((index, model)),
             Err(wrong) => problems.extend(wrong),
         }
     }
-    let (hardware, templates) = match (HardwareSpecs::load(&request.model_specs), Templates::parse(sources)) {
+    let (hardware, templates) = match loaded {
         (Ok(hardware), Ok(templates)) => (hardware, templates),
         (hardware, templates) => {
             problems.extend(hardware.err().map(|problems| problems.0).into_iter().flatten());
@@ -172,6 +171,23 @@ fn prepare(request: &Request, files: Vec<SpecFile>, sources: &[Source]) -> Resul
         }
     };
     Ok(Prepared { specs, selected, resolved, world: World { architectures, hardware, templates }, problems })
+}
+
+/// The specs, those asked for, and each of these with what it inherits.
+struct Read {
+    architectures: Architectures,
+    specs: Specs,
+    selected: Vec<usize>,
+    results: Vec<(usize, Result<Resolved, Vec<Problem>>)>,
+}
+
+fn read(request: &Request, files: Vec<SpecFile>) -> Result<Read, Error> {
+    let architectures = Architectures::load(&request.model_specs).map_err(|problems| problems.0)?;
+    let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
+    let specs = Specs::read(files, &categories);
+    let selected = select(request, &specs, &categories)?;
+    let results = selected.par_iter().map(|&index| (index, specs.resolve(index))).collect();
+    Ok(Read { architectures, specs, selected, results })
 }
 
 /// The templates and parts that each model is made of, by their keys: `graph/decoder.rs`,
@@ -240,12 +256,14 @@ fn finish(
         if request.models.is_empty() && request.categories.is_empty() {
             cache.models.retain(|name, _| report.models.contains(name));
         }
-        for Crate { inputs, chain, model, outputs } in crates {
+        let made = crates.into_par_iter().map(|Crate { inputs, chain, model, outputs }| {
             let stamps = outputs
-                .iter()
-                .filter_map(|output| Some((output.path.clone(), stamp_of(&request.out.join(&output.path))?)));
-            cache.models.insert(model.name, Made { inputs, chain, files: stamps.collect() });
-        }
+                .into_iter()
+                .filter_map(|output| Some((stamp_of(&request.out.join(&output.path))?, output.path)));
+            let files = stamps.map(|(stamp, path)| (path, stamp)).collect();
+            (model.name, Made { inputs, chain, files })
+        });
+        cache.models.extend(made.collect::<Vec<_>>());
         cache.save(file);
     }
     Ok(report)

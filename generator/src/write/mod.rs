@@ -77,8 +77,10 @@ pub fn plan(
     let mut plan = Plan::default();
     let mut problems = vec![];
     let expected: BTreeSet<String> = outputs.iter().map(|output| output.path.clone()).collect();
-    let states: Vec<_> =
-        outputs.par_iter().map(|output| compare(&out.join(&output.path), &output.text)).collect();
+    let compared =
+        || outputs.par_iter().map(|output| compare(&out.join(&output.path), &output.text)).collect();
+    let there = || scopes.iter().flat_map(|scope| files(&out.join(scope))).collect();
+    let (states, there): (Vec<_>, Vec<PathBuf>) = rayon::join(compared, there);
     for (output, state) in outputs.into_iter().zip(states) {
         let path = shown.join(&output.path);
         match state {
@@ -99,15 +101,13 @@ pub fn plan(
             Err(error) => problems.push(Problem::new(&path, format!("cannot be read: {error}"))),
         }
     }
-    for scope in scopes {
-        for path in files(&out.join(scope)) {
-            let inside = path.strip_prefix(out).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-            if inside.ends_with(UNFINISHED) {
-                plan.remove.push(path);
-            } else if !expected.contains(&inside) && !kept.contains(&inside) && begins_generated(&path) {
-                plan.changes.push((inside, Difference::Stale));
-                plan.remove.push(path);
-            }
+    for path in there {
+        let inside = path.strip_prefix(out).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        if inside.ends_with(UNFINISHED) {
+            plan.remove.push(path);
+        } else if !expected.contains(&inside) && !kept.contains(&inside) && begins_generated(&path) {
+            plan.changes.push((inside, Difference::Stale));
+            plan.remove.push(path);
         }
     }
     problems.extend(abandon(&mut plan, out, shown));
