@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::own::{self, DOMAIN};
+use super::operators::{self, DOMAIN};
 use crate::graph::Dtype;
 use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet};
 
@@ -49,7 +49,7 @@ fn casts(graph: &Graph) -> HashMap<String, (String, Dtype)> {
     let stored = stored(graph);
     let casts = graph.node.iter().filter(|node| node.op_type == "Cast").filter_map(|node| {
         let (dtype, elements) = *stored.get(node.input.first()?)?;
-        let narrow = own::widen(dtype).is_some() && elements >= SMALL;
+        let narrow = operators::widen(dtype).is_some() && elements >= SMALL;
         narrow.then(|| (node.output[0].clone(), (node.input[0].clone(), dtype)))
     });
     casts.collect()
@@ -81,7 +81,8 @@ fn widen(graph: &mut Graph) -> bool {
     }
     prune(graph);
     for node in &mut graph.node {
-        let Some(operator) = casts.get(&node.output[0]).and_then(|(_, dtype)| own::widen(*dtype)) else {
+        let Some(operator) = casts.get(&node.output[0]).and_then(|(_, dtype)| operators::widen(*dtype))
+        else {
             continue;
         };
         operator.clone_into(&mut node.op_type);
@@ -116,7 +117,7 @@ fn own_linear(graph: &mut Graph) -> bool {
             (_, Some(narrow)) => narrow.clone(),
             _ => continue,
         };
-        let Some(operator) = own::linear(dtype) else { continue };
+        let Some(operator) = operators::linear(dtype) else { continue };
         found = true;
         node.input[1] = weight;
         operator.clone_into(&mut node.op_type);

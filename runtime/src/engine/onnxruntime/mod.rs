@@ -2,7 +2,7 @@
 
 mod coreml;
 mod mapped;
-mod own;
+mod operators;
 mod placement;
 mod product;
 mod provider;

@@ -9,7 +9,7 @@ use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
 use super::mapped;
-use super::own;
+use super::operators;
 use super::placement;
 use super::provider::Provider;
 use super::steps::Steps;
@@ -112,8 +112,8 @@ pub(super) fn create(
     if options.map_weights == Some(true) {
         builder = builder.with_prepacking(false)?;
     }
-    if lowered.model.opset_import.iter().any(|set| set.domain == own::DOMAIN) {
-        builder = builder.with_operators(own::domain()?)?;
+    if lowered.model.opset_import.iter().any(|set| set.domain == operators::DOMAIN) {
+        builder = builder.with_operators(operators::domain()?)?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
