@@ -1,19 +1,26 @@
 //! Rendered text to Rust source: parsed, its imports found, what nobody calls left out, printed with blank lines.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::ops::Deref;
 use std::rc::Rc;
 
-use proc_macro2::TokenStream;
 use quote::ToTokens;
+use rustc_hash::FxHashMap;
+use syn::buffer::TokenBuffer;
+use syn::parse::{ParseStream, Parser};
 use syn::{File, Item, Visibility};
 
 use crate::layout::relax;
-use crate::names::{Fields, after_c, after_module, is_settled, settled};
-use crate::prune::{count, documentation, enclosed, prune};
+use crate::names::{Fields, Found, after_module, is_settled, settled};
+use crate::prune::{documentation, enclosed, prune};
 
 /// What stands for a comment line while the code is parsed and printed.
 const COMMENT: &str = "__comment";
+
+/// What a line of documentation holds meanwhile, before its number.
+const DOC: char = '\u{E002}';
 
 /// What is wrong with rendered Rust, and the line of the rendered text.
 #[derive(Debug)]
@@ -27,48 +34,65 @@ pub struct Invalid {
 /// Parsed code.
 #[derive(Clone)]
 pub struct Code {
-    attrs: Vec<syn::Attribute>,
-    pub(crate) items: Vec<Rc<Unit>>,
+    attrs: Vec<(Vec<syn::Attribute>, Remarks)>,
+    pub(crate) items: Vec<Placed>,
 }
 
-/// An item and what is known of it. Models share most of their code, so that each thread keeps what it has parsed.
+/// The comments and the documentation of a piece of text, a line each, by the numbers that stand for them.
+type Remarks = Rc<[String]>;
+
+/// An item where it stands: with the remarks that are this model's own.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    pub unit: Rc<Unit>,
+    remarks: Remarks,
+}
+
+impl Deref for Placed {
+    type Target = Unit;
+
+    fn deref(&self) -> &Unit {
+        &self.unit
+    }
+}
+
+impl From<Item> for Placed {
+    fn from(item: Item) -> Self {
+        Self { unit: Unit::new(item), remarks: Rc::default() }
+    }
+}
+
+/// An item and what is known of it. Models share most of their code, but for remarks, so that each thread keeps what
+/// it has parsed.
 pub(crate) struct Unit {
-    pub item: Item,
-    /// How often each name occurs.
-    pub names: HashMap<String, usize>,
-    /// What it reads from `c`, the configuration: each a path, and whether its end is called.
-    reads: OnceCell<BTreeSet<(Vec<String>, bool)>>,
+    /// The item alone, as it is printed.
+    file: File,
+    pub found: Found,
     printed: OnceCell<String>,
 }
 
 impl Unit {
     pub fn new(item: Item) -> Rc<Self> {
-        let tokens = item.to_token_stream();
-        Self::of(item, tokens)
+        let mut found = Found::default();
+        found.add(TokenBuffer::new2(item.to_token_stream()).begin());
+        Self::of(item, found)
     }
 
-    /// An item that was parsed from these tokens.
-    fn of(item: Item, tokens: TokenStream) -> Rc<Self> {
-        let mut names = HashMap::new();
-        count(tokens, &mut names);
-        Rc::new(Self { item, names, reads: OnceCell::new(), printed: OnceCell::new() })
+    /// An item that names this.
+    fn of(item: Item, found: Found) -> Rc<Self> {
+        let file = File { shebang: None, frontmatter: None, attrs: vec![], items: vec![item] };
+        Rc::new(Self { file, found, printed: OnceCell::new() })
     }
 
-    fn reads(&self) -> &BTreeSet<(Vec<String>, bool)> {
-        self.reads.get_or_init(|| {
-            let mut names = BTreeSet::new();
-            if self.names.contains_key("c") {
-                after_c(self.item.to_token_stream(), &mut names);
-            }
-            names
-        })
+    pub fn item(&self) -> &Item {
+        &self.file.items[0]
     }
 
-    /// The item as source, with marks for comments.
+    /// The item as source, with marks for remarks.
     fn printed(&self) -> &str {
         self.printed.get_or_init(|| {
-            let text = print(vec![], vec![self.item.clone()]);
-            relax(&if Kind::of(&self.item) == Kind::Block { spaced(&text) } else { text })
+            let text = prettyplease::unparse(&self.file);
+            relax(&if Kind::of(self.item()) == Kind::Block { spaced(&text) } else { text })
         })
     }
 }
@@ -77,11 +101,7 @@ impl Unit {
 type Parsed = (Vec<syn::Attribute>, Vec<Rc<Unit>>);
 
 thread_local! {
-    static PARSED: RefCell<HashMap<String, Parsed>> = RefCell::default();
-    /// The comment lines that marks stand for, by number.
-    static COMMENTS: RefCell<Vec<String>> = RefCell::default();
-    /// Their numbers.
-    static NUMBERS: RefCell<HashMap<String, usize>> = RefCell::default();
+    static PARSED: RefCell<FxHashMap<String, Parsed>> = RefCell::default();
 }
 
 /// Parses rendered text.
@@ -89,61 +109,70 @@ thread_local! {
 /// # Errors
 /// It is not Rust.
 pub fn parse(text: &str) -> Result<Code, Invalid> {
-    let mut pieces = vec![String::with_capacity(256)];
-    let mut blank = false;
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        // A line at the left edge after a blank one begins something new; what a piece breaks is parsed as a whole.
-        if blank && trimmed.len() == line.len() && !line.is_empty() && !line.starts_with(['}', ')', ']']) {
-            pieces.push(String::with_capacity(256));
-        }
-        blank = trimmed.is_empty();
-        let Some(piece) = pieces.last_mut() else { continue };
-        if trimmed.starts_with("//") && !trimmed.starts_with("///") && !trimmed.starts_with("//!") {
-            piece.push_str(&mark(trimmed.trim_end()));
-        } else {
-            piece.push_str(line);
-        }
-        piece.push('\n');
-    }
     let mut code = Code { attrs: vec![], items: vec![] };
-    for piece in &pieces {
-        let Ok((attrs, items)) = parse_piece(piece) else {
-            let (attrs, items) = parse_piece(&pieces.concat()).map_err(|error| {
-                let line = error.span().start().line;
-                let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
-                Invalid { message: error.to_string(), line }
-            })?;
-            return Ok(Code { attrs, items });
-        };
-        code.attrs.extend(attrs);
-        code.items.extend(items);
+    if pieces(text).into_iter().all(|piece| code.add(piece).is_ok()) {
+        return Ok(code);
     }
+    code = Code { attrs: vec![], items: vec![] };
+    code.add(text).map_err(|error| {
+        let line = error.span().start().line;
+        let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim().to_owned();
+        Invalid { message: error.to_string(), line }
+    })?;
     Ok(code)
 }
 
-/// What stands for a comment line.
-fn mark(comment: &str) -> String {
-    let number = NUMBERS.with_borrow(|numbers| numbers.get(comment).copied()).unwrap_or_else(|| {
-        let number = COMMENTS.with_borrow_mut(|known| {
-            known.push(comment.to_owned());
-            known.len() - 1
-        });
-        NUMBERS.with_borrow_mut(|numbers| numbers.insert(comment.to_owned(), number));
-        number
-    });
-    format!("{COMMENT}!({number});")
+/// A text in pieces: a line at the left edge after a blank one begins another.
+fn pieces(text: &str) -> Vec<&str> {
+    let (mut pieces, mut start, mut at, mut blank) = (vec![], 0, 0, false);
+    for line in text.split_inclusive('\n') {
+        if blank && !line.starts_with(char::is_whitespace) && !line.starts_with(['}', ')', ']']) {
+            pieces.push(&text[start..at]);
+            start = at;
+        }
+        blank = line.trim().is_empty();
+        at += line.len();
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+/// A text with numbers in place of its remarks.
+fn marked(text: &str) -> (String, Vec<String>) {
+    let mut marked = String::with_capacity(text.len());
+    let mut remarks = vec![];
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("//") {
+            marked.push_str(&line[..line.len() - trimmed.len()]);
+            let number = remarks.len();
+            let doc = ["///", "//!"].into_iter().find(|doc| trimmed.starts_with(doc));
+            let _ = match doc {
+                Some(doc) => write!(marked, "{doc}{DOC}{number}"),
+                None => write!(marked, "{COMMENT}!({number});"),
+            };
+            remarks.push(trimmed.trim_end().to_owned());
+        } else {
+            marked.push_str(line);
+        }
+        marked.push('\n');
+    }
+    (marked, remarks)
 }
 
 fn parse_piece(text: &str) -> syn::Result<Parsed> {
     if let Some(parsed) = PARSED.with_borrow(|known| known.get(text).cloned()) {
         return Ok(parsed);
     }
-    let tokens: TokenStream = text.parse()?;
-    let File { attrs, mut items, .. } = syn::parse2(tokens.clone())?;
+    let mut found = Found::default();
+    let parser = |input: ParseStream<'_>| {
+        found.add(input.cursor());
+        input.parse()
+    };
+    let File { attrs, mut items, .. } = parser.parse_str(text)?;
     let units = match items.pop() {
         // The names of a piece are those of its only item: to write the item out again takes longer than to parse it.
-        Some(item) if items.is_empty() && attrs.is_empty() => vec![Unit::of(item, tokens)],
+        Some(item) if items.is_empty() && attrs.is_empty() => vec![Unit::of(item, found)],
         last => items.into_iter().chain(last).map(Unit::new).collect(),
     };
     let parsed = (attrs, units);
@@ -156,11 +185,23 @@ pub fn is_name(text: &str) -> bool {
     syn::parse_str::<syn::Ident>(text).is_ok()
 }
 
-fn print(attrs: Vec<syn::Attribute>, items: Vec<Item>) -> String {
-    prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items })
+/// The attributes of a file as source.
+fn print(attrs: Vec<syn::Attribute>) -> String {
+    prettyplease::unparse(&File { shebang: None, frontmatter: None, attrs, items: vec![] })
 }
 
 impl Code {
+    fn add(&mut self, piece: &str) -> syn::Result<()> {
+        let (text, remarks) = marked(piece);
+        let remarks: Remarks = remarks.into();
+        let (attrs, units) = parse_piece(&text)?;
+        if !attrs.is_empty() {
+            self.attrs.push((attrs, Rc::clone(&remarks)));
+        }
+        self.items.extend(units.into_iter().map(|unit| Placed { unit, remarks: Rc::clone(&remarks) }));
+        Ok(())
+    }
+
     /// Leaves out private functions, methods and types that nothing public leads to.
     pub fn prune(&mut self) {
         self.prune_but(&BTreeSet::new());
@@ -173,10 +214,10 @@ impl Code {
 
     /// Makes the file a module: its items are its own, but for those of these names, which its parent sees.
     pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>) {
-        self.attrs = documentation(doc);
-        for unit in &mut self.items {
-            if let Some(item) = enclosed(&unit.item, seen) {
-                *unit = Unit::new(item);
+        self.attrs = vec![(documentation(doc), Rc::default())];
+        for placed in &mut self.items {
+            if let Some(item) = enclosed(placed.item(), seen) {
+                placed.unit = Unit::new(item);
             }
         }
     }
@@ -184,35 +225,35 @@ impl Code {
     /// Declares modules in files of their own.
     pub fn declare<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
         let declared = modules.filter_map(|name| syn::parse_str::<Item>(&format!("mod {name};")).ok());
-        self.items.splice(0..0, declared.map(Unit::new).collect::<Vec<_>>());
+        self.items.splice(0..0, declared.map(Placed::from).collect::<Vec<_>>());
     }
 
     /// The names that follow `module::` anywhere, with those that follow them in turn.
     pub fn names_of(&self, module: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for unit in self.items.iter().filter(|unit| unit.names.contains_key(module)) {
-            after_module(unit.item.to_token_stream(), module, &mut names);
+        for unit in self.items.iter().filter(|unit| unit.found.names.contains_key(module)) {
+            after_module(unit.item().to_token_stream(), module, &mut names);
         }
         names
     }
 
     /// Gives every read of the configuration, `c`, the form of what it reads: a field, or the call of a method.
     pub fn settle(&mut self, config: &dyn Fields) {
-        for unit in &mut self.items {
-            if unit.reads().iter().all(|(path, called)| is_settled(path, *called, config)) {
+        for placed in &mut self.items {
+            if placed.found.reads.iter().all(|(path, called)| is_settled(path, *called, config)) {
                 continue;
             }
             let mut changed = false;
-            let tokens = settled(unit.item.to_token_stream(), config, &mut changed);
+            let tokens = settled(placed.item().to_token_stream(), config, &mut changed);
             if changed && let Ok(item) = syn::parse2(tokens) {
-                *unit = Unit::new(item);
+                placed.unit = Unit::new(item);
             }
         }
     }
 
     /// Imports those of these paths whose last name occurs, one `use` for each module.
     pub fn import(&mut self, paths: &[String]) {
-        let used = |name: &str| self.items.iter().any(|unit| unit.names.contains_key(name));
+        let used = |name: &str| self.items.iter().any(|unit| unit.found.names.contains_key(name));
         let mut modules: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for path in paths {
             let Some((module, name)) = path.rsplit_once("::") else { continue };
@@ -238,22 +279,26 @@ impl Code {
             };
             Some(parse_piece(&text).ok()?.1)
         });
-        let statements: Vec<_> = statements.flatten().collect();
+        let placed = |unit| Placed { unit, remarks: Rc::default() };
+        let statements: Vec<_> = statements.flatten().map(placed).collect();
         self.items.splice(0..0, statements);
     }
 
     /// What the code reads from `c`, the configuration: each a path, and whether its end is called.
     pub fn config_names(&self) -> BTreeSet<(Vec<String>, bool)> {
-        self.items.iter().flat_map(|unit| unit.reads().iter().cloned()).collect()
+        self.items.iter().flat_map(|unit| unit.found.reads.iter().cloned()).collect()
     }
 
     /// The source: imports in groups, a blank line between items.
     pub fn print(self) -> String {
         let Self { attrs, items } = self;
-        let mut text = print(attrs, vec![]);
+        let mut text = String::new();
+        for (attrs, remarks) in attrs {
+            restore(&mut text, &print(attrs), &remarks);
+        }
         let mut previous: Option<Kind> = None;
-        for unit in sorted(items) {
-            let kind = Kind::of(&unit.item);
+        for placed in sorted(items) {
+            let kind = Kind::of(placed.item());
             let together = match (previous, kind) {
                 (Some(Kind::Comment), _) => true,
                 (Some(before), now) => before == now && !matches!(now, Kind::Block | Kind::Other),
@@ -262,10 +307,10 @@ impl Code {
             if !together && !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(unit.printed());
+            restore(&mut text, placed.printed(), &placed.remarks);
             previous = Some(kind);
         }
-        COMMENTS.with_borrow(|comments| restore(&text, comments))
+        text
     }
 }
 
@@ -311,11 +356,11 @@ fn first_segment(tree: &syn::UseTree) -> String {
 }
 
 /// Neighbouring imports and modules in order: by group, then by name.
-fn sorted(mut items: Vec<Rc<Unit>>) -> Vec<Rc<Unit>> {
-    let run = |items: &[Rc<Unit>], is: fn(&Kind) -> bool| {
-        let start = items.iter().position(|unit| is(&Kind::of(&unit.item)));
+fn sorted(mut items: Vec<Placed>) -> Vec<Placed> {
+    let run = |items: &[Placed], is: fn(&Kind) -> bool| {
+        let start = items.iter().position(|unit| is(&Kind::of(unit.item())));
         start.map(|start| {
-            let length = items[start..].iter().take_while(|unit| is(&Kind::of(&unit.item))).count();
+            let length = items[start..].iter().take_while(|unit| is(&Kind::of(unit.item()))).count();
             start..start + length
         })
     };
@@ -324,8 +369,8 @@ fn sorted(mut items: Vec<Rc<Unit>>) -> Vec<Rc<Unit>> {
     for is in groups {
         if let Some(range) = run(&items, is) {
             items[range].sort_by_cached_key(|unit| {
-                let group = if let Kind::Use(group) = Kind::of(&unit.item) { group } else { 0 };
-                let text = match &unit.item {
+                let group = if let Kind::Use(group) = Kind::of(unit.item()) { group } else { 0 };
+                let text = match unit.item() {
                     Item::Mod(module) => module.ident.to_string(),
                     Item::Use(item) => item.tree.to_token_stream().to_string().replace(' ', ""),
                     _ => String::new(),
@@ -356,21 +401,30 @@ fn spaced(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Puts comment lines back.
-fn restore(text: &str, comments: &[String]) -> String {
-    let mark = format!("{COMMENT}!(");
-    let mut output = String::with_capacity(text.len());
+/// Adds a text to another with its remarks in place of their numbers.
+fn restore(output: &mut String, text: &str, remarks: &[String]) {
+    if remarks.is_empty() {
+        output.push_str(text);
+        return;
+    }
     for line in text.lines() {
         let trimmed = line.trim_start();
-        let comment = trimmed.strip_prefix(&mark).and_then(|rest| rest.strip_suffix(");"));
-        match comment.and_then(|index| comments.get(index.parse::<usize>().ok()?)) {
-            Some(comment) => {
+        match number(trimmed).and_then(|number| remarks.get(number)) {
+            Some(remark) => {
                 output.push_str(&line[..line.len() - trimmed.len()]);
-                output.push_str(comment);
+                output.push_str(remark);
             }
             None => output.push_str(line),
         }
         output.push('\n');
     }
-    output
+}
+
+/// The number of the remark that a line stands for.
+fn number(line: &str) -> Option<usize> {
+    let number = match line.strip_prefix("//") {
+        Some(doc) => doc.strip_prefix(['/', '!'])?.strip_prefix(DOC)?,
+        None => line.strip_prefix(COMMENT)?.strip_prefix("!(")?.strip_suffix(");")?,
+    };
+    number.parse().ok()
 }

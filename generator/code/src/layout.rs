@@ -66,6 +66,9 @@ fn plain(line: &str) -> bool {
 
 /// Whether every text that starts in a line ends in it.
 fn whole_texts(line: &str) -> bool {
+    if !line.contains('"') {
+        return true;
+    }
     let quotes = line.replace("\\\\", "").replace("\\\"", "").replace("'\"'", "").matches('"').count();
     quotes.is_multiple_of(2)
 }

@@ -1,8 +1,11 @@
 //! Names in code: what it reads from the configuration `c`, and from modules.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use rustc_hash::FxHashMap;
+use syn::buffer::Cursor;
 
 /// What a configuration has, for code that reads it.
 pub trait Fields {
@@ -21,26 +24,55 @@ pub enum Read<'a> {
     Nested(&'a dyn Fields),
 }
 
-/// What follows `c.`: the names with dots between, and whether the last is called.
-pub(crate) fn after_c(tokens: TokenStream, names: &mut BTreeSet<(Vec<String>, bool)>) {
-    let tokens: Vec<_> = tokens.into_iter().collect();
-    for (index, token) in tokens.iter().enumerate() {
-        match token {
-            TokenTree::Group(group) => after_c(group.stream(), names),
-            TokenTree::Ident(ident) if ident == "c" => {
-                let mut path = vec![];
-                let mut next = index + 1;
-                while let (true, Some(TokenTree::Ident(name))) =
-                    (is(&tokens, next, '.'), tokens.get(next + 1))
-                {
-                    path.push(name.to_string());
-                    next += 2;
+/// What code names.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// How often each name occurs.
+    pub names: FxHashMap<String, usize>,
+    /// What it reads from `c`, the configuration: each a path, and whether its end is called.
+    pub reads: BTreeSet<(Vec<String>, bool)>,
+}
+
+impl Found {
+    /// Adds what is between here and the end of a group.
+    pub fn add(&mut self, mut cursor: Cursor<'_>) {
+        let mut name = String::new();
+        loop {
+            cursor = if let Some((ident, next)) = cursor.ident() {
+                name.clear();
+                let _ = write!(name, "{ident}");
+                if name == "c" {
+                    self.read(next);
                 }
-                if !path.is_empty() {
-                    names.insert((path, called(&tokens, next).is_some()));
+                match self.names.get_mut(&name) {
+                    Some(known) => *known += 1,
+                    None => drop(self.names.insert(name.clone(), 1)),
                 }
+                next
+            } else if let Some((inner, _, _, next)) = cursor.any_group() {
+                self.add(inner);
+                next
+            } else if let Some((_, next)) = cursor.punct() {
+                next
+            } else if let Some((_, next)) = cursor.token_tree() {
+                next
+            } else {
+                return;
             }
-            _ => {}
+        }
+    }
+
+    /// Adds the names after `c`, with dots between.
+    fn read(&mut self, mut cursor: Cursor<'_>) {
+        let mut path = vec![];
+        while let Some((name, next)) =
+            cursor.punct().filter(|(punct, _)| punct.as_char() == '.').and_then(|(_, next)| next.ident())
+        {
+            path.push(name.to_string());
+            cursor = next;
+        }
+        if !path.is_empty() {
+            self.reads.insert((path, cursor.group(Delimiter::Parenthesis).is_some()));
         }
     }
 }

@@ -1,23 +1,22 @@
 //! Leaves out of a file what nothing leads to, so that templates can offer more than a model needs.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::{BTreeSet, HashSet};
 
-use proc_macro2::{TokenStream, TokenTree};
 use syn::{ImplItem, Item, Visibility};
 
-use crate::code::Unit;
+use crate::code::{Placed, Unit};
 
 /// Leaves out private functions, methods and types that nothing public and nothing in `kept` leads to.
-pub(crate) fn prune(items: &mut Vec<Rc<Unit>>, kept: &BTreeSet<String>) {
+pub(crate) fn prune(items: &mut Vec<Placed>, kept: &BTreeSet<String>) {
     loop {
         let private: Vec<_> =
-            items.iter().map(|unit| private(&unit.item).or_else(|| owner(&unit.item))).collect();
-        let hidden: HashSet<_> = items.iter().filter_map(|unit| self::private(&unit.item)).collect();
+            items.iter().map(|unit| private(unit.item()).or_else(|| owner(unit.item()))).collect();
+        let hidden: HashSet<_> = items.iter().filter_map(|unit| self::private(unit.item())).collect();
         // Items that can be left out are known by a name; the blocks of a hidden type share its fate.
         let name = |index: usize| private[index].as_ref().filter(|name| hidden.contains(*name));
-        let leads =
-            |unit: &Unit| hidden.iter().filter(|name| unit.names.contains_key(*name)).collect::<Vec<_>>();
+        let leads = |unit: &Unit| {
+            hidden.iter().filter(|name| unit.found.names.contains_key(*name)).collect::<Vec<_>>()
+        };
         let mut waiting: Vec<(usize, Vec<&String>)> =
             items.iter().map(|unit| leads(unit)).enumerate().collect();
         let mut reached: HashSet<&String> = kept.iter().filter_map(|name| hidden.get(name)).collect();
@@ -47,17 +46,17 @@ pub(crate) fn prune(items: &mut Vec<Rc<Unit>>, kept: &BTreeSet<String>) {
 }
 
 /// Leaves out private methods that nothing names; whether there were any.
-fn prune_methods(items: &mut [Rc<Unit>]) -> bool {
+fn prune_methods(items: &mut [Placed]) -> bool {
     let mut pruned = vec![];
     for (index, unit) in items.iter().enumerate() {
-        let Item::Impl(block) = &unit.item else { continue };
+        let Item::Impl(block) = unit.item() else { continue };
         if block.trait_.is_some() {
             continue;
         }
         let named = |item: &ImplItem| match item {
             ImplItem::Fn(method) if matches!(method.vis, Visibility::Inherited) => {
                 let name = method.sig.ident.to_string();
-                items.iter().filter_map(|unit| unit.names.get(&name)).sum::<usize>() > 1
+                items.iter().filter_map(|unit| unit.found.names.get(&name)).sum::<usize>() > 1
             }
             _ => true,
         };
@@ -69,7 +68,7 @@ fn prune_methods(items: &mut [Rc<Unit>]) -> bool {
     }
     let any = !pruned.is_empty();
     for (index, unit) in pruned {
-        items[index] = unit;
+        items[index].unit = unit;
     }
     any
 }
@@ -92,17 +91,6 @@ fn owner(item: &Item) -> Option<String> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// Counts the names that occur.
-pub(crate) fn count(tokens: TokenStream, counts: &mut HashMap<String, usize>) {
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => *counts.entry(ident.to_string()).or_default() += 1,
-            TokenTree::Group(group) => count(group.stream(), counts),
-            _ => {}
-        }
     }
 }
 
