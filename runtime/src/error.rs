@@ -1,5 +1,6 @@
 //! Every way in which the runtime can refuse: each message names the thing, the place and the way out.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The runtime's result.
@@ -12,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), way_out(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -107,6 +108,16 @@ pub enum Error {
         /// The way out.
         help: String,
     },
+}
+
+/// What helps against the file system's most common refusals.
+fn way_out(refusal: &std::io::Error) -> &'static str {
+    match refusal.kind() {
+        ErrorKind::NotFound => "\n  help: check the path",
+        ErrorKind::PermissionDenied => "\n  help: run as a user who may, or change the file's permissions",
+        ErrorKind::StorageFull => "\n  help: make room on the disk",
+        _ => "",
+    }
 }
 
 impl Error {

@@ -9,6 +9,7 @@ mod doctor;
 mod lowered;
 mod machine;
 mod record;
+mod refusals;
 mod run;
 mod subject;
 mod tasks;

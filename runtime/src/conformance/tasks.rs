@@ -20,18 +20,18 @@ use crate::{Error, Result, engine};
 
 /// `task.json`.
 #[derive(Debug, Deserialize)]
-struct TaskCase {
-    task: String,
-    calls: Vec<Call>,
+pub(super) struct TaskCase {
+    pub(super) task: String,
+    pub(super) calls: Vec<Call>,
     #[serde(flatten)]
-    meta: Meta,
+    pub(super) meta: Meta,
 }
 
 #[derive(Debug, Deserialize)]
-struct Call {
-    inputs: Json,
+pub(super) struct Call {
+    pub(super) inputs: Json,
     #[serde(default)]
-    parameters: Json,
+    pub(super) parameters: Json,
     #[serde(default)]
     output: Json,
 }
@@ -39,7 +39,7 @@ struct Call {
 /// The file that makes a checkpoint folder a task case.
 pub(super) const FILE: &str = "task.json";
 
-fn read(path: &Path) -> Result<TaskCase> {
+pub(super) fn read(path: &Path) -> Result<TaskCase> {
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let help = "make the case again with `cargo xtask reference`";
     let case: TaskCase = serde_json::from_slice(&text).map_err(|e| Error::case(path, e.to_string(), help))?;
@@ -99,7 +99,7 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
 }
 
 /// The inputs of a case with the names of files in its folder made paths.
-fn in_folder(dir: &Path, inputs: &Json) -> Json {
+pub(super) fn in_folder(dir: &Path, inputs: &Json) -> Json {
     texts(inputs, &|text| {
         let file = Path::new(text).components().count() == 1 && dir.join(text).is_file();
         if file { dir.join(text).to_string_lossy().into_owned() } else { text.to_owned() }
@@ -114,7 +114,7 @@ fn out_of_folder(dir: &Path, output: &Json) -> Json {
     })
 }
 
-fn texts(json: &Json, change: &dyn Fn(&str) -> String) -> Json {
+pub(super) fn texts(json: &Json, change: &dyn Fn(&str) -> String) -> Json {
     match json {
         Json::String(text) => change(text).into(),
         Json::Array(list) => list.iter().map(|item| texts(item, change)).collect(),

@@ -1,4 +1,5 @@
-//! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`.
+//! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`,
+//! `cpu::f32::refusals/fill-mask`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,8 +10,8 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use super::lowered::Presence;
 use super::run::{Target, golden, judge};
 use super::subject::Subject;
-use super::{BackendSuite, Record, Suite, Tolerance, tasks};
-use crate::lower;
+use super::{BackendSuite, Record, Suite, Tolerance, refusals, tasks};
+use crate::{Hardware, Precision, lower};
 
 /// Runs the tests that the arguments select.
 pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
@@ -39,7 +40,12 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
             let goldens = cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "", golden));
             let answers =
                 task_cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "tasks/", tasks::golden));
-            trials.extend(goldens.chain(answers).map(|trial| {
+            // Pipelines are the same code everywhere: what they refuse is asked once.
+            let once = hardware == Hardware::Cpu && tolerance.precision == Precision::F32;
+            let refused = task_cases.iter().filter(|_| once);
+            let refused =
+                refused.map(|dir| trial(subject, &plan, tolerance, dir, "refusals/", refusals::golden));
+            trials.extend(goldens.chain(answers).chain(refused).map(|trial| {
                 // A pass without the hardware says so beside its name.
                 let told = lower::source(hardware).is_some()
                     && backend.supported()
@@ -102,7 +108,11 @@ fn trial(
     let case = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let case = format!("{prefix}{case}");
     let name = format!("{hardware}::{}::{case}", tolerance.precision);
-    let kind = if prefix.is_empty() { "golden" } else { "task" };
+    let kind = match prefix {
+        "" => "golden",
+        "tasks/" => "task",
+        _ => "refusal",
+    };
     let dir: PathBuf = dir.to_path_buf();
     Trial::ignorable_test(name, move || {
         let blank = || Record::new(subject.name, &case, kind, hardware, tolerance.precision);

@@ -94,12 +94,21 @@ impl<A: AnyModel> TextModel<A> {
         for row in &rows {
             let name = numbered("text", row.sample, texts.len());
             if row.is_blank() && !allow_empty {
-                let help = "leave it out, or set `allow_empty` for the answer that the reference gives";
-                return Err(Error::input(name, "is empty: the tokenizer finds nothing in it", help));
+                return Err(blank(name));
             }
             bounds.check(&self.tokenizer, row, name, encode.truncation)?;
         }
         Ok(rows)
+    }
+
+    /// Refuses texts without any token, where they are only a part of what is encoded.
+    pub(super) fn refuse_blank(&self, texts: &[&str]) -> Result<()> {
+        let alone: Vec<Text<'_>> = texts.iter().map(|text| (*text).into()).collect();
+        let rows = self.tokenizer.encode(&alone, &EncodeOptions::default())?;
+        match rows.iter().find(|row| row.is_blank()) {
+            Some(row) => Err(blank(numbered("text", row.sample, texts.len()))),
+            None => Ok(()),
+        }
     }
 
     /// Runs rows in batches of similar length; gives for each output the rows' entries in their order.
@@ -143,6 +152,12 @@ impl<A: AnyModel> TextModel<A> {
         });
         values
     }
+}
+
+/// The error of a text without any token.
+fn blank(name: String) -> Error {
+    let help = "leave it out, or set `allow_empty` for the answer that the reference gives";
+    Error::input(name, "is empty: the tokenizer finds nothing in it", help)
 }
 
 /// One output of the model.

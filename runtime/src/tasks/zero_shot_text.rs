@@ -104,6 +104,9 @@ impl<A: AnyModel> ZeroShotClassification<A> {
         options: &ZeroShotOptions,
     ) -> Result<Vec<Vec<Label>>> {
         let sentences = hypotheses(candidate_labels, &options.hypothesis_template)?;
+        if !options.text.allow_empty {
+            self.text.refuse_blank(texts)?;
+        }
         let pairs: Vec<Text<'_>> = texts
             .iter()
             .flat_map(|text| sentences.iter().map(|sentence| (*text, sentence.as_str()).into()))

@@ -27,6 +27,13 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
     }
     let name = path.display().to_string();
     let kind = kind(path).map_err(|e| Error::io(path, e))?;
+    if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        return Err(Error::input(
+            &name,
+            "is empty",
+            "give a GIF or WebP file, a folder of pictures, or a video",
+        ));
+    }
     if !matches!(kind, Some(ImageFormat::Gif | ImageFormat::WebP | ImageFormat::Png | ImageFormat::Jpeg)) {
         return ffmpeg::frames(path);
     }

@@ -131,7 +131,11 @@ impl Job {
         let mut parts = test.splitn(3, "::").skip(1);
         let precision = parts.next().unwrap_or_default().to_owned();
         let case = parts.next().unwrap_or_default();
-        let kind = if case.starts_with("tasks/") { "task" } else { "golden" };
+        let kind = match case.split_once('/') {
+            Some(("tasks", _)) => "task",
+            Some(("refusals", _)) => "refusal",
+            _ => "golden",
+        };
         Record {
             run: settings.run.clone(),
             time: seconds(),

@@ -29,6 +29,7 @@ pub(super) fn options(parameters: &Parameters<'_>) -> Result<GenerationOptions> 
         skip_special_tokens: parameters.get("skip_special_tokens")?.unwrap_or(true),
         clean_up_tokenization_spaces: parameters.get("clean_up_tokenization_spaces")?,
         batch_size: parameters.get("batch_size")?.unwrap_or(1),
+        allow_empty: parameters.get("allow_empty")?.unwrap_or(true),
     })
 }
 

@@ -38,7 +38,11 @@ impl<'a> Parameters<'a> {
     }
 
     fn raw(&self, name: &'static str) -> Option<&'a Json> {
-        self.asked.borrow_mut().push(name);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&name) {
+            asked.push(name);
+        }
+        drop(asked);
         self.values?.get(name)
     }
 

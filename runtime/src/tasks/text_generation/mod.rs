@@ -263,7 +263,7 @@ impl<A: AnyModel> TextGeneration<A> {
     ) -> Result<Vec<Vec<i64>>> {
         let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(*text)).collect();
         let encode = self.text.encoding(options, special && options.add_special_tokens);
-        let rows = self.text.encode(&texts, &encode, true)?.into_iter().map(|row| row.ids);
+        let rows = self.text.encode(&texts, &encode, options.allow_empty)?.into_iter().map(|row| row.ids);
         let begun = rows.map(|ids| match config.bos_token_id {
             Some(bos) if ids.is_empty() => vec![bos],
             _ => ids,

@@ -23,6 +23,9 @@ pub struct GenerationOptions {
     pub clean_up_tokenization_spaces: Option<bool>,
     /// The most prompts that run at once; together, they are filled to one length.
     pub batch_size: usize,
+    /// Answers texts without any token, as the reference does: a decoder from the token that begins texts. Otherwise
+    /// they are errors.
+    pub allow_empty: bool,
 }
 
 impl Default for GenerationOptions {
@@ -36,6 +39,7 @@ impl Default for GenerationOptions {
             skip_special_tokens: true,
             clean_up_tokenization_spaces: None,
             batch_size: 1,
+            allow_empty: false,
         }
     }
 }

@@ -66,6 +66,9 @@ impl<A: AnyModel> Writer<A> {
                 "take the token from the published configuration",
             ));
         };
+        if !options.allow_empty {
+            self.text.refuse_blank(texts)?;
+        }
         let given: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         let given: Vec<Text<'_>> = given.iter().map(Text::from).collect();
         let encode = self.text.encoding(options, options.add_special_tokens);
