@@ -12,8 +12,15 @@ use super::stored::Stored;
 /// Sums that are added up side by side, so that one does not wait for the one before.
 const LANES: usize = 32;
 
-/// Weights that a thread takes at a time.
-const BLOCK: usize = 64 * 1024;
+/// Weights that a thread takes at a time: long runs, since memory is read ahead of a run once it has begun, but enough
+/// of them for all threads.
+const BLOCKS: usize = 16;
+const SMALLEST: usize = 64 * 1024;
+const LARGEST: usize = 256 * 1024;
+
+/// How far ahead weights are asked for, in bytes: beyond the page that is read, which is where processors stop by
+/// themselves.
+const AHEAD: usize = 4096;
 
 /// The rows of the result that `block` holds, each as the slice that belongs to this block of weights.
 type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
@@ -40,7 +47,8 @@ impl<'a, W: Stored> Product<'a, W> {
         result: &'a mut [f32],
     ) -> Self {
         let out = weight.len().checked_div(width).unwrap_or(0);
-        let rows = BLOCK.checked_div(width).unwrap_or(1).max(1);
+        let block = (weight.len() / BLOCKS).clamp(SMALLEST, LARGEST);
+        let rows = block.checked_div(width).unwrap_or(1).max(1);
         let mut blocks: Vec<Vec<&mut [f32]>> = vec![];
         blocks.resize_with(out.div_ceil(rows), Vec::new);
         for row in result.chunks_mut(out.max(1)) {
@@ -106,11 +114,26 @@ fn lanes<W: Stored, const FUSED: bool>(x: &[f32], weights: &[W]) -> f32 {
     let ((xs, x_rest), (ws, w_rest)) = (x.as_chunks::<LANES>(), weights.as_chunks::<LANES>());
     let rest: f32 = x_rest.iter().zip(w_rest).map(|(x, weight)| x * weight.single()).sum();
     for (x, weights) in xs.iter().zip(ws) {
+        ask_for(weights.as_ptr().wrapping_byte_add(AHEAD), size_of_val(weights));
         for ((sum, x), weight) in sums.iter_mut().zip(x).zip(weights) {
             *sum = if FUSED { x.mul_add(weight.single(), *sum) } else { *sum + x * weight.single() };
         }
     }
     sums.iter().sum::<f32>() + rest
+}
+
+/// Begins to read this much from here, which need not be memory at all.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn ask_for<W>(start: *const W, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..bytes).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint to the processor, which no address makes fail; SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_byte_add(line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (start, bytes);
 }
 
 #[cfg(test)]
