@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/squeezebert/modeling_squeezebert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -196,11 +196,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     pointwise(g, &w.scope("post_attention").scope("conv1d"), &h, c.hidden_size, c.post_attention_groups)
 }
 
-/// A convolution of one position, in groups: `[batch, sequence, in]` to `[batch, sequence, out]`.
+/// A convolution of one position, in groups, which is a linear layer from each group of inputs to one of outputs:
+/// `[batch, sequence, in]` to `[batch, sequence, out]`.
 fn pointwise(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
-    let x = g.transpose(x, &[0, 2, 1])?;
-    let x = g.conv(w, &x, &Conv::new(out, &[1]).groups(groups))?;
-    g.transpose(&x, &[0, 2, 1])
+    let (batch, width) = (x.shape()[0].clone(), x.dim(-1).and_then(Dim::fixed).unwrap_or_default());
+    let weight = g.weight(&w.name("weight"), &[out, width / groups, 1])?;
+    let weight = g.reshape(&weight, dims![groups, out / groups, width / groups])?;
+    let weight = g.transpose(&weight, &[0, 2, 1])?;
+    let h = g.reshape(x, dims![& batch, SEQUENCE, groups, width / groups])?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
+    let h = g.matmul(&h, &weight)?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
+    let h = g.reshape(&h, dims![& batch, SEQUENCE, out])?;
+    let bias = g.weight(&w.name("bias"), &[out])?;
+    g.add(&h, &bias)
 }
 
 /// Two convolutions of one position in groups, with an activation function between them.
