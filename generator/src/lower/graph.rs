@@ -137,7 +137,12 @@ impl<'a> Lowering<'a> {
             graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
         }
         for (input, from) in inputs {
-            if !graph.inputs.iter().any(|known| known.spec.name == input.name) {
+            if let Some(known) = graph.inputs.iter_mut().find(|known| known.spec.name == input.name) {
+                // A part that reads it too may know better how much of it there is.
+                if input.example.is_some() {
+                    *known = Input::new(input);
+                }
+            } else {
                 check_input(input, from, self.home, config, self.problems);
                 graph.inputs.push(Input::new(input));
             }

@@ -12,7 +12,7 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
+//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((8, 3, 224, 224))))?;
 //! println!("{:?}", outputs.last_hidden_state()?.shape());
 //! # Ok(())
 //! # }

@@ -100,7 +100,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, num_channels, image_size, image_size]`
+    /// The frames of a video, or of several one after another, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: ArrayD<f32>,
 }
 
