@@ -2,7 +2,6 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -15,12 +14,7 @@ use syn::{File, Item, Visibility};
 use crate::layout::relax;
 use crate::names::{Fields, Found, after_module, is_settled, settled};
 use crate::prune::{documentation, enclosed, prune};
-
-/// What stands for a comment line while the code is parsed and printed.
-const COMMENT: &str = "__comment";
-
-/// What a line of documentation holds meanwhile, before its number.
-const DOC: char = '\u{E002}';
+use crate::remarks::{COMMENT, Remarks, marked, restore};
 
 /// What is wrong with rendered Rust, and the line of the rendered text.
 #[derive(Debug)]
@@ -37,9 +31,6 @@ pub struct Code {
     attrs: Vec<(Vec<syn::Attribute>, Remarks)>,
     pub(crate) items: Vec<Placed>,
 }
-
-/// The comments and the documentation of a piece of text, a line each, by the numbers that stand for them.
-type Remarks = Rc<[String]>;
 
 /// An item where it stands: with the remarks that are this model's own.
 #[derive(Clone)]
@@ -135,29 +126,6 @@ fn pieces(text: &str) -> Vec<&str> {
     }
     pieces.push(&text[start..]);
     pieces
-}
-
-/// A text with numbers in place of its remarks.
-fn marked(text: &str) -> (String, Vec<String>) {
-    let mut marked = String::with_capacity(text.len());
-    let mut remarks = vec![];
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        if trimmed.starts_with("//") {
-            marked.push_str(&line[..line.len() - trimmed.len()]);
-            let number = remarks.len();
-            let doc = ["///", "//!"].into_iter().find(|doc| trimmed.starts_with(doc));
-            let _ = match doc {
-                Some(doc) => write!(marked, "{doc}{DOC}{number}"),
-                None => write!(marked, "{COMMENT}!({number});"),
-            };
-            remarks.push(trimmed.trim_end().to_owned());
-        } else {
-            marked.push_str(line);
-        }
-        marked.push('\n');
-    }
-    (marked, remarks)
 }
 
 fn parse_piece(text: &str) -> syn::Result<Parsed> {
@@ -399,32 +367,4 @@ fn spaced(text: &str) -> String {
         lines.push(line);
     }
     lines.join("\n") + "\n"
-}
-
-/// Adds a text to another with its remarks in place of their numbers.
-fn restore(output: &mut String, text: &str, remarks: &[String]) {
-    if remarks.is_empty() {
-        output.push_str(text);
-        return;
-    }
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        match number(trimmed).and_then(|number| remarks.get(number)) {
-            Some(remark) => {
-                output.push_str(&line[..line.len() - trimmed.len()]);
-                output.push_str(remark);
-            }
-            None => output.push_str(line),
-        }
-        output.push('\n');
-    }
-}
-
-/// The number of the remark that a line stands for.
-fn number(line: &str) -> Option<usize> {
-    let number = match line.strip_prefix("//") {
-        Some(doc) => doc.strip_prefix(['/', '!'])?.strip_prefix(DOC)?,
-        None => line.strip_prefix(COMMENT)?.strip_prefix("!(")?.strip_suffix(");")?,
-    };
-    number.parse().ok()
 }

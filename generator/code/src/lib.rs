@@ -10,6 +10,7 @@ mod code;
 mod layout;
 mod names;
 mod prune;
+mod remarks;
 #[cfg(test)]
 mod tests;
 

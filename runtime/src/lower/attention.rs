@@ -57,11 +57,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether the fused operator has this kind: it knows no soft cap, and its kernels differ in which of fewer
-    /// queries than keys come last.
+    /// Whether the fused operator has this kind: it knows no soft cap, takes keys and values by head only where these are
+    /// of one width, and its kernels differ in which of fewer queries than keys come last.
     fn is_multi_head(&self, node: &Node, op: AttentionOp) -> bool {
-        let [queries, keys] = [0, 1].map(|operand| self.shape(node.inputs[operand]));
-        op.softcap == 0.0 && (!op.causal || queries[1] == *key_count(&keys))
+        let [queries, keys, values] = [0, 1, 2].map(|operand| self.shape(node.inputs[operand]));
+        let one_width = head_size(&keys, op.kv_heads) == head_size(&values, op.kv_heads);
+        let fits = one_width || !is_by_head(&keys, &values, op);
+        op.softcap == 0.0 && fits && (!op.causal || queries[1] == *key_count(&keys))
     }
 
     /// The fused operator of ONNX Runtime; heads that are shared are written out.
@@ -82,7 +84,7 @@ impl Emitter<'_> {
         let bias = bias.map(|bias| self.four_axes(node, bias)).transpose()?;
         let [ks, vs] = [1, 2].map(|operand| self.shape(node.inputs[operand]));
         let (mut k, mut v) = (k.to_owned(), v.to_owned());
-        if ks.len() == 4 || vs.len() == 4 || op.heads != op.kv_heads {
+        if is_by_head(&ks, &vs, op) {
             k = self.split_heads(&k, &ks, op.kv_heads, &[0, 2, 1, 3])?;
             v = self.split_heads(&v, &vs, op.kv_heads, &[0, 2, 1, 3])?;
         }
@@ -348,6 +350,11 @@ impl Emitter<'_> {
 /// How many keys there are, with or without an axis for heads.
 fn key_count(shape: &[Dim]) -> &Dim {
     &shape[shape.len() - 2]
+}
+
+/// Whether the fused operator is given keys and values with heads as an axis of their own.
+fn is_by_head(keys: &[Dim], values: &[Dim], op: AttentionOp) -> bool {
+    keys.len() == 4 || values.len() == 4 || op.heads != op.kv_heads
 }
 
 /// The width of one head.

@@ -37,15 +37,16 @@ fn xielu(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let falling = softplus(g, "alpha_n")?;
     let falling = g.add(&falling, &beta)?;
     let straight = g.mul(x, &beta)?;
-    let square = g.mul(x, x)?;
+    // Of the two curves one is nothing wherever the other is something, but for ε, which is lost in either.
+    let (above, below) = (g.binary(Binary::Max, x, &zero)?, g.binary(Binary::Min, x, &zero)?);
+    let square = g.mul(&above, &above)?;
     let square = g.mul(&square, &rising)?;
-    let least = g.binary(Binary::Min, x, &epsilon)?;
+    let least = g.binary(Binary::Min, &below, &epsilon)?;
     let power = g.unary(Unary::Exp, &least);
     let power = g.sub(&power, &one)?;
-    let power = g.sub(&power, x)?;
+    let power = g.sub(&power, &below)?;
     let power = g.mul(&power, &falling)?;
-    let positive = g.binary(Binary::Greater, x, &zero)?;
-    let curved = g.select(&positive, &square, &power)?;
+    let curved = g.add(&square, &power)?;
     g.add(&curved, &straight)
 }
 

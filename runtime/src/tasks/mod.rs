@@ -13,7 +13,8 @@
 //! # }
 //! ```
 //!
-//! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] says otherwise.
+//! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] and [`GenerationOptions`] say
+//! otherwise.
 
 mod audio_classification;
 mod batches;

@@ -119,7 +119,7 @@ impl<A: AnyModel> TextGeneration<A> {
     /// Continues a text.
     ///
     /// # Errors
-    /// When the text is longer than the model's positions, or the model fails.
+    /// When the text is empty or longer than the model's positions, or the model fails.
     pub fn run(&self, text: &str) -> Result<Vec<GeneratedText>> {
         Ok(self.run_with(&[text], &GenerationOptions::default())?.pop().unwrap_or_default())
     }

@@ -66,7 +66,7 @@ macro_rules! kind {
             /// For one text.
             ///
             /// # Errors
-            /// When the text is longer than the model's positions, or the model fails.
+            /// When the text is empty or longer than the model's positions, or the model fails.
             pub fn run(&self, text: &str) -> Result<Vec<$result>> {
                 Ok(self.run_with(&[text], &GenerationOptions::default())?.pop().unwrap_or_default())
             }

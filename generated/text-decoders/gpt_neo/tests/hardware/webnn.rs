@@ -5,7 +5,7 @@
 //! GPT-Neo on WebNN: what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_gpt_neo::DECLARED;
 
 /// Cases run here with these bounds.
@@ -23,6 +23,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "left-padding",
+            precision: Some(Precision::F16),
+            reason: "half precision has one lowest number, where what two masks hide takes another than what one does",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

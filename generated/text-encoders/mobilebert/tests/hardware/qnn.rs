@@ -5,7 +5,7 @@
 //! MobileBERT on QNN (Qualcomm): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_mobilebert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -18,6 +18,17 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "base",
+            precision: Some(Precision::F16),
+            reason: "half precision rounds a stream that no norm scales back",
+        },
+        KnownFailure {
+            case: "bottleneck-attention",
+            precision: Some(Precision::F16),
+            reason: "half precision rounds a stream that no norm scales back",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
