@@ -122,7 +122,7 @@ impl<A: Architecture> Loaded<A> {
         self.hardware
     }
 
-    /// Why it runs there.
+    /// Why it runs there: on the first line the backend, on further ones those of the route that are not available.
     pub fn explanation(&self) -> &str {
         &self.explanation
     }

@@ -24,8 +24,7 @@ pub(super) fn choose<A: Architecture>(asked: Hardware) -> Result<Chosen> {
         }
         match engine::available(hardware) {
             Ok(version) => {
-                let passed =
-                    if passed.is_empty() { String::new() } else { format!("; {}", passed.join("; ")) };
+                let passed: String = passed.iter().map(|passed| format!("\n  not {passed}")).collect();
                 let explanation = format!("{hardware}, the first available of the route: {version}{passed}");
                 return Ok(Chosen { hardware, explanation });
             }

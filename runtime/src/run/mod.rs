@@ -89,10 +89,10 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
     let model = loader.head(head).load()?;
     let loaded = model.loaded();
     let about = format!(
-        "{} for {task} on {}, loaded in {:.0} ms",
+        "{} for {task}, loaded in {:.0} ms on {}",
         loaded.class(),
-        loaded.explanation(),
-        millis(start)
+        millis(start),
+        loaded.explanation()
     );
     Ok(Opened { task, pipeline: json_pipeline(task, Box::new(model))?, about })
 }

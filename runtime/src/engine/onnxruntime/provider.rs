@@ -184,7 +184,10 @@ fn register(environment: &Environment, hardware: Hardware, name: &'static str, p
         registered.contains(&name) || environment.devices().any(|d| d.ep().is_ok_and(|ep| ep == name));
     if !known {
         environment.register_ep_library(name, path).map_err(|e| {
-            let problem = format!("{} cannot be loaded: {e}", path.display());
+            // It names the library once more, before what the system says.
+            let (said, tells) = (e.to_string(), " with error: ");
+            let reason = said.split_once(tells).map_or(said.as_str(), |(_, reason)| reason);
+            let problem = format!("{} cannot be loaded: {reason}", path.display());
             Error::unavailable(hardware, problem, device_help(hardware))
         })?;
         registered.push(name);
