@@ -5,7 +5,7 @@ const WIDTH: usize = 110;
 
 /// Joins what prettyplease broke and fits on a line, from the inside out.
 pub(crate) fn relax(text: &str) -> String {
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> = text.lines().map(references).collect();
     // What is between the lines of a text that has several is left as it is.
     if lines.iter().any(|line| !whole_texts(line) && !line.trim_start().starts_with("//")) {
         return text.to_owned();
@@ -20,6 +20,18 @@ pub(crate) fn relax(text: &str) -> String {
             return lines.join("\n") + "\n";
         }
     }
+}
+
+/// References in the arguments of macros, which are printed as any other tokens: `dims![& batch, 1]`.
+fn references(line: &str) -> String {
+    if !line.contains("& ") || line.contains("//") {
+        return line.to_owned();
+    }
+    let joined = |(index, part): (usize, &str)| match index % 2 {
+        0 => part.replace("[& ", "[&").replace("(& ", "(&").replace(", & ", ", &"),
+        _ => part.to_owned(),
+    };
+    line.split('"').enumerate().map(joined).collect::<Vec<_>>().join("\"")
 }
 
 /// `Err(`, `format!(` … `),` and `);` become `Err(format!(` … `));`.
@@ -239,6 +251,12 @@ mod tests {
                 )?;
             }
             ");
+    }
+
+    #[test]
+    fn references_in_macros_stand_by_what_they_name() {
+        let text = "let x = g.input(\"a, & b\", dims![& batch, 1, & tiles]) & y;\n";
+        assert_eq!(relax(text), "let x = g.input(\"a, & b\", dims![&batch, 1, &tiles]) & y;\n");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use norms::{
     layer_norm_by_head, layer_norm_each_head, layer_norm_if, layer_norm_no_bias, layer_norm_offset,
     layer_norm_plain, rms_norm_offset, rms_norm_plain,
 };
-pub use pooling::last_token;
+pub use pooling::{at_first, last_token};
 pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;

@@ -32,3 +32,23 @@ pub fn last_token(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Option<usi
     let picked = g.matmul(&chosen, x)?;
     g.reshape(&picked, crate::dims![batch, width])
 }
+
+/// What x `[batch, sequence, width]` holds at the first position where `found` `[batch, sequence]` is largest:
+/// `[batch, 1, width]`.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn at_first(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> {
+    let [batch, sequence] = found.shape() else {
+        return Err(g.misfit("at_first", format!("{} is not [batch, sequence]", show(found.shape()))));
+    };
+    let first = g.argmax(found, 1)?;
+    let first = g.reshape(&first, crate::dims![batch, 1])?;
+    let positions = g.positions(sequence);
+    let positions = g.unsqueeze(&positions, 0)?;
+    // A product, not an operator that picks: of those with an index for every element few backends have one.
+    let chosen = g.binary(Binary::Equal, &positions, &first)?;
+    let chosen = g.cast(&chosen, Dtype::F32);
+    let chosen = g.unsqueeze(&chosen, 1)?;
+    g.matmul(&chosen, x)
+}

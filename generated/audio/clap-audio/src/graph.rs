@@ -115,9 +115,9 @@ fn unfolded(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let ratio = (c.spec_size / c.num_mel_bins.max(1)).max(1);
     let (width, bins) = (x.shape()[2].clone(), side / ratio);
     let x = g.transpose(x, &[0, 2, 1])?;
-    let x = g.reshape(&x, dims![SOUNDS, & width, ratio, bins, side])?;
+    let x = g.reshape(&x, dims![SOUNDS, &width, ratio, bins, side])?;
     let x = g.transpose(&x, &[0, 1, 3, 2, 4])?;
-    g.reshape(&x, dims![SOUNDS, & width, bins, ratio * side])
+    g.reshape(&x, dims![SOUNDS, &width, bins, ratio * side])
 }
 
 /// Spectra as square pictures: `[sounds, views, spec_size, spec_size]`. Pieces of time lie one below the other.
@@ -148,7 +148,7 @@ fn patches(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, longer: Option<&Ten
         let conv = Conv::new(width, &[size, 3 * size]).stride(&[tall, 3 * wide]).padding(&around);
         let parts = g.conv(&w.scope("mel_conv2d"), &parts, &conv)?;
         let (rows, columns) = (parts.shape()[2].clone(), parts.shape()[3].clone());
-        let parts = g.reshape(&parts, dims![SOUNDS, 3, width, & rows, & columns])?;
+        let parts = g.reshape(&parts, dims![SOUNDS, 3, width, &rows, &columns])?;
         let parts = g.transpose(&parts, &[0, 2, 3, 1, 4])?;
         let parts = g.flatten(&parts, 3..5)?;
         let missing = |of: &Tensor| of.shape()[3].fixed().unwrap_or_default();
@@ -214,7 +214,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: Grid) -> Result
     let h = rolled(g, &h, padded, shift)?;
     let count = padded / window.max(1);
     let rows = SOUNDS * Dim::from(count);
-    let h = g.reshape(&h, dims![& rows, window, count, window * width])?;
+    let h = g.reshape(&h, dims![&rows, window, count, window * width])?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.reshape(&h, dims![SOUNDS * Dim::from(count * count), window * window, width])?;
     let h = attention(g, c, &w.scope("attention"), &h, grid, count)?;

@@ -177,7 +177,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     let x = g.linear(&projection.scope("projection"), &features, c.hidden_size)?;
     let x = silenced(g, &x, &sound)?;
     let w = w.scope("encoder");
-    let mask = g.reshape(&sound, dims![BATCH, 1, 1, & length])?;
+    let mask = g.reshape(&sound, dims![BATCH, 1, 1, &length])?;
     let table = w.scope("layers").scope("0").scope("attention").scope("rel_attn_embed").name("weight");
     let table = g.weight(&table, &[c.num_buckets, c.num_attention_heads])?;
     let places = g.positions(&length);
@@ -333,7 +333,7 @@ fn attention(
 ) -> Result<Tensor> {
     let (width, heads) = (c.hidden_size, c.num_attention_heads);
     let length = x.shape()[1].clone();
-    let h = g.reshape(x, dims![BATCH, & length, heads, width / heads])?;
+    let h = g.reshape(x, dims![BATCH, &length, heads, width / heads])?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.linear(&w.scope("gru_rel_pos_linear"), &h, 8)?;
     let h = g.reshape(&h, dims![BATCH, heads, length, 2, 4])?;

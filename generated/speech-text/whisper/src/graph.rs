@@ -68,7 +68,7 @@ fn speech_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Outputs: `alignment` `[batch, heads, sequence, max_source_positions]`.
 fn alignment(g: &mut Graph, c: &Config, w: &Scope, asked: &[Tensor], crossed: &Crossed) -> Result<()> {
     let chosen = Dim::symbol("alignment_heads");
-    let heads = g.input(Input::i64("alignment_heads", dims![& chosen]));
+    let heads = g.input(Input::i64("alignment_heads", dims![&chosen]));
     let (each, width) = (c.decoder_attention_heads, c.d_model / c.decoder_attention_heads);
     let (mut queries, mut keys) = (vec![], vec![]);
     for (index, (x, (k, _))) in asked.iter().zip(crossed).enumerate() {

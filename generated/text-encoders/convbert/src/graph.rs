@@ -230,7 +230,7 @@ fn convolved(
 ) -> Result<Tensor> {
     let (batch, size) = (x.shape()[0].clone(), c.conv_kernel_size);
     let kernels = g.linear(&w.scope("conv_kernel_layer"), spans, heads * size)?;
-    let kernels = g.reshape(&kernels, dims![& batch, SEQUENCE, heads, size])?;
+    let kernels = g.reshape(&kernels, dims![&batch, SEQUENCE, heads, size])?;
     let kernels = g.softmax(&kernels)?;
     let h = g.linear(&w.scope("conv_out_layer"), x, width)?;
     let around = (size - 1) / 2;
@@ -238,7 +238,7 @@ fn convolved(
     let mut sum = None;
     for index in 0..size {
         let shifted = g.slice_dims(&h, 1, index.into(), SEQUENCE + index.into())?;
-        let shifted = g.reshape(&shifted, dims![& batch, SEQUENCE, heads, width / heads])?;
+        let shifted = g.reshape(&shifted, dims![&batch, SEQUENCE, heads, width / heads])?;
         let weight = g.slice(&kernels, 3, index..index + 1)?;
         let term = g.mul(&shifted, &weight)?;
         sum = Some(
@@ -249,7 +249,7 @@ fn convolved(
         );
     }
     match sum {
-        Some(sum) => g.reshape(&sum, dims![& batch, SEQUENCE, width]),
+        Some(sum) => g.reshape(&sum, dims![&batch, SEQUENCE, width]),
         None => Ok(h),
     }
 }
@@ -268,11 +268,11 @@ fn grouped(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> R
     }
     let (batch, width) = (x.shape()[0].clone(), x.dim(-1).and_then(Dim::fixed).unwrap_or_default());
     let weight = g.weight(&w.name("weight"), &[groups, width / groups, out / groups])?;
-    let h = g.reshape(x, dims![& batch, SEQUENCE, groups, width / groups])?;
+    let h = g.reshape(x, dims![&batch, SEQUENCE, groups, width / groups])?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.matmul(&h, &weight)?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![& batch, SEQUENCE, out])?;
+    let h = g.reshape(&h, dims![&batch, SEQUENCE, out])?;
     let bias = g.weight(&w.name("bias"), &[out])?;
     g.add(&h, &bias)
 }

@@ -167,10 +167,10 @@ impl Relative {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         // What padding sees does not matter where its queries are nothing: it gets the mean of all.
         let batch = inputs.attention_mask.shape()[0].clone();
-        let keys = g.reshape(&inputs.attention_mask, dims![& batch, 1, 1, SEQUENCE])?;
+        let keys = g.reshape(&inputs.attention_mask, dims![&batch, 1, 1, SEQUENCE])?;
         let one = g.integer(1);
         let padding = g.sub(&one, &inputs.attention_mask)?;
-        let padding = g.reshape(&padding, dims![& batch, 1, SEQUENCE, 1])?;
+        let padding = g.reshape(&padding, dims![&batch, 1, SEQUENCE, 1])?;
         let seen = g.add(&keys, &padding)?;
         let seen = g.cast(&seen, Dtype::Bool);
         let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
@@ -196,10 +196,10 @@ impl Relative {
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relative) -> Result<Tensor> {
     let (heads, size) = (c.num_attention_heads, c.hidden_size / c.num_attention_heads);
     let joint = g.linear_no_bias(&w.scope("self").scope("in_proj"), x, 3 * c.hidden_size)?;
-    let joint = g.reshape(&joint, dims![& x.shape() [0], SEQUENCE, heads, 3 * size])?;
+    let joint = g.reshape(&joint, dims![&x.shape() [0], SEQUENCE, heads, 3 * size])?;
     let mut parts = vec![];
     for part in g.split(&joint, 3, &[size; 3])? {
-        parts.push(g.reshape(&part, dims![& x.shape() [0], SEQUENCE, c.hidden_size])?);
+        parts.push(g.reshape(&part, dims![&x.shape() [0], SEQUENCE, c.hidden_size])?);
     }
     let [q, k, v] = &parts[..] else { unreachable!("three were split off") };
     let bias = g.weight(&w.scope("self").name("q_bias"), &[c.hidden_size])?;
@@ -253,13 +253,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
 fn met(g: &mut Graph, x: &Tensor, distances: &Tensor, index: &Tensor, heads: usize) -> Result<Tensor> {
     let (batch, width) = (x.shape()[0].clone(), x.shape()[2].fixed().unwrap_or_default());
     let rows = distances.shape()[0].clone();
-    let x = g.reshape(x, dims![& batch, SEQUENCE, heads, width / heads])?;
+    let x = g.reshape(x, dims![&batch, SEQUENCE, heads, width / heads])?;
     let x = g.transpose(&x, &[0, 2, 1, 3])?;
-    let distances = g.reshape(distances, dims![& rows, heads, width / heads])?;
+    let distances = g.reshape(distances, dims![&rows, heads, width / heads])?;
     let distances = g.transpose(&distances, &[1, 2, 0])?;
     let scores = g.matmul(&x, &distances)?;
     let index = g.reshape(index, dims![1, 1, SEQUENCE, SEQUENCE])?;
-    let index = g.expand(&index, dims![& batch, heads, SEQUENCE, SEQUENCE])?;
+    let index = g.expand(&index, dims![&batch, heads, SEQUENCE, SEQUENCE])?;
     g.gather_elements(&scores, &index, 3)
 }
 

@@ -220,8 +220,8 @@ struct Waves {
 /// Cosine and sine of `2π · row · column / length`.
 fn waves(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     let positions = g.positions(&length);
-    let rows = g.reshape(&positions, dims![& length, 1])?;
-    let columns = g.reshape(&positions, dims![1, & length])?;
+    let rows = g.reshape(&positions, dims![&length, 1])?;
+    let columns = g.reshape(&positions, dims![1, &length])?;
     let last = g.take(&positions, 0, -1)?;
     let one = g.integer(1);
     let count = g.add(&last, &one)?;

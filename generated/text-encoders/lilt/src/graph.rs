@@ -219,10 +219,10 @@ fn together(
             wide = g.scale(&wide, (size as f64).powf(-0.5))?;
             thin = g.scale(&thin, (part as f64).powf(-0.5))?;
         }
-        let wide = g.reshape(&wide, dims![& batch, SEQUENCE, heads, size])?;
-        let thin = g.reshape(&thin, dims![& batch, SEQUENCE, heads, part])?;
+        let wide = g.reshape(&wide, dims![&batch, SEQUENCE, heads, size])?;
+        let thin = g.reshape(&thin, dims![&batch, SEQUENCE, heads, part])?;
         let both = g.concat(&[&wide, &thin], 3)?;
-        joined.push(g.reshape(&both, dims![& batch, SEQUENCE, heads * (size + part)])?);
+        joined.push(g.reshape(&both, dims![&batch, SEQUENCE, heads * (size + part)])?);
     }
     let options = Attention {
         heads,
@@ -232,11 +232,11 @@ fn together(
         ..Attention::default()
     };
     let h = g.attention(&joined[0], &joined[1], &joined[2], &options)?;
-    let h = g.reshape(&h, dims![& batch, SEQUENCE, heads, size + part])?;
+    let h = g.reshape(&h, dims![&batch, SEQUENCE, heads, size + part])?;
     let wide = g.slice(&h, 3, 0..size)?;
     let thin = g.slice(&h, 3, size..size + part)?;
-    let wide = g.reshape(&wide, dims![& batch, SEQUENCE, c.hidden_size])?;
-    let thin = g.reshape(&thin, dims![& batch, SEQUENCE, heads * part])?;
+    let wide = g.reshape(&wide, dims![&batch, SEQUENCE, c.hidden_size])?;
+    let thin = g.reshape(&thin, dims![&batch, SEQUENCE, heads * part])?;
     Ok((wide, thin))
 }
 

@@ -257,12 +257,8 @@ fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded:
     if !unpadded {
         return g.take(hidden, 1, 0);
     }
-    let batch = hidden.shape()[0].clone();
     let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-    let first = g.argmax(&tokens, 1)?;
-    let first = g.reshape(&first, dims![& batch, 1, 1])?;
-    let first = g.expand(&first, dims![& batch, 1, c.hidden_size])?;
-    let first = g.gather_elements(hidden, &first, 1)?;
+    let first = nn::at_first(g, hidden, &tokens)?;
     g.squeeze(&first, 1)
 }
 

@@ -190,13 +190,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     let batch = x.shape()[0].clone();
-    let values = g.reshape(&v, dims![& batch, SEQUENCE, heads, size])?;
+    let values = g.reshape(&v, dims![&batch, SEQUENCE, heads, size])?;
     let values = g.transpose(&values, &[0, 2, 1, 3])?;
     let kernel = c.conv_kernel_size;
     let conv = Conv::new(heads, &[kernel, 1]).padding(&[kernel / 2, 0]).groups(heads).no_bias();
     let near = g.conv(&own.scope("conv"), &values, &conv)?;
     let near = g.transpose(&near, &[0, 2, 1, 3])?;
-    let near = g.reshape(&near, dims![& batch, SEQUENCE, c.hidden_size])?;
+    let near = g.reshape(&near, dims![&batch, SEQUENCE, c.hidden_size])?;
     let h = g.add(&h, &near)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }

@@ -190,7 +190,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let mut beside = vec![
-        g.embedding(& w.scope("word_embeddings"), & inputs.input_ids, c.vocab_size, c
+        g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c
         .hidden_size) ?
     ];
     for (read, name, ids, rows, width) in [

@@ -44,10 +44,7 @@ fn question_aware_span(g: &mut Graph, c: &Config) -> Result<()> {
     let token = g.integer(c.question_token_id as i64);
     let found = g.binary(Binary::Equal, &inputs.input_ids, &token)?;
     let found = g.cast(&found, Dtype::F32);
-    let first = g.argmax(&found, 1)?;
-    let first = g.reshape(&first, dims![BATCH, 1, 1])?;
-    let first = g.expand(&first, dims![BATCH, 1, c.hidden_size])?;
-    let question = g.gather_elements(&hidden, &first, 1)?;
+    let question = nn::at_first(g, &hidden, &found)?;
     let tokens = g.cast(&inputs.attention_mask, Dtype::Bool);
     let lowest = g.scalar(f32::MIN);
     let w = g.scope("splinter_qass");

@@ -203,11 +203,11 @@ fn pointwise(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) ->
     let weight = g.weight(&w.name("weight"), &[out, width / groups, 1])?;
     let weight = g.reshape(&weight, dims![groups, out / groups, width / groups])?;
     let weight = g.transpose(&weight, &[0, 2, 1])?;
-    let h = g.reshape(x, dims![& batch, SEQUENCE, groups, width / groups])?;
+    let h = g.reshape(x, dims![&batch, SEQUENCE, groups, width / groups])?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
     let h = g.matmul(&h, &weight)?;
     let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![& batch, SEQUENCE, out])?;
+    let h = g.reshape(&h, dims![&batch, SEQUENCE, out])?;
     let bias = g.weight(&w.name("bias"), &[out])?;
     g.add(&h, &bias)
 }

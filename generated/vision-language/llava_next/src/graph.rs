@@ -99,7 +99,7 @@ fn placed(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tens
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let [tiles, features] = [Dim::symbol("tiles"), Dim::symbol("features")];
-    let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, & tiles, channels, size, size]));
+    let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, &tiles, channels, size, size]));
     g.input(Input::i64("image_sizes", dims![IMAGES, 2]));
     let grid = c.image_grid_pinpoints.clone();
     let packing = Packing { grid, tile: size, patches: size / c.vision_config.patch_size };

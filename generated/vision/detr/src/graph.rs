@@ -80,7 +80,7 @@ fn looked_at(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<Te
     let q = g.reshape(&q, dims![BATCH, c.num_queries, heads, width])?;
     let q = g.transpose(&q, &[0, 2, 1, 3])?;
     let k = g.linear(&w.scope("k_proj"), &hidden.places, c.d_model)?;
-    let k = g.reshape(&k, dims![BATCH, & places, heads, width])?;
+    let k = g.reshape(&k, dims![BATCH, &places, heads, width])?;
     let k = g.transpose(&k, &[0, 2, 3, 1])?;
     let scores = g.matmul(&q, &k)?;
     let scores = g.transpose(&scores, &[0, 2, 1, 3])?;
@@ -101,7 +101,7 @@ fn masks(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, looked: &Tensor)
     let (rows, columns) = (&hidden.map.shape()[2], &hidden.map.shape()[3]);
     let x = g.unsqueeze(&hidden.map, 1)?;
     let x = g.expand(&x, dims![BATCH, queries, c.d_model, rows, columns])?;
-    let x = g.reshape(&x, dims![& all, c.d_model, rows, columns])?;
+    let x = g.reshape(&x, dims![&all, c.d_model, rows, columns])?;
     let x = g.concat(&[&x, looked], 1)?;
     let x = refined(g, c, &w.scope("conv1"), &x, c.d_model + c.encoder_attention_heads)?;
     let mut x = refined(g, c, &w.scope("conv2"), &x, c.d_model / 2)?;
@@ -112,10 +112,10 @@ fn masks(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, looked: &Tensor)
         let [rows, columns] = [seen.shape()[2].clone(), seen.shape()[3].clone()];
         x = g.resize(&x, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
         // What the stage saw is the same for all queries of an image.
-        let by_image = g.reshape(&x, dims![BATCH, queries, width, & rows, & columns])?;
+        let by_image = g.reshape(&x, dims![BATCH, queries, width, &rows, &columns])?;
         let seen = g.unsqueeze(&seen, 1)?;
         let both = g.add(&by_image, &seen)?;
-        x = g.reshape(&both, dims![& all, width, rows, columns])?;
+        x = g.reshape(&both, dims![&all, width, rows, columns])?;
         x = refined(g, c, &w.scope("refine"), &x, width / 2)?;
     }
     let x = g.conv(&w.scope("output_conv"), &x, &Conv::new(1, &[3, 3]).padding(&[1, 1]))?;
@@ -169,9 +169,9 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         _ => sine_positions(g, c, &mask)?,
     };
     let seen = g.cast(&mask, Dtype::Bool);
-    let seen = g.reshape(&seen, dims![BATCH, 1, 1, & places])?;
+    let seen = g.reshape(&seen, dims![BATCH, 1, 1, &places])?;
     let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.reshape(&map, dims![BATCH, c.d_model, & places])?;
+    let x = g.reshape(&map, dims![BATCH, c.d_model, &places])?;
     let mut x = g.transpose(&x, &[0, 2, 1])?;
     for index in 0..c.encoder_layers {
         x = encoder_layer(g, c, &w.scope("encoder").scope("layers").index(index), &x, &positions, &seen)?;
@@ -223,7 +223,7 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
         let waves = [Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angle));
         let waves = [g.unsqueeze(&waves[0], 4)?, g.unsqueeze(&waves[1], 4)?];
         let waves = g.concat(&[&waves[0], &waves[1]], 4)?;
-        parts.push(g.reshape(&waves, dims![BATCH, & rows, & columns, half])?);
+        parts.push(g.reshape(&waves, dims![BATCH, &rows, &columns, half])?);
     }
     let all = g.concat(&[&parts[0], &parts[1]], 3)?;
     g.reshape(&all, dims![BATCH, rows * columns, c.d_model])
@@ -232,7 +232,7 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
 /// What each column and each row adds: `[1, places, d_model]`.
 fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let half = c.d_model / 2;
-    let shape = dims![& rows, & columns, half];
+    let shape = dims![&rows, &columns, half];
     let ids = g.positions(&columns);
     let across = g.embedding(&w.scope("column_embeddings"), &ids, 50, half)?;
     let across = g.expand(&across, shape.clone())?;

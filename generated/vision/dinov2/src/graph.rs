@@ -81,7 +81,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
     let [rows, columns] = [x.shape()[2].clone(), x.shape()[3].clone()];
     let patches = rows.clone() * columns.clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, & patches])?;
+    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
     let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;

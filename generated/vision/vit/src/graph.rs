@@ -116,12 +116,12 @@ fn embeddings(
     let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
     let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
     let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, & patches])?;
+    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let x = match masked {
         Some(masked) => {
             let token = g.weight(&w.name("mask_token"), &[1, 1, c.hidden_size])?;
-            let masked = g.reshape(masked, dims![batch, & patches, 1])?;
+            let masked = g.reshape(masked, dims![batch, &patches, 1])?;
             g.select(&masked, &token, &x)?
         }
         None => x,
@@ -143,7 +143,7 @@ fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) 
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let tokens = g.slice(positions, 1, 0..1)?;
     let x = g.slice(positions, 1, 1..1 + side * side)?;
-    let x = g.reshape(&x, dims![1, side, side, & width])?;
+    let x = g.reshape(&x, dims![1, side, side, &width])?;
     let x = g.transpose(&x, &[0, 3, 1, 2])?;
     let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
     let x = g.reshape(&x, dims![1, width, patches])?;

@@ -72,7 +72,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let x = g.conv(&w.scope("patch_embedding"), pixel_values, &conv)?;
     let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
     let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, & patches])?;
+    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let class = g.weight(&w.name("class_embedding"), &[c.hidden_size])?;
     let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
@@ -92,7 +92,7 @@ fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) 
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let tokens = g.slice(positions, 1, 0..1)?;
     let x = g.slice(positions, 1, 1..1 + side * side)?;
-    let x = g.reshape(&x, dims![1, side, side, & width])?;
+    let x = g.reshape(&x, dims![1, side, side, &width])?;
     let x = g.transpose(&x, &[0, 3, 1, 2])?;
     let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
     let x = g.reshape(&x, dims![1, width, patches])?;
@@ -110,7 +110,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("message_ln"), &message, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("message_attn"), &h)?;
     let message = g.add(&message, &h)?;
-    let message = g.reshape(&message, dims![& frames, 1, c.hidden_size])?;
+    let message = g.reshape(&message, dims![&frames, 1, c.hidden_size])?;
     let x = g.concat(&[&x, &message], 1)?;
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;

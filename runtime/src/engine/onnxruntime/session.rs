@@ -15,7 +15,7 @@ use super::provider::Provider;
 use super::steps::Steps;
 use crate::engine::{Compiled, Kept, Options, Placement, kept};
 use crate::lower::Lowered;
-use crate::{Error, Hardware, Result, Value, Values};
+use crate::{Error, Hardware, Precision, Result, Value, Values};
 
 /// A session that is ready to run.
 pub(super) struct Running {
@@ -114,6 +114,11 @@ pub(super) fn create(
     }
     if lowered.model.opset_import.iter().any(|set| set.domain == operators::DOMAIN) {
         builder = builder.with_operators(operators::domain()?)?;
+    }
+    if options.precision == Precision::F16 {
+        // The blocked layout of the CPU's convolutions is for single precision: in half, making a session crashes.
+        builder =
+            builder.with_config_entry("optimization.disable_specified_optimizers", "NchwcTransformer")?;
     }
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
