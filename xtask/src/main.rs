@@ -25,6 +25,10 @@ use clap::{Parser, Subcommand};
 
 use terminal::Usage;
 
+/// Generating makes and drops millions of small texts, on all threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Generates, tests and reports model crates: every model on every backend, as it was observed.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 110)]
