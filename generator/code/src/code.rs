@@ -47,9 +47,9 @@ impl Deref for Placed {
     }
 }
 
-impl From<Item> for Placed {
-    fn from(item: Item) -> Self {
-        Self { unit: Unit::new(item), remarks: Rc::default() }
+impl From<Rc<Unit>> for Placed {
+    fn from(unit: Rc<Unit>) -> Self {
+        Self { unit, remarks: Rc::default() }
     }
 }
 
@@ -193,7 +193,7 @@ impl Code {
     /// Declares modules in files of their own.
     pub fn declare<'a>(&mut self, modules: impl Iterator<Item = &'a str>) {
         let declared = modules.filter_map(|name| syn::parse_str::<Item>(&format!("mod {name};")).ok());
-        self.items.splice(0..0, declared.map(Placed::from).collect::<Vec<_>>());
+        self.items.splice(0..0, declared.map(Unit::new).map(Placed::from).collect::<Vec<_>>());
     }
 
     /// The names that follow `module::` anywhere, with those that follow them in turn.
@@ -247,8 +247,7 @@ impl Code {
             };
             Some(parse_piece(&text).ok()?.1)
         });
-        let placed = |unit| Placed { unit, remarks: Rc::default() };
-        let statements: Vec<_> = statements.flatten().map(placed).collect();
+        let statements: Vec<_> = statements.flatten().map(Placed::from).collect();
         self.items.splice(0..0, statements);
     }
 

@@ -137,14 +137,15 @@ impl<'a> Lowering<'a> {
             graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
         }
         for (input, from) in inputs {
-            if let Some(known) = graph.inputs.iter_mut().find(|known| known.spec.name == input.name) {
-                // A part that reads it too may know better how much of it there is.
-                if input.example.is_some() {
-                    *known = Input::new(input);
-                }
-            } else {
-                check_input(input, from, self.home, config, self.problems);
-                graph.inputs.push(Input::new(input));
+            let known = graph.inputs.iter_mut().find(|known| known.spec.name == input.name);
+            // A part that reads it too may know better how much of it there is.
+            if known.is_some() && input.example.is_none() {
+                continue;
+            }
+            check_input(input, from, self.home, config, self.problems);
+            match known {
+                Some(known) => *known = Input::new(input),
+                None => graph.inputs.push(Input::new(input)),
             }
         }
         graph.own_inputs.clone_from(&graph.inputs);

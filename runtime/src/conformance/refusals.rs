@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value as Json, json};
 
 use super::Record;
-use super::run::{Target, ended, evidence};
+use super::run::{Target, evidence, recorded};
 use super::subject::Subject;
 use super::tasks::{self, Call, TaskCase};
 use crate::case::{OutputReport, rule};
@@ -46,10 +46,7 @@ const EMPTY: [&str; 10] = [
 
 /// Spoils a task case in every way that applies to it.
 pub(super) fn golden(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
-    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut record = Record::new(subject.name, &name, target.kind, target.hardware, target.precision);
-    let done = attempt(subject, dir, target, &mut record);
-    ended(record, done)
+    recorded(subject, dir, target, attempt)
 }
 
 fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {
@@ -152,10 +149,6 @@ impl Copy {
     fn load(&self, subject: Subject, case: &TaskCase, target: Target<'_>) -> Result<Box<dyn JsonPipeline>> {
         let dir = self.0.to_string_lossy();
         (subject.pipeline)(&case.task, target.request(&dir, rule(&self.0, &case.meta)?))
-    }
-
-    fn has(&self, file: &&&str) -> bool {
-        self.0.join(file).is_file()
     }
 
     fn json(&self, file: &str) -> Option<Json> {
@@ -271,7 +264,7 @@ impl Copy {
     /// The processor's and the tokenizer's files cut short or not there; a token that the model does not have.
     fn checkpoints(&self, call: &Call) -> Vec<Spoilt> {
         let mut spoilt = vec![];
-        for name in PROCESSORS.iter().chain(&TOKENIZERS).filter(|name| self.has(name)) {
+        for name in PROCESSORS.iter().chain(&TOKENIZERS).filter(|name| self.0.join(name).is_file()) {
             let bytes = fs::read(self.0.join(name)).unwrap_or_default();
             spoilt.push(Spoilt::file("is cut short", name, Some(bytes[..bytes.len() / 2].to_vec()), call));
             spoilt.push(Spoilt::file("is not there", name, None, call));

@@ -46,8 +46,18 @@ impl Target<'_> {
     }
 }
 
-/// Runs a golden; a case that cannot be run is a failed record, not an error.
+/// Runs a golden.
 pub(super) fn golden(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
+    recorded(subject, dir, target, attempt)
+}
+
+/// The record of a case; one that cannot be run is a failed record, not an error.
+pub(super) fn recorded(
+    subject: Subject,
+    dir: &Path,
+    target: Target<'_>,
+    attempt: fn(Subject, &Path, Target<'_>, &mut Record) -> Result<()>,
+) -> Record {
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut record = Record::new(subject.name, &name, target.kind, target.hardware, target.precision);
     let done = attempt(subject, dir, target, &mut record);

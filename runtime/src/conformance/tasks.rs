@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::arguments::Arguments;
-use super::run::{Target, ended};
+use super::run::{Target, recorded};
 use super::subject::{Request, Subject};
 use super::{Record, lowered, machine};
 use crate::case::{Meta, OutputReport, rule};
@@ -58,10 +58,7 @@ fn case_weights(dir: &Path) -> Result<Option<Weights>> {
 
 /// Runs a task case.
 pub(super) fn golden(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
-    let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut record = Record::new(subject.name, &name, target.kind, target.hardware, target.precision);
-    let done = attempt(subject, dir, target, &mut record);
-    ended(record, done)
+    recorded(subject, dir, target, attempt)
 }
 
 fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record) -> Result<()> {

@@ -12,10 +12,13 @@ use super::stored::Stored;
 /// Sums that are added up side by side, so that one does not wait for the one before.
 const LANES: usize = 32;
 
-/// Weights that a thread takes at a time: long runs, since memory is read ahead of a run once it has begun, but enough
-/// of them for all threads.
+/// How many blocks threads take the weights of a product in, where these are not too small or too large.
 const BLOCKS: usize = 16;
+
+/// The fewest weights of a block: memory is read ahead of a run once it has begun.
 const SMALLEST: usize = 64 * 1024;
+
+/// The most: what one thread has left to do when the others are done.
 const LARGEST: usize = 256 * 1024;
 
 /// How far ahead weights are asked for, in bytes: beyond the page that is read, which is where processors stop by
