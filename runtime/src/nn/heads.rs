@@ -1,7 +1,7 @@
 //! Heads as an axis of their own and back, and parts of a width.
 
 use crate::Result;
-use crate::graph::{Graph, Tensor, show};
+use crate::graph::{Dim, Graph, Tensor, show};
 
 /// `[batch, sequence, heads·size]` to `[batch, sequence, heads, size]`.
 ///
@@ -21,6 +21,20 @@ pub fn split_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
 /// When there are not four axes.
 pub fn merge_heads(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     g.flatten(x, 2..4)
+}
+
+/// A linear layer without bias from each group of inputs to one of outputs: x `[batch, sequence, groups·in]` and the
+/// weight `[groups, in, out]` to `[batch, sequence, groups·out]`.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn grouped_linear(g: &mut Graph, x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    let groups = weight.dim(0).and_then(Dim::fixed).unwrap_or_default();
+    let h = split_heads(g, x, groups)?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
+    let h = g.matmul(&h, weight)?;
+    let h = g.transpose(&h, &[0, 2, 1, 3])?;
+    merge_heads(g, &h)
 }
 
 /// The last axis in parts of these widths.
@@ -61,7 +75,7 @@ pub fn softcap(g: &mut Graph, x: &Tensor, most: Option<f64>) -> Result<Tensor> {
 pub fn group_parts(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize) -> Result<[Tensor; 3]> {
     let x = split_heads(g, x, kv_heads)?;
     let shared = heads / kv_heads.max(1);
-    let size = x.dim(-1).and_then(crate::graph::Dim::fixed).unwrap_or_default() / (shared + 2);
+    let size = x.dim(-1).and_then(Dim::fixed).unwrap_or_default() / (shared + 2);
     let [q, k, v] = parts(g, &x, [shared * size, size, size])?;
     Ok([merge_heads(g, &q)?, merge_heads(g, &k)?, merge_heads(g, &v)?])
 }
@@ -73,7 +87,7 @@ pub fn group_parts(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize) -> 
 /// When there are no heads to halve.
 pub fn repeated_halves(g: &mut Graph, v: &Tensor) -> Result<[Tensor; 2]> {
     let axis = if v.rank() == 4 { 1 } else { 2 };
-    let length = v.shape().get(axis).and_then(crate::graph::Dim::fixed).unwrap_or_default();
+    let length = v.shape().get(axis).and_then(Dim::fixed).unwrap_or_default();
     let first = g.slice(v, axis, 0..length / 2)?;
     let second = g.slice(v, axis, length / 2..length)?;
     Ok([g.concat(&[&first, &first], axis)?, g.concat(&[&second, &second], axis)?])

@@ -25,7 +25,9 @@ pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
 pub use cache::Cache;
 pub use counted::{counted_positions, empty_at, sinusoidal};
 pub use feed_forward::FeedForward;
-pub use heads::{clipped, group_parts, merge_heads, parts, repeated_halves, softcap, split_heads};
+pub use heads::{
+    clipped, group_parts, grouped_linear, merge_heads, parts, repeated_halves, softcap, split_heads,
+};
 pub use layers::{layer_rope, layer_scale, rope_of, slides};
 pub use learned::{differential_factor, learned_activation};
 pub use norms::{

@@ -266,13 +266,9 @@ fn grouped(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> R
     if groups == 1 {
         return g.linear(w, x, out);
     }
-    let (batch, width) = (x.shape()[0].clone(), x.dim(-1).and_then(Dim::fixed).unwrap_or_default());
+    let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let weight = g.weight(&w.name("weight"), &[groups, width / groups, out / groups])?;
-    let h = g.reshape(x, dims![&batch, SEQUENCE, groups, width / groups])?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.matmul(&h, &weight)?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![&batch, SEQUENCE, out])?;
+    let h = nn::grouped_linear(g, x, &weight)?;
     let bias = g.weight(&w.name("bias"), &[out])?;
     g.add(&h, &bias)
 }

@@ -199,15 +199,11 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 /// A convolution of one position, in groups, which is a linear layer from each group of inputs to one of outputs:
 /// `[batch, sequence, in]` to `[batch, sequence, out]`.
 fn pointwise(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
-    let (batch, width) = (x.shape()[0].clone(), x.dim(-1).and_then(Dim::fixed).unwrap_or_default());
+    let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let weight = g.weight(&w.name("weight"), &[out, width / groups, 1])?;
     let weight = g.reshape(&weight, dims![groups, out / groups, width / groups])?;
     let weight = g.transpose(&weight, &[0, 2, 1])?;
-    let h = g.reshape(x, dims![&batch, SEQUENCE, groups, width / groups])?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.matmul(&h, &weight)?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![&batch, SEQUENCE, out])?;
+    let h = nn::grouped_linear(g, x, &weight)?;
     let bias = g.weight(&w.name("bias"), &[out])?;
     g.add(&h, &bias)
 }
