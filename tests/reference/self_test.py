@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft_reference import sources, vectors, weights
+from weft_reference import sources, specs, vectors, weights
 from weft_reference.files import Report, difference, sync, to_json, to_safetensors
 
 GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
@@ -33,6 +33,21 @@ class Sources(unittest.TestCase):
             second = sources.contents([folder])
             (folder / "a").rename(folder / "b")
             self.assertEqual(len({first, second, sources.contents([folder])}), 3)
+
+
+class Specs(unittest.TestCase):
+    def test_relatives_are_those_that_reach_a_known_model(self) -> None:
+        parent = {"mistral": "llama", "near": "mistral", "own": "mistral", "far": "bert", "loop": "pool", "pool": "loop"}
+        self.assertEqual(specs.relatives({"llama", "own"}, parent), ["mistral", "near"])
+
+    def test_parents_are_read_from_the_specs(self) -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            (folder / "one.yaml").write_text("title: One\nextends: llama  # a word\n")
+            (folder / "two.yaml").write_text('title: Two\nextends: "gpt2"\n')
+            (folder / "none.yaml").write_text("title: extends\nsummary: >-\n  extends: nothing\n")
+            self.assertEqual(specs.parents(folder), {"one": "llama", "two": "gpt2"})
+        self.assertEqual(specs.parents()["mistral"], "llama")
 
 
 class WeightRule(unittest.TestCase):

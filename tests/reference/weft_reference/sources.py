@@ -7,17 +7,23 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from weft_reference import specs
+
 PACKAGE = Path(__file__).resolve().parent
 NAME = PACKAGE.name
 
 
 def fingerprint(family: str, versions: dict[str, str]) -> str:
-    """A hash of the sources of `models/<family>`, of everything of this package that they import, and of its data."""
+    """A hash of the sources of `models/<family>`, of all of this package that they import, of its data, and of the
+    specs where they read them."""
     digest = hashlib.sha256(repr(sorted(versions.items())).encode())
     data = sorted(path for path in (PACKAGE / "data").rglob("*") if path.is_file())
-    for path in sorted(imported(files(f"{NAME}.models.{family}"))) + data:
+    sources = imported(files(f"{NAME}.models.{family}"))
+    for path in sorted(sources) + data:
         digest.update(path.relative_to(PACKAGE).as_posix().encode())
         digest.update(path.read_bytes())
+    if Path(specs.__file__).resolve() in sources:
+        digest.update(repr(specs.parents()).encode())
     return digest.hexdigest()
 
 

@@ -1,6 +1,6 @@
-//! Every architecture of the reference has a spec or a reason why not, and none has both.
+//! Every architecture of the reference has a spec or a reason why not.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use weft_generator::spec::architectures::Architectures;
@@ -8,19 +8,16 @@ use weft_generator::spec::load::{self, Folder, Specs};
 use weft_generator::spec::not_yet::NotYet;
 use weft_tests::root;
 
-/// The specs' files, by the `model_type`s that they describe.
-fn described(dir: PathBuf) -> BTreeMap<String, PathBuf> {
+/// The `model_type`s that specs describe.
+fn described(dir: PathBuf) -> BTreeSet<String> {
     let architectures = Architectures::load(&dir).expect("the architecture types are read");
     let categories: Vec<_> = architectures.categories.keys().map(String::as_str).collect();
     let folder = Folder { dir, label: "model_specs".into(), shown: "model_specs".into(), generate: true };
     let specs = Specs::read(load::find(&[folder]).expect("the specs are found"), &categories);
-    let mut described = BTreeMap::new();
-    for (index, file) in specs.files.iter().enumerate() {
-        let spec = specs.resolve(index).expect("the spec is right").spec;
-        let types = if spec.model_types.is_empty() { vec![spec.model] } else { spec.model_types };
-        described.extend(types.into_iter().map(|name| (name, file.shown.clone())));
-    }
-    described
+    let specs = (0..specs.files.len()).map(|index| specs.resolve(index).expect("the spec is right").spec);
+    specs
+        .flat_map(|spec| if spec.model_types.is_empty() { vec![spec.model] } else { spec.model_types })
+        .collect()
 }
 
 #[test]

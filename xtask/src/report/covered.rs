@@ -57,16 +57,22 @@ fn category(catalog: &Catalog, name: &str, models: &[Model]) -> Covered {
         proven: count(State::Proven),
         failing: count(State::Failing),
         not_run: count(State::NotRun),
-        reasons: list.not_yet.get(name).map_or_else(Vec::new, |entries| entries.iter().map(reason).collect()),
+        reasons: list
+            .not_yet
+            .get(name)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| reason(catalog, entry))
+            .collect(),
     }
 }
 
-fn reason(entry: &Entry) -> Reason {
-    Reason {
-        names: entry.names().map(str::to_owned).collect(),
-        titles: entry.title.iter().cloned().collect(),
-        reason: entry.reason.clone(),
-    }
+/// What a reason is given for; none when all that it was given for are models by now.
+fn reason(catalog: &Catalog, entry: &Entry) -> Option<Reason> {
+    let names: Vec<_> =
+        entry.names().filter(|name| catalog.of_type(name).is_none()).map(str::to_owned).collect();
+    let titles = entry.title.iter().cloned().collect();
+    (!names.is_empty()).then(|| Reason { names, titles, reason: entry.reason.clone() })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

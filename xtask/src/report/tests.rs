@@ -26,8 +26,11 @@ fn catalog() -> Catalog {
         reason: "two streams".into(),
         ..Entry::default()
     };
-    let others =
-        Entry { model_types: names(&["rwkv", "xlstm"]), reason: "not begun".into(), ..Entry::default() };
+    let others = Entry {
+        model_types: names(&["rwkv", "mamba", "xlstm"]),
+        reason: "not begun".into(),
+        ..Entry::default()
+    };
     let reference = [
         ("text-encoders".to_owned(), names(&["bert", "xlnet"])),
         ("state-space".to_owned(), names(&["mamba", "rwkv", "xlstm"])),

@@ -10,22 +10,24 @@ import transformers
 from weft_reference.cases import Case
 from weft_reference.models.decoders import classic, rotary
 from weft_reference.models.decoders.family import Changes, Decoder, cases
+from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
 from weft_reference.writing import text_generation_goldens
 
 __all__ = ["DECODERS", "MODELS", "goldens"]
 
-DECODERS: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS)
+TABLES: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS)
+RELATIVES = relatives({decoder.model for decoder in TABLES})
+DECODERS = (*TABLES, *RELATIVES)
 MODELS = tuple(decoder.model for decoder in DECODERS)
 # Those whose pipeline answers too: grouped heads, windows, biases, learned positions, positions from 2.
 DEEPER: Changes = {"num_hidden_layers": 4, "max_position_embeddings": 128}
 WRITERS: dict[str, Changes] = {
     "llama": DEEPER,
-    "mistral": DEEPER,
     "qwen2": DEEPER,
     "gpt2": {"n_layer": 4, "n_positions": 128},
     "opt": DEEPER,
-}
+} | {decoder.model: DEEPER for decoder in RELATIVES}
 
 
 def goldens() -> Iterator[Case | TaskCase]:

@@ -24,7 +24,6 @@ DECODERS = (
         | ROPES
         | {"one-key-head": {"num_key_value_heads": 1}, "own-key-heads": {"num_key_value_heads": 4}},
     ),
-    Decoder("mistral", "Mistral", WINDOW, {"full": {"sliding_window": None}, "wide-heads": WIDE_HEADS, "tied": TIED}),
     Decoder(
         "qwen2",
         "Qwen2",
