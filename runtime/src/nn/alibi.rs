@@ -3,7 +3,7 @@
 use super::causal_mask;
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Tensor, Unary, show};
+use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Reduction, Tensor, Unary, show};
 
 /// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
 /// number for minus infinity.
@@ -75,18 +75,20 @@ pub fn alibi_rounded(
 }
 
 /// Numbers that are not negative (f32) with as many digits as bfloat16 has.
+///
+/// Neither logarithms nor comparisons: not every backend has them.
 fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    // What the last digit is worth, by the power of two below: its logarithm need not be exact, since what lies so near
-    // a power of two has few digits. The powers are. Slopes are no less than the first.
+    // What the last digit is worth, by how many powers of two are reached: all exact. Slopes are no less than the first.
     const LEAST: i32 = -8;
     const MOST: i32 = 31;
-    let known = g.clip(x, 2_f32.powi(LEAST), 2_f32.powi(MOST))?;
-    let powers = g.unary(Unary::Log, &known);
-    let powers = g.scale(&powers, std::f64::consts::LOG2_E)?;
-    let powers = g.unary(Unary::Floor, &powers);
-    let powers = g.cast(&powers, Dtype::I64);
-    let least = g.integer(i64::from(LEAST));
-    let rows = g.sub(&powers, &least)?;
+    let powers: Vec<f32> = (LEAST + 1..=MOST).map(|power| 2_f32.powi(-power)).collect();
+    let powers = g.constant(&[powers.len()], powers)?;
+    let shares = g.unsqueeze(x, x.rank())?;
+    let shares = g.mul(&shares, &powers)?;
+    let shares = g.clip(&shares, 0.0, 1.0)?;
+    let reached = g.unary(Unary::Floor, &shares);
+    let reached = g.reduce(Reduction::Sum, &reached, &[x.rank()], false)?;
+    let rows = g.cast(&reached, Dtype::I64);
     let table: Vec<f32> = (LEAST..=MOST).map(|power| 2_f32.powi(power - 7)).collect();
     let table = g.constant(&[table.len()], table)?;
     let digit = g.gather(&table, &rows, 0)?;
@@ -95,17 +97,20 @@ fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     g.mul(&count, &digit)
 }
 
-/// Numbers that are not negative, rounded; halves to even ones. Not every backend has an operator for it.
+/// Numbers that are not negative and have some digits to spare, rounded; halves to even ones.
 fn to_even(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let (half, none) = (g.scalar(0.5), g.scalar(0.0));
+    let (half, one) = (g.scalar(0.5), g.scalar(1.0));
     let raised = g.add(x, &half)?;
     let up = g.unary(Unary::Floor, &raised);
     let halves = g.scale(&up, 0.5)?;
     let pairs = g.unary(Unary::Floor, &halves);
     let pairs = g.scale(&pairs, 2.0)?;
     let odd = g.sub(&up, &pairs)?;
-    let tie = g.binary(Binary::Equal, &up, &raised)?;
-    let back = g.select(&tie, &odd, &none)?;
+    // One where nothing is left over, else zero.
+    let over = g.sub(&raised, &up)?;
+    let tie = g.sub(&one, &over)?;
+    let tie = g.unary(Unary::Floor, &tie);
+    let back = g.mul(&tie, &odd)?;
     g.sub(&up, &back)
 }
 

@@ -57,7 +57,7 @@ def _flat(value: Any) -> str:
 
 
 def to_safetensors(tensors: dict[str, np.ndarray]) -> bytes:
-    return save({name: np.ascontiguousarray(tensors[name]) for name in sorted(tensors)})
+    return save({name: np.asarray(tensors[name], order="C") for name in sorted(tensors)})
 
 
 def folder_files(folder: Path) -> Files:

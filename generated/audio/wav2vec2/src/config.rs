@@ -56,6 +56,14 @@ pub struct Config {
     pub tdnn_dilation: Vec<usize>,
     /// The width of the speaker's vector.
     pub xvector_output_dim: usize,
+    /// The codebooks of pre-training.
+    pub num_codevector_groups: usize,
+    /// The entries of each.
+    pub num_codevectors_per_group: usize,
+    /// The width of one entry of each, side by side.
+    pub codevector_dim: usize,
+    /// The width that frames and entries are compared in.
+    pub proj_codevector_dim: usize,
     /// The token that fills up shorter sequences of a batch.
     pub pad_token_id: Option<usize>,
     /// Whether convolutions after the last layer make fewer frames.
@@ -102,6 +110,10 @@ impl Default for Config {
             tdnn_kernel: vec![5, 3, 3, 1, 1],
             tdnn_dilation: vec![1, 2, 3, 1, 1],
             xvector_output_dim: 512,
+            num_codevector_groups: 2,
+            num_codevectors_per_group: 320,
+            codevector_dim: 256,
+            proj_codevector_dim: 256,
             pad_token_id: Some(0),
             add_adapter: false,
             adapter_kernel_size: 3,
@@ -131,6 +143,8 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_conv_pos_embeddings", self.num_conv_pos_embeddings),
             ("num_conv_pos_embedding_groups", self.num_conv_pos_embedding_groups),
+            ("num_codevector_groups", self.num_codevector_groups),
+            ("num_codevectors_per_group", self.num_codevectors_per_group),
         ];
         for (name, size) in sizes {
             if size == 0 {
@@ -141,6 +155,12 @@ impl weft::Configuration for Config {
         if !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
+            ));
+        }
+        let Self { codevector_dim, num_codevector_groups, .. } = self;
+        if !codevector_dim.is_multiple_of(*num_codevector_groups) {
+            return Err(format!(
+                "codevector_dim: {codevector_dim} is not a multiple of num_codevector_groups, {num_codevector_groups}"
             ));
         }
         Ok(())

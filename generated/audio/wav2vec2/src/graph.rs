@@ -29,6 +29,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForSequenceClassification => audio_classification(g, c),
         Head::ForAudioFrameClassification => audio_frame_classification(g, c),
         Head::ForXVector => audio_xvector(g, c),
+        Head::ForPreTraining => codevectors(g, c),
     }
 }
 
@@ -136,6 +137,54 @@ fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
     g.idle_weight("objective.weight");
     g.output("logits", &logits)?;
     g.output("embeddings", &embeddings)
+}
+
+/// What layers say of each frame, and the entries of the codebooks that the frame itself picks.
+///
+/// Outputs: `projected_states` and `projected_quantized_states`, `[batch, frames, proj_codevector_dim]` each;
+/// `codevector_perplexity` `[]`.
+fn codevectors(g: &mut Graph, c: &Config) -> Result<()> {
+    let inputs = Inputs::new(g);
+    let base = g.scope("wav2vec2");
+    let encoded = encoder(g, c, &base, &inputs)?;
+    let hidden = adapter(g, c, &base, &encoded.last)?;
+    let states = g.linear(&g.scope("project_hid"), &hidden, c.proj_codevector_dim)?;
+    let (books, entries) = (c.num_codevector_groups, c.num_codevectors_per_group);
+    let w = g.scope("quantizer");
+    let scores = g.linear(&w.scope("weight_proj"), &encoded.features, books * entries)?;
+    let frames = scores.shape()[1].clone();
+    let scores = g.reshape(&scores, dims![BATCH, &frames, books, entries])?;
+    let picked = g.argmax(&scores, 3)?;
+    let width = c.codevector_dim / books;
+    let vectors = g.weight(&w.name("codevectors"), &[1, books * entries, width])?;
+    let vectors = g.squeeze(&vectors, 0)?;
+    let firsts = g.integers(
+        &[books],
+        (0..books * entries).step_by(entries).map(|first| first as i64).collect(),
+    )?;
+    let rows = g.add(&picked, &firsts)?;
+    let vectors = g.gather(&vectors, &rows, 0)?;
+    let vectors = g.reshape(&vectors, dims![BATCH, &frames, c.codevector_dim])?;
+    let quantized = g.linear(&g.scope("project_q"), &vectors, c.proj_codevector_dim)?;
+    // The entropy of each codebook's use; what is not used adds nothing.
+    let all = g.positions(&Dim::Fixed(entries));
+    let picked = g.unsqueeze(&picked, 3)?;
+    let used = g.binary(Binary::Equal, &picked, &all)?;
+    let used = g.cast(&used, Dtype::F32);
+    let shares = g.reduce(Reduction::Mean, &used, &[0, 1], false)?;
+    let nothing = g.scalar(0.0);
+    let one = g.scalar(1.0);
+    let unused = g.binary(Binary::Equal, &shares, &nothing)?;
+    let logarithms = g.select(&unused, &one, &shares)?;
+    let logarithms = g.unary(Unary::Log, &logarithms);
+    let entropies = g.mul(&shares, &logarithms)?;
+    let entropies = g.reduce(Reduction::Sum, &entropies, &[1], false)?;
+    let entropies = g.unary(Unary::Neg, &entropies);
+    let perplexities = g.unary(Unary::Exp, &entropies);
+    let perplexity = g.reduce(Reduction::Sum, &perplexities, &[0], false)?;
+    g.output("projected_states", &states)?;
+    g.output("projected_quantized_states", &quantized)?;
+    g.output("codevector_perplexity", &perplexity)
 }
 
 /// What every head takes.

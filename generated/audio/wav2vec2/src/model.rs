@@ -27,6 +27,9 @@ pub enum Head {
     ForAudioFrameClassification,
     /// `Wav2Vec2ForXVector`: One vector for the speaker: dilated convolutions, then mean and deviation over time.
     ForXVector,
+    /// `Wav2Vec2ForPreTraining`: What wav2vec 2.0 learns from: what layers say of each frame, and the entries of codebooks that the frame
+    /// is nearest to.
+    ForPreTraining,
 }
 
 impl weft::Head for Head {
@@ -36,6 +39,7 @@ impl weft::Head for Head {
         Self::ForSequenceClassification,
         Self::ForAudioFrameClassification,
         Self::ForXVector,
+        Self::ForPreTraining,
     ];
 
     fn class(self) -> &'static str {
@@ -45,6 +49,7 @@ impl weft::Head for Head {
             Self::ForSequenceClassification => "Wav2Vec2ForSequenceClassification",
             Self::ForAudioFrameClassification => "Wav2Vec2ForAudioFrameClassification",
             Self::ForXVector => "Wav2Vec2ForXVector",
+            Self::ForPreTraining => "Wav2Vec2ForPreTraining",
         }
     }
 }
@@ -188,6 +193,30 @@ impl Outputs {
     /// When the loaded head does not give it.
     pub fn embeddings(&self) -> Result<&ArrayD<f32>> {
         self.get("embeddings")
+    }
+
+    /// What the layers say of each frame. `[batch, frames, proj_codevector_dim]`
+    ///
+    /// # Errors
+    /// When the loaded head does not give it.
+    pub fn projected_states(&self) -> Result<&ArrayD<f32>> {
+        self.get("projected_states")
+    }
+
+    /// The frame's entries of the codebooks, projected. `[batch, frames, proj_codevector_dim]`
+    ///
+    /// # Errors
+    /// When the loaded head does not give it.
+    pub fn projected_quantized_states(&self) -> Result<&ArrayD<f32>> {
+        self.get("projected_quantized_states")
+    }
+
+    /// How many entries are in use; summed over the codebooks. `[]`
+    ///
+    /// # Errors
+    /// When the loaded head does not give it.
+    pub fn codevector_perplexity(&self) -> Result<&ArrayD<f32>> {
+        self.get("codevector_perplexity")
     }
 
     /// All of them by name.

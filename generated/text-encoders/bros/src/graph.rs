@@ -147,12 +147,13 @@ impl Boxes {
             let frequencies = w.scope("bbox_sinusoid_emb").scope(name).name("inv_freq");
             let frequencies = g.weight(&frequencies, &[pairs])?;
             let along = g.slice(&distances, 4, axis..axis + 1)?;
+            // Not of five axes: not every backend has waves of these.
+            let along = g.reshape(&along, dims![BATCH, SEQUENCE, SEQUENCE * Dim::Fixed(4), 1])?;
             let angles = g.mul(&along, &frequencies)?;
-            let (sines, cosines) = (g.unary(Unary::Sin, &angles), g.unary(Unary::Cos, &angles));
-            waves.push(g.concat(&[&sines, &cosines], 4)?);
+            waves.extend([Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angles)));
         }
         let waves: Vec<_> = waves.iter().collect();
-        let waves = g.concat(&waves, 4)?;
+        let waves = g.concat(&waves, 3)?;
         let waves = g.reshape(&waves, dims![BATCH, SEQUENCE, SEQUENCE, 16 * pairs])?;
         let size = c.hidden_size / c.num_attention_heads;
         let places = g.linear_no_bias(&w.scope("bbox_projection"), &waves, size)?;
