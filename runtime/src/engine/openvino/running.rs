@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use memmap2::Mmap;
 use ndarray::{ArrayD, IxDyn};
 use openvino::{
-    CompiledModel, Core, DeviceType, ElementType, InferRequest, PropertyKey, RwPropertyKey, Shape, Tensor,
+    CompiledModel, Core, DeviceType, ElementType, InferRequest, InferenceError, InferenceErrorKind,
+    PropertyKey, RwPropertyKey, Shape, Tensor,
 };
 
 use super::{failed, raw, reading};
@@ -121,7 +122,7 @@ impl Compiled for Running {
     }
 }
 
-fn written(value: &Value) -> Result<Tensor, openvino::InferenceError> {
+fn written(value: &Value) -> Result<Tensor, InferenceError> {
     let lengths: Vec<i64> = value.shape().iter().map(|&length| length as i64).collect();
     let shape = Shape::new(&lengths)?;
     let tensor = match value {
@@ -136,7 +137,7 @@ fn filled<T>(
     element: ElementType,
     shape: &Shape,
     values: impl Iterator<Item = T>,
-) -> Result<Tensor, openvino::InferenceError> {
+) -> Result<Tensor, InferenceError> {
     let mut tensor = Tensor::new(element, shape)?;
     for (place, value) in tensor.get_data_mut::<T>()?.iter_mut().zip(values) {
         *place = value;
@@ -146,8 +147,12 @@ fn filled<T>(
 
 fn value(name: &str, tensor: &Tensor) -> Result<Value> {
     let broken = |e| failed(&format!("gave no {name}"), &e);
-    let shape = tensor.get_shape().map_err(broken)?;
-    let shape: Vec<usize> = shape.get_dimensions().iter().map(|&length| length as usize).collect();
+    let shape: Vec<usize> = match tensor.get_shape() {
+        Ok(shape) => shape.get_dimensions().iter().map(|&length| length as usize).collect(),
+        // The C interface takes a shape without axes for a mistake.
+        Err(e) if e.kind == InferenceErrorKind::InvalidCParam && tensor.get_size() == Ok(1) => vec![],
+        Err(e) => return Err(broken(e)),
+    };
     let wrong = |what: String| Error::engine(Hardware::Openvino, format!("OpenVINO gave {name} {what}"));
     let misfit = |e: ndarray::ShapeError| wrong(format!("of shape {shape:?}: {e}"));
     Ok(match tensor.get_element_type().map_err(broken)? {

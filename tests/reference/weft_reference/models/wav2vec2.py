@@ -74,10 +74,12 @@ def cases() -> Iterator[Case]:
     yield case("frame-classes-mixed", "ForAudioFrameClassification", "From all layers.", **MIXED)
     yield case("xvector", "ForXVector", "The speaker's vector.")
     yield case("xvector-no-mask", "ForXVector", "The speaker's vector, no attention_mask.", masked=False, **MIXED)
-    books = {"num_codevector_groups": 2, "num_codevectors_per_group": 6, "codevector_dim": 8, "proj_codevector_dim": 10}
-    yield case("pre-training", "ForPreTraining", "Entries of two codebooks.", **books)
-    three = books | {"num_codevector_groups": 3, "codevector_dim": 9}
-    yield case("pre-training-layer-norm", "ForPreTraining", "Of three, as large checkpoints are.", **LARGE, **three)
+    # Few frames and entries: of many, two would be nearly as near.
+    books, head = {"proj_codevector_dim": 10}, "ForPreTraining"
+    two = books | {"num_codevector_groups": 2, "num_codevectors_per_group": 5, "codevector_dim": 8}
+    yield case("pre-training", head, "Entries of two codebooks.", lengths=(180, 140), **two)
+    three = books | {"num_codevector_groups": 3, "num_codevectors_per_group": 2, "codevector_dim": 9}
+    yield case("pre-training-layer-norm", head, "Of three, as large checkpoints are.", (200, 150), **LARGE, **three)
     parts = "parametrizations.weight.original"
     old = stores.renamed({f"{parts}0": "weight_g", f"{parts}1": "weight_v"})
     yield case("file-legacy-names", ctc, "weight_g and weight_v.", store=old)

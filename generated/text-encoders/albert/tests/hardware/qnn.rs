@@ -5,7 +5,7 @@
 //! ALBERT on QNN (Qualcomm): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_albert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -18,6 +18,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "inner-layers",
+            precision: None,
+            reason: "half precision is off by 2.2 % after twice as many layers, where 2 % is allowed",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
