@@ -38,4 +38,4 @@ pub use pooling::{at_first, last_token};
 pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
-pub use sequence::{at_last, shift_right};
+pub use sequence::{at_last, shift_right, wrap_right};

@@ -104,7 +104,13 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text2text-generation", "summarization", "translation"];
+    const TASKS: &'static [&'static str] = &[
+        "text2text-generation",
+        "text-classification",
+        "zero-shot-classification",
+        "summarization",
+        "translation",
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

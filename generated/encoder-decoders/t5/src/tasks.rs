@@ -19,6 +19,36 @@
 /// ```
 pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 
+/// Text classification: classes of a text, best first.
+///
+/// Takes checkpoints of `T5ForSequenceClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_t5::tasks::TextClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run("A fine film.")? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
+
+/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+///
+/// Takes checkpoints of `T5ForSequenceClassification` that were trained on natural language inference.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_t5::tasks::ZeroShotClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run("My phone fell into the river.", &["accident", "holiday"])? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
+
 /// Summarization: a summary of a text.
 ///
 /// Takes checkpoints of `T5ForConditionalGeneration`.

@@ -1,4 +1,4 @@
-"""T5 and its kin drawn at random."""
+"""T5, BART and their kin drawn at random."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from random import Random
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.drawn.common import Changes, store, texts, without_mask
+from weft_reference.drawn.common import ACTIVATIONS, Changes, store, texts, without_mask
+from weft_reference.models import bart
 
 PREFIXES = {"t5": "T5", "mt5": "MT5", "umt5": "UMT5"}
 HEADS = ("Model", "ForConditionalGeneration", "EncoderModel", "ForTokenClassification", "ForQuestionAnswering")
@@ -56,4 +57,38 @@ def written(rng: Random, path: str, vocab_size: int, batch: int) -> Changes:
     return inputs
 
 
-DRAWN = {model: partial(random_case, prefix) for model, prefix in PREFIXES.items()}
+def random_kin(kin: bart.Kin, rng: Random, path: str) -> Case:
+    """BART or one of its kin; those that classify take no texts without an end."""
+    head = rng.choice(("Model", kin.writer, kin.writer, *(head for head in kin.heads if head == bart.SPAN)))
+    vocab_size = rng.randint(30, 200)
+    heads = rng.choice((1, 2, 4))
+    config = getattr(transformers, f"{kin.prefix}Config")(
+        vocab_size=vocab_size,
+        d_model=4 * rng.randint(2, 10),
+        encoder_layers=rng.randint(1, 3),
+        encoder_attention_heads=heads,
+        encoder_ffn_dim=rng.randint(8, 60),
+        decoder_layers=rng.randint(1, 3),
+        decoder_attention_heads=rng.choice((1, 2, 4)),
+        decoder_ffn_dim=rng.randint(8, 60),
+        max_position_embeddings=rng.randint(40, 60),
+        activation_function=rng.choice(ACTIVATIONS),
+        scale_embedding=rng.random() < 0.5,
+        pad_token_id=bart.PAD,
+        bos_token_id=0,
+        eos_token_id=bart.EOS,
+        decoder_start_token_id=bart.START,
+        forced_eos_token_id=None,
+    )
+    padding = rng.choice(("right", "left")) if head != bart.SPAN else "right"
+    read = texts(rng, path, vocab_size, 40, padding, pad=bart.PAD)
+    inputs = without_mask(rng, read)
+    if head != bart.SPAN:
+        inputs |= written(rng, path, vocab_size, len(read["input_ids"]))
+    return Case(path, kin.prefix + head, config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {
+    **{model: partial(random_case, prefix) for model, prefix in PREFIXES.items()},
+    **{kin.model: partial(random_kin, kin) for kin in bart.KIN},
+}
