@@ -164,6 +164,17 @@ enum Memory {
     Kept,
 }
 
+/// Keeps what the decoder's cross-attention looks at, of the encoder's states.
+fn keep_crossed(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
+    let cache = Cache::new(g, Part::Encoder);
+    for index in 0..c.decoder_layers {
+        let w = base.scope("decoder.layers").index(index);
+        let (k, v) = keys_and_values(g, c, &w.scope("encoder_attn"), states)?;
+        cache.keep_crossed(g, index, &k, &v, c.decoder_attention_heads)?;
+    }
+    Ok(())
+}
+
 /// The hidden states of what is read: `[batch, encoder_sequence, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, read: &Read) -> Result<Tensor> {
     let w = base.scope("encoder");
@@ -227,17 +238,6 @@ fn decoder(
         x = mlp(g, c, &w, &x, c.decoder_ffn_dim)?;
     }
     Ok(x)
-}
-
-/// Keeps what the decoder's cross-attention looks at, of the encoder's states.
-fn keep_crossed(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
-    let cache = Cache::new(g, Part::Encoder);
-    for index in 0..c.decoder_layers {
-        let w = base.scope("decoder.layers").index(index);
-        let (k, v) = keys_and_values(g, c, &w.scope("encoder_attn"), states)?;
-        cache.keep_crossed(g, index, &k, &v, c.decoder_attention_heads)?;
-    }
-    Ok(())
 }
 
 /// The embeddings of tokens: of the table that both sides share, or of the side's own.
