@@ -31,6 +31,10 @@ impl Side {
     }
 }
 
+/// Tokenizers whose languages are tokens.
+const MULTILINGUAL_CLASSES: [&str; 5] =
+    ["MBartTokenizer", "MBart50Tokenizer", "NllbTokenizer", "M2M100Tokenizer", "PLBartTokenizer"];
+
 /// What a checkpoint says about its tokenizer beside `tokenizer.json`.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -58,6 +62,8 @@ pub struct Settings {
     pub cls_token: Option<String>,
     /// Stands for a gap.
     pub mask_token: Option<String>,
+    /// Whether a token says which language a text is in.
+    pub marks_languages: bool,
     pub(super) pad_type_id: i64,
     pub(super) bert: BertOptions,
     /// `added_tokens_decoder`, in the order of ids.
@@ -114,6 +120,9 @@ impl Settings {
                 tokenize_chinese_chars: config["tokenize_chinese_chars"].as_bool(),
             },
             added: added_tokens(&config["added_tokens_decoder"]),
+            marks_languages: config["tokenizer_class"]
+                .as_str()
+                .is_some_and(|name| MULTILINGUAL_CLASSES.contains(&name.trim_end_matches("Fast"))),
             ..Self::default()
         };
         for (key, field, _) in ROLES {

@@ -8,7 +8,15 @@ from functools import cache
 from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import (
+    MBart50Tokenizer,
+    MBartTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+)
+from transformers.models.mbart50.tokenization_mbart50 import FAIRSEQ_LANGUAGE_CODES
 
 from weft_reference.models.generation.stops import byte_level
 from weft_reference.tasks import Answer, Call, TaskCase
@@ -53,9 +61,17 @@ def text_to_text(task: str, model: PreTrainedModel, tokenizer: PreTrainedTokeniz
                 given[name] = value
         if "stop_strings" in known:
             given["tokenizer"] = tokenizer
+        multilingual = task == "translation" and hasattr(tokenizer, "_build_translation_inputs")
         results = []
         for text in [inputs] if isinstance(inputs, str) else inputs:
-            encoded = tokenizer(prefix + text, return_tensors="pt", truncation=truncation)
+            if multilingual:
+                source, target = languages
+                encoded = tokenizer._build_translation_inputs(
+                    text, return_tensors="pt", truncation=truncation, src_lang=source, tgt_lang=target
+                )
+                given["forced_bos_token_id"] = encoded["forced_bos_token_id"]
+            else:
+                encoded = tokenizer(prefix + text, return_tensors="pt", truncation=truncation)
             written = model.generate(encoded["input_ids"], attention_mask=encoded["attention_mask"], **given)
             texts = [tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False) for ids in written]
             results.append([{f"{NAMES[task]}_text": text} for text in texts])
@@ -123,6 +139,37 @@ def text_to_text_goldens(
         answers=text_to_text,
         generation={**generation, "renormalize_logits": True},
     )
+
+
+LANGUAGES = (
+    Call(TEXTS[0], {"src_lang": "en_XX", "tgt_lang": "de_DE", **SHORT}),
+    Call(TEXTS, {"src_lang": "fr_XX", "tgt_lang": "en_XX", **SHORT}),
+    Call(TEXTS[2], {"src_lang": "ja_XX", "tgt_lang": "fr_XX", **GREEDY}),
+)
+
+
+def multilingual_goldens(
+    model: str, model_class: str, config: Callable[..., PreTrainedConfig], **changes: Any
+) -> Iterator[TaskCase]:
+    """Translations by tokenizers that begin or end a text with its language."""
+    pieces = [(piece, score) for piece, score in json.loads((DATA / "unigram.json").read_text(encoding="utf-8"))]
+    known = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), *pieces[3:]]
+    known += [(language, 0.0) for language in FAIRSEQ_LANGUAGE_CODES] + [("<mask>", 0.0)]
+    for name, tokenizer in (
+        ("translation", MBart50Tokenizer(vocab=known, src_lang="en_XX", tgt_lang="de_DE")),
+        ("translation-suffix", MBartTokenizer(vocab=known, src_lang="en_XX", tgt_lang="de_DE")),
+    ):
+        yield TaskCase(
+            f"{model}/tasks/{name}",
+            "translation",
+            model_class,
+            config(vocab_size=len(tokenizer), **changes),
+            tokenizer,
+            LANGUAGES,
+            "The language of a text is a token of it, and another begins the answer.",
+            answers=text_to_text,
+            generation={"decoder_start_token_id": 2, "eos_token_id": 2, "pad_token_id": 1, "bos_token_id": 0},
+        )
 
 
 @cache

@@ -81,7 +81,7 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text2text-generation", "summarization"];
+    const TASKS: &'static [&'static str] = &["text2text-generation", "summarization", "translation"];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

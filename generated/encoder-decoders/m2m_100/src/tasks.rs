@@ -31,3 +31,16 @@ pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 /// # }
 /// ```
 pub type Summarization = weft::tasks::Summarization<crate::Model>;
+
+/// Translation: a text in another language.
+///
+/// Takes checkpoints of `M2M100ForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let translation = weft_m2m_100::tasks::Translation::open("facebook/m2m100_418M")?.load()?;
+/// println!("{}", translation.run("The weaver throws the weft.")?[0].translation_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Translation = weft::tasks::Translation<crate::Model>;

@@ -19,6 +19,36 @@
 /// ```
 pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 
+/// Text classification: classes of a text, best first.
+///
+/// Takes checkpoints of `MBartForSequenceClassification`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_mbart::tasks::TextClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run("A fine film.")? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
+
+/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+///
+/// Takes checkpoints of `MBartForSequenceClassification` that were trained on natural language inference.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let classifier = weft_mbart::tasks::ZeroShotClassification::open("path/to/checkpoint")?.load()?;
+/// for label in classifier.run("My phone fell into the river.", &["accident", "holiday"])? {
+///     println!("{} {:.3}", label.label, label.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
+
 /// Summarization: a summary of a text.
 ///
 /// Takes checkpoints of `MBartForConditionalGeneration`.
@@ -31,3 +61,16 @@ pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 /// # }
 /// ```
 pub type Summarization = weft::tasks::Summarization<crate::Model>;
+
+/// Translation: a text in another language.
+///
+/// Takes checkpoints of `MBartForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let translation = weft_mbart::tasks::Translation::open("facebook/mbart-large-50-many-to-many-mmt")?.load()?;
+/// println!("{}", translation.run("The weaver throws the weft.")?[0].translation_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Translation = weft::tasks::Translation<crate::Model>;

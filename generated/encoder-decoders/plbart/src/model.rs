@@ -90,9 +90,10 @@ impl weft::Architecture for Model {
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [&'static str] = &[
         "text2text-generation",
-        "summarization",
         "text-classification",
         "zero-shot-classification",
+        "summarization",
+        "translation",
     ];
 
     fn parts(head: Head) -> &'static [Part] {

@@ -19,19 +19,6 @@
 /// ```
 pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 
-/// Summarization: a summary of a text.
-///
-/// Takes checkpoints of `PLBartForConditionalGeneration`.
-///
-/// ```no_run
-/// # fn main() -> weft::Result<()> {
-/// let summarization = weft_plbart::tasks::Summarization::open("uclanlp/plbart-base")?.load()?;
-/// println!("{}", summarization.run("A long report.")?[0].summary_text);
-/// # Ok(())
-/// # }
-/// ```
-pub type Summarization = weft::tasks::Summarization<crate::Model>;
-
 /// Text classification: classes of a text, best first.
 ///
 /// Takes checkpoints of `PLBartForSequenceClassification`.
@@ -61,3 +48,29 @@ pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 /// # }
 /// ```
 pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
+
+/// Summarization: a summary of a text.
+///
+/// Takes checkpoints of `PLBartForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let summarization = weft_plbart::tasks::Summarization::open("uclanlp/plbart-base")?.load()?;
+/// println!("{}", summarization.run("A long report.")?[0].summary_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Summarization = weft::tasks::Summarization<crate::Model>;
+
+/// Translation: a text in another language.
+///
+/// Takes checkpoints of `PLBartForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let translation = weft_plbart::tasks::Translation::open("uclanlp/plbart-base")?.load()?;
+/// println!("{}", translation.run("The weaver throws the weft.")?[0].translation_text);
+/// # Ok(())
+/// # }
+/// ```
+pub type Translation = weft::tasks::Translation<crate::Model>;

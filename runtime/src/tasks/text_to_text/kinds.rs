@@ -31,7 +31,7 @@ pub struct Translated {
 }
 
 macro_rules! kind {
-    ($(#[$doc:meta])* $name:ident, $task:ident, $result:ident { $field:ident }, |$self:ident| $key:expr) => {
+    ($(#[$doc:meta])* $name:ident, $task:ident, $result:ident { $field:ident }) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name<A> {
@@ -42,7 +42,7 @@ macro_rules! kind {
             const TASK: Task = Task::$task;
 
             fn from_model(model: A) -> Result<Self> {
-                Ok(Self { writer: Writer::new(model)? })
+                Ok(Self { writer: Writer::new(model, Self::TASK)? })
             }
         }
 
@@ -76,7 +76,7 @@ macro_rules! kind {
             /// # Errors
             /// As `run`, and when options contradict each other.
             pub fn run_with(&self, texts: &[&str], options: &GenerationOptions) -> Result<Vec<Vec<$result>>> {
-                let all = self.writer.write(&self.key(), texts, options, None)?;
+                let all = self.writer.write(None, texts, options, None)?;
                 let made = |$field| $result { $field };
                 Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())
             }
@@ -92,14 +92,9 @@ macro_rules! kind {
                 options: &GenerationOptions,
                 on_text: &mut OnText<'_>,
             ) -> Result<$result> {
-                let mut all = self.writer.write(&self.key(), &[text], options, Some(on_text))?;
+                let mut all = self.writer.write(None, &[text], options, Some(on_text))?;
                 let $field = all.pop().and_then(|mut texts| texts.pop()).unwrap_or_default();
                 Ok($result { $field })
-            }
-
-            /// The name under which the checkpoint may hold options of its own.
-            fn key(&$self) -> String {
-                $key
             }
         }
     };
@@ -115,7 +110,7 @@ kind! {
     /// # Ok(())
     /// # }
     /// ```
-    Text2TextGeneration, Text2TextGeneration, Rewritten { generated_text }, |self| Task::Text2TextGeneration.name().to_owned()
+    Text2TextGeneration, Text2TextGeneration, Rewritten { generated_text }
 }
 
 kind! {
@@ -128,7 +123,7 @@ kind! {
     /// # Ok(())
     /// # }
     /// ```
-    Summarization, Summarization, Summary { summary_text }, |self| Task::Summarization.name().to_owned()
+    Summarization, Summarization, Summary { summary_text }
 }
 
 kind! {
@@ -141,22 +136,18 @@ kind! {
     /// # Ok(())
     /// # }
     /// ```
-    Translation, Translation, Translated { translation_text }, |self| pair(self.writer.languages.as_ref())
-}
-
-/// The name of the options for a pair of languages.
-fn pair(languages: Option<&(String, String)>) -> String {
-    let task = Task::Translation.name();
-    languages.map_or(task.to_owned(), |(from, to)| format!("{task}_{from}_to_{to}"))
+    Translation, Translation, Translated { translation_text }
 }
 
 impl<A: AnyModel> Translation<A> {
-    /// From which language into which: chooses among the options that the checkpoint holds for pairs of languages.
+    /// From which language into which, as the checkpoint names them: `en_XX` and `de_DE` for mBART, `eng_Latn` for NLLB.
+    /// Multilingual checkpoints must be told; of others it chooses among the options that they hold for pairs.
     #[must_use]
     pub fn languages(mut self, from: &str, to: &str) -> Self {
         self.writer.languages = Some((from.to_owned(), to.to_owned()));
         self
     }
+
     /// Several texts between languages that are told with them.
     pub(in crate::tasks) fn between(
         &self,
@@ -164,8 +155,7 @@ impl<A: AnyModel> Translation<A> {
         texts: &[&str],
         options: &GenerationOptions,
     ) -> Result<Vec<Vec<Translated>>> {
-        let key = pair(languages.or(self.writer.languages.as_ref()));
-        let all = self.writer.write(&key, texts, options, None)?;
+        let all = self.writer.write(languages, texts, options, None)?;
         let made = |translation_text| Translated { translation_text };
         Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())
     }

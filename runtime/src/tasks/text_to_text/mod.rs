@@ -3,11 +3,14 @@
 //! Reference: `Text2TextGenerationPipeline` and those made from it, as of release 4.57; release 5 has none.
 
 mod kinds;
+mod languages;
 
 use serde_json::Value as Json;
 
 pub use kinds::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 
+use self::languages::Pair;
+use super::Task;
 use super::batches::TextModel;
 use super::text_generation::{GenerationOptions, OnText, resolve, streamed};
 use crate::erased::AnyModel;
@@ -20,15 +23,30 @@ use crate::{Error, Result};
 struct Writer<A> {
     text: TextModel<A>,
     config: GenerationConfig,
+    task: Task,
     /// From which into which, where a translation was told.
     languages: Option<(String, String)>,
 }
 
 impl<A: AnyModel> Writer<A> {
-    fn new(model: A) -> Result<Self> {
+    fn new(model: A, task: Task) -> Result<Self> {
         let text = TextModel::new(model)?;
         let config = GenerationConfig::from_checkpoint(text.model.checkpoint())?;
-        Ok(Self { text, config, languages: None })
+        Ok(Self { text, config, task, languages: None })
+    }
+
+    /// The name of the options that the checkpoint may hold for the task, or for a pair of languages.
+    fn key(&self, languages: Option<&(String, String)>) -> String {
+        let task = self.task.name();
+        languages.map_or(task.to_owned(), |(from, to)| format!("{task}_{from}_to_{to}"))
+    }
+
+    /// The tokens of the languages, where the task and the checkpoint are of such.
+    fn pair(&self, languages: Option<&(String, String)>) -> Result<Option<Pair>> {
+        match self.task {
+            Task::Translation => Pair::of(&self.text.tokenizer, languages),
+            _ => Ok(None),
+        }
     }
 
     /// What the checkpoint says about a task by name: `task_specific_params` in its `config.json`.
@@ -46,18 +64,23 @@ impl<A: AnyModel> Writer<A> {
     /// What is written for each text, `num_return_sequences` times.
     fn write(
         &self,
-        task: &str,
+        languages: Option<&(String, String)>,
         texts: &[&str],
         options: &GenerationOptions,
         mut on_text: Option<&mut OnText<'_>>,
     ) -> Result<Vec<Vec<String>>> {
-        let (prefix, own) = self.specific(task)?;
+        let languages = languages.or(self.languages.as_ref());
+        let (prefix, own) = self.specific(&self.key(languages))?;
+        let pair = self.pair(languages)?;
         let default =
             GenerationConfig { max_new_tokens: Some(256), num_beams: Some(4), ..Default::default() };
         let mut config = resolve(&options.generation, &own, &default, &self.text.tokenizer);
         if on_text.is_some() {
             // Beams change their minds: what was told of cannot be taken back.
             config.num_beams = options.generation.num_beams.or(Some(1));
+        }
+        if let Some(pair) = pair {
+            config.forced_bos_token_id = Some(pair.to);
         }
         let Some(start) = config.decoder_start_token_id.or(config.bos_token_id) else {
             return Err(Error::config(
@@ -72,7 +95,10 @@ impl<A: AnyModel> Writer<A> {
         let given: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         let given: Vec<Text<'_>> = given.iter().map(Text::from).collect();
         let encode = self.text.encoding(options, options.add_special_tokens);
-        let rows = self.text.encode(&given, &encode, true)?;
+        let mut rows = self.text.encode(&given, &encode, true)?;
+        if let Some(pair) = pair {
+            rows.iter_mut().try_for_each(|row| pair.mark(row, &self.text.tokenizer))?;
+        }
         let mut all = Vec::with_capacity(texts.len());
         let size = options.batch_size.max(1);
         for (index, chunk) in rows.chunks(size).enumerate() {

@@ -16,7 +16,7 @@ from weft_reference.bytepair import roberta_tokenizer, vocabulary
 from weft_reference.cases import Case, Inputs, Store
 from weft_reference.inputs import Padding, text_batch
 from weft_reference.tasks import Call, TaskCase
-from weft_reference.writing import text_to_text_goldens
+from weft_reference.writing import multilingual_goldens, text_to_text_goldens
 
 PAD, EOS, START = 1, 2, 3
 TINY: dict[str, Any] = {
@@ -98,8 +98,14 @@ def without_positions(model: PreTrainedModel, folder: Path) -> None:
 def goldens() -> Iterator[Case | TaskCase]:
     for kin in KIN:
         yield from cases(kin)
-    for kin in KIN[:1]:
-        yield from tasks(kin)
+        if kin.model == "bart":
+            yield from tasks(kin)
+        if kin.model == "mbart":
+            yield from multilingual_goldens(kin.model, kin.prefix + kin.writer, many_languages, decoder_layers=4)
+
+
+def many_languages(**changes: Any) -> transformers.MBartConfig:
+    return transformers.MBartConfig(**(TINY | {"max_position_embeddings": 128, "decoder_start_token_id": EOS} | changes))
 
 
 def cases(kin: Kin) -> Iterator[Case]:
