@@ -111,7 +111,9 @@ def many_languages(**changes: Any) -> transformers.MBartConfig:
 def cases(kin: Kin) -> Iterator[Case]:
     config_class = getattr(transformers, f"{kin.prefix}Config")
 
-    def case(name: str, suffix: str, notes: str, inputs: Inputs, store: Store | None = None, **changes: Any) -> Case:
+    def case(
+        name: str, suffix: str, notes: str, inputs: Inputs, store: Store | None = None, **changes: Any
+    ) -> Case:
         config = config_class(**(TINY | changes))
         waves = "embed_positions.weight" if store is without_positions else None
         return Case(f"{kin.model}/{name}", kin.prefix + suffix, config, inputs, notes, store, computed=waves)
@@ -148,8 +150,9 @@ def tasks(kin: Kin) -> Iterator[TaskCase]:
     labels = {"id2label": dict(enumerate(names)), "label2id": {name: index for index, name in enumerate(names)}}
     text, other = "My phone fell into the river on Sunday.", "The museum shows maps of the old town."
     candidates = {"candidate_labels": ["music and film", "a letter", "cats, dogs and birds"]}
+    pair = {"text": text, "text_pair": other}
     for task, calls in (
-        ("text-classification", (Call(text), Call([text, other], {"top_k": None}), Call({"text": text, "text_pair": other}))),
+        ("text-classification", (Call(text), Call([text, other], {"top_k": None}), Call(pair))),
         (
             "zero-shot-classification",
             (
