@@ -23,10 +23,10 @@ pub fn shift_right(g: &mut Graph, ids: &Tensor, start: i64) -> Result<Tensor> {
 /// # Errors
 /// When the ids have not two axes.
 pub fn wrap_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<Tensor> {
-    let [batch, sequence] = ids.shape() else {
+    let [_, sequence] = ids.shape() else {
         return Err(g.misfit("wrap_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
     };
-    let (first, end) = (crate::dims![batch, 1], sequence.clone() - Dim::Fixed(1));
+    let end = sequence.clone() - Dim::Fixed(1);
     let (padding, one, none) = (g.integer(padding), g.integer(1), g.integer(0));
     let padded = g.binary(Binary::Equal, ids, &padding)?;
     let tokens = g.select(&padded, &none, &one)?;
@@ -37,7 +37,6 @@ pub fn wrap_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<Tensor> {
     let found = g.binary(Binary::Equal, &positions, &last)?;
     let found = g.select(&found, ids, &none)?;
     let start = g.reduce(Reduction::Sum, &found, &[1], true)?;
-    let start = g.reshape(&start, first)?;
     let rest = g.slice_dims(ids, 1, Dim::Fixed(0), end)?;
     g.concat(&[&start, &rest], 1)
 }

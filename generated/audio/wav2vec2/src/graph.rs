@@ -175,8 +175,8 @@ fn codevectors(g: &mut Graph, c: &Config) -> Result<()> {
     let nothing = g.scalar(0.0);
     let one = g.scalar(1.0);
     let unused = g.binary(Binary::Equal, &shares, &nothing)?;
-    let logarithms = g.select(&unused, &one, &shares)?;
-    let logarithms = g.unary(Unary::Log, &logarithms);
+    let positive = g.select(&unused, &one, &shares)?;
+    let logarithms = g.unary(Unary::Log, &positive);
     let entropies = g.mul(&shares, &logarithms)?;
     let entropies = g.reduce(Reduction::Sum, &entropies, &[1], false)?;
     let entropies = g.unary(Unary::Neg, &entropies);

@@ -202,9 +202,9 @@ fn tokens(g: &mut Graph, c: &Config, base: &Scope, side: &Scope, ids: &Tensor) -
 /// What is added for the place of each token among tokens: sines and cosines, nothing for padding.
 fn places(g: &mut Graph, c: &Config, _w: &Scope, ids: &Tensor, positions: &Tensor) -> Result<Tensor> {
     let padding = g.integer(c.pad_token_id as i64);
-    let seen = g.binary(Binary::Equal, ids, &padding)?;
+    let padded = g.binary(Binary::Equal, ids, &padding)?;
     let (one, none) = (g.integer(1), g.integer(0));
-    let seen = g.select(&seen, &none, &one)?;
+    let seen = g.select(&padded, &none, &one)?;
     let counted = g.cumsum(&seen, 1)?;
     let past = g.slice_dims(positions, 1, Dim::Fixed(0), Dim::Fixed(1))?;
     let counted = g.add(&counted, &past)?;

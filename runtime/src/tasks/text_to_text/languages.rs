@@ -20,12 +20,8 @@ impl Pair {
             return Ok(None);
         }
         let Some((from, to)) = told else {
-            let problem = "is required and was not given: the checkpoint translates between many languages";
-            return Err(Error::input(
-                "src_lang",
-                problem,
-                "give `src_lang` and `tgt_lang`, as its card names them",
-            ));
+            let problem = "goes with `tgt_lang`, and not both were given: the checkpoint translates between many languages";
+            return Err(Error::input("src_lang", problem, "give both, as its card names them"));
         };
         Ok(Some(Self { from: id(tokenizer, "src_lang", from)?, to: id(tokenizer, "tgt_lang", to)? }))
     }
