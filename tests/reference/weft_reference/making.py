@@ -86,7 +86,7 @@ def remake(family: str, model: str | None, options: argparse.Namespace) -> Made:
             raise
         made += 1
     report = Report()
-    own = roots(family, files)
+    own = [model] if model else roots(family, files)
     sync(files, options.out, options.check, report, whole=() if options.case else own)
     size = sum(map(len, files.values()))
     line = f"{model or family}: {made} goldens, {len(files)} files, {size / 1e6:.2f} MB"

@@ -28,8 +28,8 @@ NAMES = {"text2text-generation": "generated", "summarization": "summary", "trans
 
 
 @cache
-def unigram_tokenizer() -> PreTrainedTokenizerBase:
-    """As T5's: pieces with `▁` for spaces, `<pad>` 0, `</s>` 1 after every text, `<unk>` 2.
+def unigram_tokenizer(pair: str | None = None) -> PreTrainedTokenizerBase:
+    """As T5's: pieces with `▁` for spaces, `<pad>` 0, `</s>` 1 after every text, `<unk>` 2; `pair` is how two are joined.
 
     `data/unigram.json` was learned from `data/corpus.txt`; learning it again would order equal scores anew.
     """
@@ -38,7 +38,7 @@ def unigram_tokenizer() -> PreTrainedTokenizerBase:
     tokenizer.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece, _ in pieces[:3]])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", pair=pair, special_tokens=[("</s>", 1)])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=64
     )

@@ -10,6 +10,8 @@ import transformers
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.tasks import Call
+from weft_reference.vision_tasks import VisionTaskCase
 
 TINY = {"patch_size": 2, "num_stages": 3, "hidden_sizes": [8, 12, 16], "depths": [1, 2, 1]}
 KIN = {"convnext": "ConvNext", "convnextv2": "ConvNextV2"}
@@ -17,9 +19,18 @@ MODELS = tuple(KIN)
 ROOTS = MODELS
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
+    yield VisionTaskCase(
+        "convnextv2/tasks/image-classification",
+        "image-classification",
+        "ConvNextV2ForImageClassification",
+        transformers.ConvNextV2Config(**TINY, num_labels=4),
+        transformers.ConvNextImageProcessorPil(size={"shortest_edge": 384}),
+        (Call("rgb.png"), Call(["tall.png", "grey.png"], {"top_k": 2})),
+        "Pictures of the size from which on nothing is cut away.",
+    )
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:

@@ -14,8 +14,8 @@ from transformers import PreTrainedModel, T5Config
 from weft_reference import stores, weights
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import Padding, integers, text_batch
-from weft_reference.tasks import TaskCase
-from weft_reference.writing import text_to_text_goldens
+from weft_reference.tasks import Call, TaskCase
+from weft_reference.writing import text_to_text_goldens, unigram_tokenizer
 
 
 def config(**changes: Any) -> T5Config:
@@ -144,3 +144,19 @@ def goldens() -> Iterator[Case | TaskCase]:
         tie_word_embeddings=False,
     )
     yield from text_to_text_goldens("t5", "T5ForConditionalGeneration", config, num_layers=6)
+    yield from classes()
+
+
+def classes() -> Iterator[TaskCase]:
+    """Texts and labels judged by the decoder's state at the last end token, of which each text or pair has one."""
+    names = ["contradiction", "neutral", "entailment"]
+    labels = {"id2label": dict(enumerate(names)), "label2id": {name: index for index, name in enumerate(names)}}
+    tokenizer = unigram_tokenizer("$A $B </s>")
+    text, other = "My phone fell into the river on Sunday.", "The museum shows maps of the old town."
+    for task, calls in (
+        ("text-classification", (Call(text), Call([text, other], {"top_k": None}))),
+        ("zero-shot-classification", (Call(text, {"candidate_labels": ["a letter", "cats, dogs and birds"]}),)),
+    ):
+        chosen = config(vocab_size=len(tokenizer), **labels)
+        notes = "The state of a text's last end token."
+        yield TaskCase(f"t5/tasks/{task}", task, "T5ForSequenceClassification", chosen, tokenizer, calls, notes)
