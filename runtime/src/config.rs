@@ -62,6 +62,43 @@ impl<'de> Deserialize<'de> for Tokens {
     }
 }
 
+/// States of a stack of layers: `-2`, or `[-2, 6]`. 0 is what goes into the first layer, -1 what comes out of the last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Layers(pub Vec<i64>);
+
+impl Layers {
+    /// Which states these are where there are so many layers, of which each gives one after that which goes in.
+    ///
+    /// # Errors
+    /// What is wrong, when there is no such state or none is named.
+    pub fn states(&self, layers: usize) -> Result<Vec<usize>, String> {
+        if self.0.is_empty() {
+            return Err("it names no layer".to_owned());
+        }
+        let state = |&index: &i64| {
+            let counted = index + if index < 0 { layers as i64 + 1 } else { 0 };
+            let state = usize::try_from(counted).ok().filter(|&state| state <= layers);
+            state.ok_or_else(|| format!("it names layer {index}, but there are {layers} layers"))
+        };
+        self.0.iter().map(state).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Layers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected the number of a layer, or a list of them")]
+        enum Form {
+            One(i64),
+            Many(Vec<i64>),
+        }
+        Ok(Self(match Form::deserialize(deserializer)? {
+            Form::One(layer) => vec![layer],
+            Form::Many(layers) => layers,
+        }))
+    }
+}
+
 /// Words: `"c2p|p2c"`, `["c2p", "p2c"]`, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Words(pub Vec<String>);
@@ -121,5 +158,14 @@ mod tests {
         assert_eq!(error, "expected a number, or a list or map of height and width");
         let tokens = |text: &str| serde_json::from_str::<Tokens>(text).unwrap();
         assert_eq!((tokens("2"), tokens("[2, 3]")), (Tokens(vec![2]), Tokens(vec![2, 3])));
+    }
+
+    #[test]
+    fn layers_are_counted_from_either_end() {
+        let states = |text: &str| serde_json::from_str::<Layers>(text).unwrap().states(3);
+        assert_eq!((states("-2"), states("[0, -1, 1]")), (Ok(vec![2]), Ok(vec![0, 3, 1])));
+        assert_eq!(states("[1, -5]"), Err("it names layer -5, but there are 3 layers".to_owned()));
+        assert_eq!(states("4"), Err("it names layer 4, but there are 3 layers".to_owned()));
+        assert_eq!(states("[]"), Err("it names no layer".to_owned()));
     }
 }

@@ -231,6 +231,9 @@ pub enum ConfigType {
     /// Ids of tokens: one number or several.
     #[serde(rename = "tokens")]
     Tokens,
+    /// States of a stack of layers: one number or several, from 0, or from -1 downwards.
+    #[serde(rename = "layers")]
+    Layers,
     /// Words: `a|b` or a list.
     #[serde(rename = "words")]
     Words,

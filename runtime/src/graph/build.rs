@@ -185,7 +185,7 @@ impl Graph {
         Ok(self.node(Op::Expand, &[x], x.dtype(), shape))
     }
 
-    /// Tensors one after the other along an axis.
+    /// Tensors one after the other along an axis; one alone stays as it is.
     ///
     /// # Errors
     /// When they differ elsewhere, or there are none.
@@ -211,7 +211,10 @@ impl Graph {
             }
             shape[axis] = shape[axis].clone() + part.shape()[axis].clone();
         }
-        Ok(self.node(Op::Concat { axis }, parts, first.dtype(), shape))
+        match parts {
+            [only] => Ok((*only).clone()),
+            _ => Ok(self.node(Op::Concat { axis }, parts, first.dtype(), shape)),
+        }
     }
 
     /// 0, 1, 2 … up to a length: `[length]` i64.

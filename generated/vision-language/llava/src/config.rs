@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use weft::config::Layers;
 use weft::nn::{Activation, RopeParameters};
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -26,8 +27,8 @@ pub struct Config {
     pub projector_hidden_act: Activation,
     /// `default`, patches alone, or `full`, the class token too.
     pub vision_feature_select_strategy: String,
-    /// The layer of the vision model whose result is read; -1 is the last.
-    pub vision_feature_layer: i64,
+    /// The layers of the vision model whose results are read; -1 is the last.
+    pub vision_feature_layer: Layers,
     /// Whether the projector has biases.
     pub multimodal_projector_bias: bool,
     /// Whether the language modelling head multiplies by the word embeddings.
@@ -43,7 +44,7 @@ impl Default for Config {
             image_token_index: 32_000,
             projector_hidden_act: Activation::Gelu,
             vision_feature_select_strategy: "default".to_owned(),
-            vision_feature_layer: -2,
+            vision_feature_layer: Layers(vec![- 2]),
             multimodal_projector_bias: true,
             tie_word_embeddings: false,
         }

@@ -38,7 +38,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 fn image_text_features(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let hidden = multimodal(g, c, &g.root(), part)?;
     g.output("last_hidden_state", &hidden.text)?;
-    hidden.images.iter().try_for_each(|images| g.output("image_hidden_states", images))
+    if let Some(images) = hidden.images {
+        g.output("image_hidden_states", &images.features)?;
+    }
+    Ok(())
 }
 
 /// Next-token scores of a text with images, which the first step reads, or without any.
@@ -51,13 +54,16 @@ fn image_text_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     text.tie_word_embeddings |= c.tie_word_embeddings;
     let logits = language::lm_head(g, &text, &base.scope("language_model"), &hidden.text)?;
     g.output("logits", &logits)?;
-    hidden.images.iter().try_for_each(|images| g.output("image_hidden_states", images))
+    if let Some(images) = hidden.images {
+        g.output("image_hidden_states", &images.features)?;
+    }
+    Ok(())
 }
 
 /// The text's hidden states, and the images' features where this part reads images.
 struct Hidden {
     text: Tensor,
-    images: Option<Tensor>,
+    images: Option<Images>,
 }
 
 /// Images and text to hidden states.
@@ -74,7 +80,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<Hidden
         x = placed(g, c, &x, images)?;
     }
     let text = language::layers(g, &c.text_config, &text, x, &inputs)?;
-    Ok(Hidden { text, images: images.map(|images| images.features) })
+    Ok(Hidden { text, images })
 }
 
 /// What images give, and how many features that is: `each` for every element of the input `of`.
@@ -114,37 +120,39 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     Ok(Images { features: g.gather(&all, &rows, 0)?, of: "image_rows", each: 1 })
 }
 
-/// What a layer of the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
+/// What layers of the vision model give for each patch, in the language model's width: `[images, patches, hidden_size]`.
 fn projected(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let tower = w.scope("vision_tower");
     let mut vision = VisionConfig::clone(&c.vision_config);
     let layers = vision.num_hidden_layers;
-    // 0 is what goes into the first layer; what comes out of the last is -1 too.
-    let index = c.vision_feature_layer
-        + if c.vision_feature_layer < 0 { layers as i64 + 1 } else { 0 };
-    vision.num_hidden_layers = usize::try_from(index)
-        .ok()
-        .filter(|&index| index <= layers)
-        .ok_or_else(|| {
-            let problem = format!(
-                "vision_feature_layer is {}, but there are {layers} layers", c
-                .vision_feature_layer
-            );
-            Error::Graph { op: "LayerNormalization".to_owned(), scope: tower.path().to_owned(), problem }
+    let read = c
+        .vision_feature_layer
+        .states(layers)
+        .map_err(|problem| Error::Graph {
+            op: "Concat".to_owned(),
+            scope: tower.path().to_owned(),
+            problem: format!("vision_feature_layer: {problem}"),
         })?;
+    vision.num_hidden_layers = read.iter().copied().max().unwrap_or(layers);
     for index in vision.num_hidden_layers..layers {
         g.idle_scope(&tower.scope("encoder").scope("layers").index(index));
     }
     g.idle_scope(&tower.scope("post_layernorm"));
     let x = vision::embeddings(g, &vision, &tower, pixels)?;
-    let mut x = vision::layers(g, &vision, &tower, x)?;
+    let states = vision::states(g, &vision, &tower, x)?;
+    let read: Vec<_> = read.into_iter().map(|state| &states[state]).collect();
+    let mut x = g.concat(&read, 2)?;
     if c.vision_feature_select_strategy == "default" {
         let end = x.shape()[1].clone();
         x = g.slice_dims(&x, 1, 1.into(), end)?;
     }
-    let w = w.scope("multi_modal_projector");
-    let (width, bias) = (c.text_config.hidden_size, c.multimodal_projector_bias);
-    let h = g.linear_biased(&w.scope("linear_1"), &x, width, bias)?;
+    projector(g, c, &w.scope("multi_modal_projector"), &x)
+}
+
+/// Patches in the language model's width: `[images, patches, hidden_size]`.
+fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let width = c.text_config.hidden_size;
+    let h = g.linear_biased(&w.scope("linear_1"), x, width, c.multimodal_projector_bias)?;
     let h = g.activation(c.projector_hidden_act, &h)?;
-    g.linear_biased(&w.scope("linear_2"), &h, width, bias)
+    g.linear_biased(&w.scope("linear_2"), &h, width, c.multimodal_projector_bias)
 }

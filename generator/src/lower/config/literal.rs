@@ -50,6 +50,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::UsizeLists => "Vec<Vec<usize>>",
         ConfigType::Pair => "Pair",
         ConfigType::Tokens => "Tokens",
+        ConfigType::Layers => "Layers",
         ConfigType::Words => "Words",
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
@@ -91,6 +92,12 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         },
         (ConfigType::Tokens, Scalar::Int(number)) if *number >= 0 => {
             format!("Tokens(vec![{}])", grouped(*number))
+        }
+        (ConfigType::Layers, Scalar::Int(number)) => format!("Layers(vec![{}])", grouped(*number)),
+        (ConfigType::Layers, Scalar::List(values)) => {
+            let layers: Result<Vec<_>, _> =
+                values.iter().map(|value| literal(ConfigType::I64, value)).collect();
+            format!("Layers(vec![{}])", layers?.join(", "))
         }
         (ConfigType::Words, Scalar::List(_)) => format!("Words({})", literal(ConfigType::Strings, value)?),
         (ConfigType::Tokens, Scalar::List(_)) => {

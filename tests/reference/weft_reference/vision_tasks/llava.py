@@ -77,7 +77,7 @@ def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTa
         image_processor=image,
         tokenizer=tokenizer(config.text_config.max_position_embeddings),
         patch_size=vision.patch_size,
-        vision_feature_select_strategy=config.vision_feature_select_strategy,
+        vision_feature_select_strategy=getattr(config, "vision_feature_select_strategy", "default"),
         chat_template=TEMPLATE,
         num_additional_image_tokens=1,
     )

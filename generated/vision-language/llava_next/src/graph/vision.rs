@@ -14,13 +14,15 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
-pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
+/// What goes into the first layer, and what comes out of each: `[batch, positions, hidden_size]`.
+pub(super) fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Vec<Tensor>> {
     x = g.layer_norm(&w.scope("pre_layrnorm"), &x, c.layer_norm_eps)?;
+    let mut states = vec![x.clone()];
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
+        states.push(x.clone());
     }
-    Ok(x)
+    Ok(states)
 }
 
 /// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
