@@ -39,6 +39,10 @@ pub trait AnyModel: Send + Sync + 'static {
     fn inputs_of(&self, part: Part) -> Result<Vec<Input>>;
     /// The longest an axis may be.
     fn limit(&self, symbol: &str) -> Option<usize>;
+    /// The length that the model was trained to find an axis filled up to.
+    fn filled(&self, symbol: &str) -> Option<usize>;
+    /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
+    fn is_independent(&self, output: &str) -> bool;
     /// `config.json` as it is.
     fn raw_config(&self) -> &Json;
     /// The checkpoint it was loaded from.
@@ -91,6 +95,14 @@ macro_rules! through {
 
         fn limit(&$self, symbol: &str) -> Option<usize> {
             $inner.limit(symbol)
+        }
+
+        fn filled(&$self, symbol: &str) -> Option<usize> {
+            $inner.filled(symbol)
+        }
+
+        fn is_independent(&$self, output: &str) -> bool {
+            $inner.is_independent(output)
         }
 
         fn raw_config(&$self) -> &Json {

@@ -4,6 +4,7 @@
 mod attend;
 mod build;
 mod constant;
+mod convention;
 mod dim;
 mod dtype;
 mod input;
@@ -17,6 +18,7 @@ mod weighted;
 
 use std::sync::Arc;
 
+pub(crate) use convention::Convention;
 pub use dim::{Dim, Factor, dims};
 pub use dtype::Dtype;
 pub use input::{Fill, Input};
@@ -117,6 +119,7 @@ pub struct Graph {
     pub(crate) limits: Vec<Limit>,
     /// Lengths of which nothing may be left, such as what convolutions make of a sound.
     pub(crate) lengths: Vec<Dim>,
+    pub(crate) convention: Convention,
     pub(crate) idle: Vec<String>,
     pub(crate) stored: Option<Stored>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
@@ -162,6 +165,7 @@ impl Graph {
             weights: vec![],
             limits: vec![],
             lengths: vec![],
+            convention: Convention::default(),
             idle: vec![],
             stored: None,
             interpolate: false,

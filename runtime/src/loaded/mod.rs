@@ -117,6 +117,16 @@ impl<A: Architecture> Loaded<A> {
         self.main.limits.most.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
     }
 
+    /// The length that the model was trained to find an axis filled up to: `filled("sequence")`.
+    pub fn filled(&self, symbol: &str) -> Option<usize> {
+        self.main.convention.filled(symbol)
+    }
+
+    /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
+    pub fn is_independent(&self, output: &str) -> bool {
+        self.main.convention.is_independent(output)
+    }
+
     /// The backend it runs on.
     pub fn hardware(&self) -> Hardware {
         self.hardware

@@ -10,7 +10,7 @@ use super::{Lowering, millis, room};
 use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, Stored};
+use crate::graph::{Convention, Dim, Graph, Input, Stored};
 use crate::lower::Rules;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::{Bytes, Located, Weights};
@@ -60,6 +60,7 @@ pub(super) struct Setting {
 pub(super) struct Section {
     pub inputs: Vec<Input>,
     pub limits: Limits,
+    pub convention: Convention,
     pub program: Program,
     pub graph_ms: f64,
     pub unused: Vec<String>,
@@ -218,10 +219,11 @@ impl<A: Architecture> Sections<A> {
         unused.retain(|name| !graph.is_idle(name));
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
+        let convention = graph.convention.clone();
         let Setting { rules, hardware, mut options, lowering, .. } = self.setting.clone();
         options.map_weights.get_or_insert_with(|| part.is_cached() && are_worth_mapping(&located));
         let program = Program::new(graph, located, rules, hardware, options, lowering)?;
-        let section = Arc::new(Section { inputs, limits, program, graph_ms, unused, probes });
+        let section = Arc::new(Section { inputs, limits, convention, program, graph_ms, unused, probes });
         ready.insert(part, Arc::clone(&section));
         Ok(section)
     }

@@ -6,7 +6,7 @@
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::text::ends;
 use weft::{Result, dims};
@@ -28,9 +28,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c);
-    let hidden = encoder(g, c, &g.root(), &inputs)?;
-    let pooled = pooler(g, c, &hidden)?;
+    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let base = g.root();
+    let hidden = encoder(g, c, &base, &inputs)?;
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("pooler_output", &pooled)
 }
@@ -39,9 +40,10 @@ fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `text_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn text_embeds(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c);
-    let hidden = encoder(g, c, &g.scope("text_model"), &inputs)?;
-    let pooled = pooler(g, c, &hidden)?;
+    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let base = g.scope("text_model");
+    let hidden = encoder(g, c, &base, &inputs)?;
+    let pooled = pooler(g, c, &base, &hidden)?;
     let embeds = g.linear_no_bias(&g.scope("text_projection"), &pooled, c.projection_dim)?;
     g.output("text_embeds", &embeds)?;
     g.output("last_hidden_state", &hidden)
@@ -56,9 +58,8 @@ struct Inputs {
 
 impl Inputs {
     /// Declares them.
-    fn new(g: &mut Graph, c: &Config) -> Self {
+    fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
-        let shape = dims![BATCH, SEQUENCE];
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
@@ -124,7 +125,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The hidden state of the token that ends the text: `[batch, hidden_size]`.
-fn pooler(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
+fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     // Configurations older than the end token's entry say 2, and then the end token has the largest id of all.
     let end = (c.eos_token_id != 2).then_some(c.eos_token_id);
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/x_clip/modeling_x_clip.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::text::ends;
 use weft::{Result, dims};
@@ -28,9 +28,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c);
-    let hidden = encoder(g, c, &g.root(), &inputs)?;
-    let pooled = pooler(g, c, &hidden)?;
+    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let base = g.root();
+    let hidden = encoder(g, c, &base, &inputs)?;
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("pooler_output", &pooled)
 }
@@ -44,9 +45,8 @@ struct Inputs {
 
 impl Inputs {
     /// Declares them.
-    fn new(g: &mut Graph, c: &Config) -> Self {
+    fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
-        let shape = dims![BATCH, SEQUENCE];
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
@@ -112,7 +112,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The hidden state of the token that ends the text: `[batch, hidden_size]`.
-fn pooler(g: &mut Graph, _: &Config, hidden: &Tensor) -> Result<Tensor> {
+fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     // The end token has the largest id of all.
     let end = None;
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));

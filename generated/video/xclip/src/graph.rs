@@ -7,7 +7,7 @@
 //!
 //! Reference: `transformers`, `models/x_clip/modeling_x_clip.py`.
 
-use weft::graph::dims::{BATCH, VIDEOS};
+use weft::graph::dims::{BATCH, SEQUENCE, VIDEOS};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor, Unary};
 use weft::nn::Attention;
 use weft::{Result, dims};
@@ -33,9 +33,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `logits_per_video` `[videos, batch]`, `logits_per_text` `[batch, videos]`, `text_embeds`
 /// `[videos, batch, projection_dim]`, `video_embeds` `[videos, projection_dim]`.
 fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = text::Inputs::new(g, &c.text_config);
-    let hidden = text::encoder(g, &c.text_config, &g.scope("text_model"), &inputs)?;
-    let texts = text::pooler(g, &c.text_config, &hidden)?;
+    let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
+    let w = g.scope("text_model");
+    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
+    let texts = text::pooler(g, &c.text_config, &w, &hidden)?;
     let texts = g.linear_no_bias(&g.scope("text_projection"), &texts, c.projection_dim)?;
     let Videos { vectors, patches } = videos(g, c)?;
     let texts = g.expand(&texts, dims![VIDEOS, BATCH, c.projection_dim])?;

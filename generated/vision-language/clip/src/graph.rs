@@ -7,7 +7,7 @@
 //!
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
-use weft::graph::dims::{HEIGHT, IMAGES, WIDTH};
+use weft::graph::dims::{BATCH, HEIGHT, IMAGES, SEQUENCE, WIDTH};
 use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
 use weft::{Result, dims};
 
@@ -84,9 +84,10 @@ fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 
 /// The text model's vectors: `[batch, hidden_size]`.
 fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let inputs = text::Inputs::new(g, &c.text_config);
-    let hidden = text::encoder(g, &c.text_config, &g.scope("text_model"), &inputs)?;
-    text::pooler(g, &c.text_config, &hidden)
+    let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
+    let w = g.scope("text_model");
+    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
+    text::pooler(g, &c.text_config, &w, &hidden)
 }
 
 /// Vectors of length 1 in the same directions.

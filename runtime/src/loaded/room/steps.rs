@@ -3,7 +3,6 @@
 
 use ndarray::{Array2, ArrayD, s};
 
-use super::super::inputs::Limits;
 use super::super::program::Program;
 use super::super::section::{Cache as Kept, Section};
 use crate::engine::{self, Options};
@@ -85,7 +84,8 @@ fn section(told: Told, window: Option<usize>, part: Part, fixed_shapes: bool) ->
     let rules = Rules { attention, fixed_shapes, ..Rules::of(Hardware::Cpu, Precision::F32) };
     let inputs = graph.inputs().to_vec();
     let program = Program::new(graph, weights, rules, Hardware::Cpu, Options::default(), None)?;
-    Ok(Section { inputs, limits: Limits::default(), program, graph_ms: 0.0, unused: vec![], probes: vec![] })
+    let (limits, convention) = Default::default();
+    Ok(Section { inputs, limits, convention, program, graph_ms: 0.0, unused: vec![], probes: vec![] })
 }
 
 /// Two rows of tokens, the second filled on the left.

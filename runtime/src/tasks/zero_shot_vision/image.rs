@@ -50,7 +50,7 @@ impl<A: AnyModel> ZeroShotImageClassification<A> {
         &self.paired.text.model
     }
 
-    /// All labels, best first; their scores sum to 1.
+    /// All labels, best first; their scores sum to 1, but for models that judge each label for itself.
     ///
     /// # Errors
     /// When there are no labels, one is longer than the model's positions, or the model fails.

@@ -11,8 +11,8 @@ pub use self::image::ZeroShotImageClassification;
 pub use self::video::{VideoOptions, ZeroShotVideoClassification};
 use super::batches::{TextModel, output};
 use super::hypotheses::hypotheses;
-use super::scores::{softmax, top};
-use super::{Label, TextOptions};
+use super::scores::top;
+use super::{Label, ScoreFunction, TextOptions};
 use crate::erased::AnyModel;
 use crate::image::ImageProcessor;
 use crate::text::{Padding, Text};
@@ -59,6 +59,7 @@ impl<A: AnyModel> PairedModel<A> {
 }
 
 /// Scores labels against what a processor made of one picture, video or sound; `logits` names the output `[1, labels]`.
+/// Texts are as long as the model was trained on, and scores what its logits stand for.
 pub(super) fn scored<A: AnyModel>(
     model: &TextModel<A>,
     processed: &Values,
@@ -68,14 +69,26 @@ pub(super) fn scored<A: AnyModel>(
 ) -> Result<Vec<Label>> {
     let sentences = hypotheses(labels, &options.hypothesis_template)?;
     let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
-    let rows = model.rows(&texts, &options.text)?;
-    let batch = model.tokenizer.pad(&rows, &Padding::default())?;
+    let length = model.model.filled("sequence");
+    let rows = match length {
+        // A text of another length than all that the model was trained on means nothing to it.
+        Some(_) => {
+            let max_length = options.text.max_length.into_iter().chain(length).min();
+            model.rows(&texts, &TextOptions { truncation: true, max_length, ..options.text.clone() })?
+        }
+        None => model.rows(&texts, &options.text)?,
+    };
+    let batch = model.tokenizer.pad(&rows, &Padding { length, ..Padding::default() })?;
     let mut values = model.inputs(&batch);
     let inputs = model.model.inputs();
     let taken = processed.iter().filter(|(name, _)| inputs.iter().any(|input| input.name == **name));
     values.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
     let outputs = model.model.run(values)?;
-    let scores: Vec<f32> = softmax(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
+    let function = match model.model.is_independent(logits) {
+        true => ScoreFunction::Sigmoid,
+        false => ScoreFunction::Softmax,
+    };
+    let scores = function.apply(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
     let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });
     Ok(top(&scores, scores.len()).into_iter().filter_map(label).collect())
 }

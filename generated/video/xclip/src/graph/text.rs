@@ -7,7 +7,7 @@
 //! A text encoder that meets images in a shared space.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::text::ends;
 use weft::{Result, dims};
@@ -23,9 +23,8 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// Declares them.
-    pub(super) fn new(g: &mut Graph, c: &Config) -> Self {
+    pub(super) fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
-        let shape = dims![BATCH, SEQUENCE];
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
@@ -91,7 +90,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// The hidden state of the token that ends the text: `[batch, hidden_size]`.
-pub(super) fn pooler(g: &mut Graph, _: &Config, hidden: &Tensor) -> Result<Tensor> {
+pub(super) fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     // The end token has the largest id of all.
     let end = None;
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
