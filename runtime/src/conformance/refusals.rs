@@ -223,20 +223,27 @@ impl Copy {
         }
         if let Some(empty) = self.with_text(call, &|_| String::new()).filter(|_| !self.is_label(call)) {
             let empty = if EMPTY.contains(&task) { with("allow_empty", json!(false), empty) } else { empty };
-            let names = if task == "image-text-to-text" { "<image>" } else { "is empty" };
-            add("an empty text", names, empty);
+            let names = if task == "image-text-to-text" { self.image_token() } else { "is empty".to_owned() };
+            add("an empty text", &names, empty);
         }
         let long = |text: &str| format!("{text}{}", " warp".repeat(MANY));
         if let Some(long) = self.with_text(call, &long).filter(|_| self.is_limited() && !cuts) {
             add("a text that is too long", "positions", long);
         }
         if task == "image-text-to-text" {
-            for (what, places) in [("no place for the picture", ""), ("a place too many", "<image><image>")] {
-                let change = |text: &str| text.replace("<image>", places);
-                add(what, "image", self.with_text(call, &change).unwrap_or_default());
+            let token = self.image_token();
+            for (what, places) in [("no place for the picture", 0), ("a place too many", 2)] {
+                let change = |text: &str| text.replace(&token, &token.repeat(places));
+                add(what, &token, self.with_text(call, &change).unwrap_or_default());
             }
         }
         spoilt
+    }
+
+    /// What stands for a picture in texts.
+    fn image_token(&self) -> String {
+        let settings = self.json("tokenizer_config.json").unwrap_or_default();
+        settings["boi_token"].as_str().unwrap_or("<image>").to_owned()
     }
 
     /// Whether a call's only texts are labels.

@@ -48,6 +48,7 @@ pub(super) const CLASSES: &[Class] = &[
         let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
         with(shortest, json!({"crop_pct": 224.0 / 256.0}))
     }),
+    class("Gemma3", Layout::Single, true, || exact(224, 2, HALF)),
     class("Beit", Layout::Single, true, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
     class("Pvt", Layout::Single, true, || exact(224, 3, IMAGENET)),
     class("Segformer", Layout::Single, true, || exact(512, 2, IMAGENET)),

@@ -26,7 +26,7 @@ mod size;
 mod tiles;
 
 pub use classes::Layout;
-pub use packing::{Packing, image_places};
+pub use packing::{Packing, image_places, image_runs};
 pub use picture::Image;
 pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;

@@ -122,6 +122,28 @@ pub fn image_places(values: &Values, token: usize, of: &str, each: usize) -> Res
     Ok(array(ids.shape(), places))
 }
 
+/// Which image each token stands for a part of, counted through its text, or -1: `[batch, sequence]` i64, from `input_ids`
+/// `[batch, sequence]`. Image tokens that follow each other stand for one image.
+///
+/// # Errors
+/// When there are no ids.
+pub fn image_runs(values: &Values, token: usize) -> Result<Value> {
+    let missing =
+        || Error::input("input_ids", "is required and was not given", "give it as i64 [batch, sequence]");
+    let ids = values.get("input_ids").ok_or_else(missing)?.i64("input_ids")?;
+    let length = ids.shape().last().copied().unwrap_or_default().max(1);
+    let mut runs = vec![-1; ids.len()];
+    let ids: Vec<_> = ids.iter().copied().collect();
+    for (ids, runs) in ids.chunks(length).zip(runs.chunks_mut(length)) {
+        let mut begun = 0;
+        for (place, id) in ids.iter().enumerate().filter(|(_, id)| **id == token as i64) {
+            begun += i64::from(place == 0 || ids[place - 1] != *id);
+            runs[place] = begun - 1;
+        }
+    }
+    Ok(array(values["input_ids"].shape(), runs))
+}
+
 /// Numbers of which there are as many as the shape holds.
 fn array(shape: &[usize], numbers: Vec<i64>) -> Value {
     Value::I64(ArrayD::from_shape_vec(shape, numbers).unwrap_or_else(|_| ArrayD::zeros(shape)))

@@ -58,6 +58,7 @@ struct Written {
     #[serde(default)]
     image_grid_pinpoints: Vec<Pixels>,
     crop_pct: Option<f64>,
+    do_pan_and_scan: Option<bool>,
 }
 
 /// One number for all channels, or one for each.
@@ -166,6 +167,12 @@ impl Settings {
             Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
             Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
         };
+        if written.do_pan_and_scan == Some(true) {
+            return Err(
+                "`do_pan_and_scan`: crops besides the whole picture are not supported; set it to false"
+                    .to_owned(),
+            );
+        }
         let crop_size = exact("crop_size", &written.crop_size)?;
         if written.do_center_crop && crop_size.is_none() {
             return Err("`crop_size`: is missing, but `do_center_crop` is true".to_owned());

@@ -50,6 +50,31 @@ pub fn causal_padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Ten
     causal_mask(g, attention_mask, &Dim::Fixed(0), None)
 }
 
+/// Which of the new positions are parts of one whole: `[batch, 1, sequence, past + sequence]`, from the whole that each
+/// is a part of, `[batch, sequence]`, -1 for none.
+///
+/// # Errors
+/// When there are not two axes.
+pub fn parts_of_one(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<Tensor> {
+    let [batch, length] = wholes.shape() else {
+        return Err(g.misfit("Equal", "parts of wholes are [batch, sequence]"));
+    };
+    let none = crate::dims![batch, 1, length, past];
+    let own = g.reshape(wholes, crate::dims![batch, 1, length, 1])?;
+    let others = g.reshape(wholes, crate::dims![batch, 1, 1, length])?;
+    let same = g.binary(Binary::Equal, &own, &others)?;
+    let zero = g.integer(0);
+    let some = g.binary(Binary::GreaterOrEqual, &own, &zero)?;
+    let same = g.binary(Binary::And, &same, &some)?;
+    if *past == Dim::Fixed(0) {
+        return Ok(same);
+    }
+    let one = g.integer(1);
+    let no = g.binary(Binary::Equal, &zero, &one)?;
+    let before = g.expand(&no, none)?;
+    g.concat(&[&before, &same], 3)
+}
+
 /// Which keys each new position sees: tokens, not padding, up to its own position and, with a window, only that many
 /// of them. `attention_mask` `[batch, past + sequence]` to `[batch, 1, sequence, past + sequence]`; the reference is
 /// `transformers.masking_utils`.
@@ -62,6 +87,21 @@ pub fn causal_mask(
     past: &Dim,
     window: Option<usize>,
 ) -> Result<Tensor> {
+    causal_mask_or(g, attention_mask, past, window, None)
+}
+
+/// The same where some positions also see later ones, as `pairs` `[batch, 1, sequence, past + sequence]` says; a window
+/// ends what lies before it all the same.
+///
+/// # Errors
+/// When the mask has not two axes, or the pairs do not fit it.
+pub fn causal_mask_or(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    past: &Dim,
+    window: Option<usize>,
+    pairs: Option<&Tensor>,
+) -> Result<Tensor> {
     let seen = padding_mask(g, attention_mask)?;
     let keys = seen.shape()[3].clone();
     let queries = keys.clone() - past.clone();
@@ -72,7 +112,10 @@ pub fn causal_mask(
     };
     let own = g.reshape(&own, crate::dims![&queries, 1])?;
     let others = g.reshape(&positions, crate::dims![1, &keys])?;
-    let earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
+    let mut earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
+    if let Some(pairs) = pairs {
+        earlier = g.binary(Binary::Or, &earlier, pairs)?;
+    }
     let mask = g.binary(Binary::And, &seen, &earlier)?;
     let Some(window) = window else {
         return Ok(mask);

@@ -21,7 +21,9 @@ pub use activation::Activation;
 pub use alibi::{
     alibi, alibi_by_key, alibi_fractions, alibi_rounded, alibi_slopes, doubly_masked, with_sinks,
 };
-pub use attention::{Attention, causal_mask, causal_padding_mask, padding_mask};
+pub use attention::{
+    Attention, causal_mask, causal_mask_or, causal_padding_mask, padding_mask, parts_of_one,
+};
 pub use cache::Cache;
 pub use counted::{counted_positions, empty_at, sinusoidal};
 pub use feed_forward::FeedForward;

@@ -27,7 +27,8 @@ Store = Callable[[transformers.PreTrainedModel, Path], None]
 @dataclass(frozen=True)
 class Case:
     """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
-    class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out."""
+    class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
+    `told` are inputs of the reference alone, which Weft finds by itself."""
 
     path: str
     model_class: str
@@ -41,12 +42,13 @@ class Case:
     tolerance: float | None = None
     tolerance_reason: str | None = None
     computed: str | None = None
+    told: Inputs = field(default_factory=dict)
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model, parameters = self.model(folder)
-            outputs = run(model, self.inputs, self.forward)
+            outputs = run(model, {**self.inputs, **self.told}, self.forward)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}
         tensors |= {f"out.{name}": value for name, value in outputs.items()}
@@ -98,7 +100,7 @@ class Case:
             for name, module in model.named_modules():
                 if name:
                     module.register_forward_hook(keep(name))
-            run(model, self.inputs, self.forward)
+            run(model, {**self.inputs, **self.told}, self.forward)
         return found
 
 

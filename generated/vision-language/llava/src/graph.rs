@@ -114,9 +114,14 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     Ok(Images { features: g.flatten(&features, 0..2)?, of: "pixel_values", each })
 }
 
-/// What layers of the vision model give for each patch, in the language model's width: `[images, patches, hidden_size]`.
+/// What the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
 fn projected(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    let tower = w.scope("vision_tower");
+    let x = seen(g, c, &w.scope("vision_tower"), pixels)?;
+    projector(g, c, &w.scope("multi_modal_projector"), &x)
+}
+
+/// What layers of the vision model give for each patch: `[images, patches, layers·hidden_size]`.
+fn seen(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let mut vision = VisionConfig::clone(&c.vision_config);
     let layers = vision.num_hidden_layers;
     let read = c
@@ -124,23 +129,23 @@ fn projected(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Te
         .states(layers)
         .map_err(|problem| Error::Graph {
             op: "Concat".to_owned(),
-            scope: tower.path().to_owned(),
+            scope: w.path().to_owned(),
             problem: format!("vision_feature_layer: {problem}"),
         })?;
     vision.num_hidden_layers = read.iter().copied().max().unwrap_or(layers);
     for index in vision.num_hidden_layers..layers {
-        g.idle_scope(&tower.scope("encoder").scope("layers").index(index));
+        g.idle_scope(&w.scope("encoder").scope("layers").index(index));
     }
-    g.idle_scope(&tower.scope("post_layernorm"));
-    let x = vision::embeddings(g, &vision, &tower, pixels)?;
-    let states = vision::states(g, &vision, &tower, x)?;
+    g.idle_scope(&w.scope("post_layernorm"));
+    let x = vision::embeddings(g, &vision, w, pixels)?;
+    let states = vision::states(g, &vision, w, x)?;
     let read: Vec<_> = read.into_iter().map(|state| &states[state]).collect();
-    let mut x = g.concat(&read, 2)?;
+    let x = g.concat(&read, 2)?;
     if c.vision_feature_select_strategy == "default" {
         let end = x.shape()[1].clone();
-        x = g.slice_dims(&x, 1, 1.into(), end)?;
+        return g.slice_dims(&x, 1, 1.into(), end);
     }
-    projector(g, c, &w.scope("multi_modal_projector"), &x)
+    Ok(x)
 }
 
 /// Patches in the language model's width: `[images, patches, hidden_size]`.

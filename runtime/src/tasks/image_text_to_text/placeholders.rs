@@ -1,6 +1,6 @@
 //! The tokens that stand for pictures in a prompt: one in a text, as many as a picture has features for the model.
 //!
-//! Reference: `LlavaProcessor`, `LlavaNextProcessor`.
+//! Reference: `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`.
 
 use serde_json::Value as Json;
 
@@ -16,24 +16,45 @@ const FILE: &str = "processor_config.json";
 pub(super) struct Placeholders {
     /// The token, as it stands in texts.
     pub(super) token: String,
-    /// The edge of a patch in pixels.
-    patch: usize,
-    /// Features beside those of patches, such as the class token's.
-    additional: usize,
+    /// What stands there instead for each feature, and what before and after all of them.
+    feature: String,
+    around: [String; 2],
+    count: Count,
+}
+
+/// How many features a picture has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Count {
+    /// As many for every picture.
+    Fixed(usize),
+    /// One for each patch, which has this edge in pixels, and some besides, such as the class token's.
+    Patches { edge: usize, additional: usize },
 }
 
 impl Placeholders {
     pub(super) fn read(checkpoint: &Checkpoint, config: &Json, tokenizer: &Tokenizer) -> Result<Self> {
         let written = checkpoint.json(FILE)?.unwrap_or_default();
         let file = checkpoint.dir().join(if written.is_null() { "config.json" } else { FILE });
-        let token = written["image_token"].as_str().unwrap_or("<image>").to_owned();
-        if tokenizer.id(&token).is_none() {
-            let help = "set `image_token` to the token of the vocabulary that stands for a picture";
-            return Err(Error::config(file, format!("`image_token`: the tokenizer has no `{token}`"), help));
-        }
+        let known = |key: &str, token: String| match tokenizer.id(&token) {
+            Some(_) => Ok(token),
+            None => {
+                let help = format!("set `{key}` to the token of the vocabulary that stands for a picture");
+                Err(Error::config(&file, format!("`{key}`: the tokenizer has no `{token}`"), help))
+            }
+        };
         let number = |value: &Json| value.as_u64().and_then(|number| usize::try_from(number).ok());
-        let patch = number(&written["patch_size"]).or(number(&config["vision_config"]["patch_size"]));
-        let Some(patch) = patch.filter(|patch| *patch > 0) else {
+        if let Some(begin) = special(checkpoint, "boi_token")? {
+            let [feature, end] = ["image_token", "eoi_token"].map(|key| special(checkpoint, key));
+            let feature = known("image_token", feature?.unwrap_or_else(|| "<image_soft_token>".to_owned()))?;
+            let begin = known("boi_token", begin)?;
+            let end = known("eoi_token", end?.unwrap_or_else(|| "<end_of_image>".to_owned()))?;
+            let count = number(&written["image_seq_length"]).or(number(&config["mm_tokens_per_image"]));
+            let around = [format!("\n\n{begin}"), format!("{end}\n\n")];
+            return Ok(Self { token: begin, feature, around, count: Count::Fixed(count.unwrap_or(256)) });
+        }
+        let token = known("image_token", written["image_token"].as_str().unwrap_or("<image>").to_owned())?;
+        let edge = number(&written["patch_size"]).or(number(&config["vision_config"]["patch_size"]));
+        let Some(edge) = edge.filter(|edge| *edge > 0) else {
             let problem = "`patch_size`: is missing: how many tokens stand for a picture is not known";
             return Err(Error::config(file, problem, "set it to the edge of a patch of the vision model"));
         };
@@ -43,20 +64,25 @@ impl Placeholders {
         let class = usize::from(written["patch_size"].is_null());
         let additional = number(&written["num_additional_image_tokens"]).unwrap_or(class);
         let left_out = usize::from(strategy.unwrap_or("default") == "default");
-        Ok(Self { token, patch, additional: additional.saturating_sub(left_out) })
+        let count = Count::Patches { edge, additional: additional.saturating_sub(left_out) };
+        Ok(Self { feature: token.clone(), token, around: Default::default(), count })
     }
 
     /// The features of one picture, of which `processed` is what the processor made.
     pub(super) fn count(&self, processor: &ImageProcessor, processed: &Values) -> Result<usize> {
+        let (edge, additional) = match self.count {
+            Count::Fixed(count) => return Ok(count),
+            Count::Patches { edge, additional } => (edge, additional),
+        };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
         let [.., height, width] = pixels.as_slice() else { return Ok(0) };
         if processor.settings().layout != Layout::Tiles {
-            return Ok((height / self.patch) * (width / self.patch) + self.additional);
+            return Ok((height / edge) * (width / edge) + additional);
         }
         let grid = processor.settings().grid.iter().map(|(height, width)| vec![*height, *width]).collect();
-        let packing = Packing { grid, tile: *height, patches: height / self.patch };
+        let packing = Packing { grid, tile: *height, patches: height / edge };
         let rows = packing.rows(processed)?.shape().iter().product::<usize>();
-        Ok(rows + self.additional)
+        Ok(rows + additional)
     }
 
     /// A text with each picture's token as often as it has features.
@@ -68,12 +94,19 @@ impl Placeholders {
         }
         let mut parts = text.split(&self.token);
         let mut expanded = parts.next().unwrap_or_default().to_owned();
+        let [before, after] = &self.around;
         for (part, count) in parts.zip(counts) {
-            expanded.push_str(&self.token.repeat(*count));
-            expanded.push_str(part);
+            expanded.extend([before, &self.feature.repeat(*count), after, part]);
         }
         Ok(expanded)
     }
+}
+
+/// A token that `tokenizer_config.json` names, as a text or with how it is read.
+fn special(checkpoint: &Checkpoint, key: &str) -> Result<Option<String>> {
+    let settings = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
+    let token = &settings[key];
+    Ok(token.as_str().or(token["content"].as_str()).map(str::to_owned))
 }
 
 #[cfg(test)]
@@ -82,11 +115,24 @@ mod tests {
 
     #[test]
     fn every_picture_has_its_place() {
-        let placeholders = Placeholders { token: "<image>".to_owned(), patch: 4, additional: 0 };
+        let token = "<image>".to_owned();
+        let count = Count::Patches { edge: 4, additional: 0 };
+        let placeholders = Placeholders { feature: token.clone(), token, around: Default::default(), count };
         let text = placeholders.expand("<image> and <image>?", &[2, 1]).unwrap();
         assert_eq!(text, "<image><image> and <image>?");
         assert_eq!(placeholders.expand("none", &[]).unwrap(), "none");
         let problem = placeholders.expand("<image>", &[2, 1]).unwrap_err().to_string();
         assert!(problem.contains("`<image>` 1 times for 2 pictures"), "{problem}");
+    }
+
+    #[test]
+    fn what_stands_around_features_is_written_too() {
+        let placeholders = Placeholders {
+            token: "<begin>".to_owned(),
+            feature: "<soft>".to_owned(),
+            around: ["\n<begin>".to_owned(), "<end>\n".to_owned()],
+            count: Count::Fixed(2),
+        };
+        assert_eq!(placeholders.expand("<begin>?", &[2]).unwrap(), "\n<begin><soft><soft><end>\n?");
     }
 }

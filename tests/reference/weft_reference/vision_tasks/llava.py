@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import torch
 import transformers
 from transformers import (
+    Gemma3Config,
+    Gemma3ImageProcessorPil,
+    Gemma3Processor,
     LlavaImageProcessorPil,
     LlavaNextImageProcessorPil,
     LlavaNextProcessor,
@@ -99,5 +103,40 @@ def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTa
             Call([{"role": "user", "content": question[:1]}], {"max_new_tokens": 4}),
         ),
         "One picture, two in a text, several inputs, a chat; texts and a chat without pictures.",
+        answers=answers,
+    )
+
+
+def soft_tokens(config: Gemma3Config) -> Iterator[VisionTaskCase]:
+    """Gemma 3's: a picture stands between two tokens of its own. `config`'s last three tokens are the picture's."""
+    base = bert_tokenizer(config.text_config.max_position_embeddings)
+    template = TEMPLATE.replace(TOKEN, "<begin>")
+    names = {"boi_token": "<begin>", "image_token": "<soft>", "eoi_token": "<end>"}
+    base.add_special_tokens({"additional_special_tokens": ["<begin>", "<end>", "<soft>"]})
+    with tempfile.TemporaryDirectory() as temporary:
+        base.save_pretrained(temporary)
+        made = transformers.AutoTokenizer.from_pretrained(temporary, extra_special_tokens=names, chat_template=template)
+    edge = config.vision_config.image_size
+    processor = Gemma3Processor(
+        image_processor=Gemma3ImageProcessorPil(size={"height": edge, "width": edge}),
+        tokenizer=made,
+        chat_template=template,
+        image_seq_length=config.mm_tokens_per_image,
+    )
+    short = {"max_new_tokens": 6}
+    question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
+    yield VisionTaskCase(
+        "gemma3/tasks/image-text-to-text",
+        "image-text-to-text",
+        "Gemma3ForConditionalGeneration",
+        config,
+        processor,
+        (
+            Call({"images": "rgb.png", "text": "user : <begin> What is this? assistant :"}, short),
+            Call({"images": ["tall.png", "wide.png"], "text": "<begin> and <begin> are cloth"}, short),
+            Call([{"role": "user", "content": question}], short | {"return_full_text": False}),
+            Call("the shuttle carries the weft", short),
+        ),
+        "One picture, two in a text, a chat, a text without pictures.",
         answers=answers,
     )
