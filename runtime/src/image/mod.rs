@@ -22,6 +22,7 @@ mod processor;
 mod read;
 mod resize;
 mod settings;
+mod shares;
 mod size;
 mod tiles;
 
@@ -32,6 +33,7 @@ pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
 pub use settings::Settings;
+pub use shares::line_shares;
 pub use size::{Pixels, Size};
 
 pub(crate) use read::{broken, checked_size, limits};

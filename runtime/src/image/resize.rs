@@ -44,7 +44,8 @@ impl Filter {
         }
     }
 
-    fn weight(self, x: f64) -> f64 {
+    /// What a pixel at this distance from its middle weighs.
+    pub(super) fn weight(self, x: f64) -> f64 {
         let distance = x.abs();
         let sinc = |x: f64| if x == 0.0 { 1.0 } else { (x * PI).sin() / (x * PI) };
         match self {

@@ -1,0 +1,82 @@
+//! What places of a picture's patches take from the places that a model learned, where there are more or fewer of them.
+//!
+//! Reference: `torch.nn.functional.interpolate` with `antialias=True`, whose filters are Pillow's.
+
+use ndarray::Array2;
+
+use super::Filter;
+use crate::{Error, Result, Value, Values};
+
+/// What each of `to` places takes from each of `from`: `[to, from]`, every row summing to 1. Filters widen where places
+/// become fewer.
+pub(super) fn shares(from: usize, to: usize, filter: Filter) -> Array2<f32> {
+    let scale = from as f64 / to as f64;
+    let stretch = scale.max(1.0);
+    let weight = |(place, other): (usize, usize)| {
+        let centre = (place as f64 + 0.5) * scale;
+        filter.weight((other as f64 + 0.5 - centre) / stretch)
+    };
+    let weights = Array2::from_shape_fn((to, from), weight);
+    let sums: Vec<f64> = weights.rows().into_iter().map(|row| row.sum()).collect();
+    Array2::from_shape_fn((to, from), |(place, other)| (weights[(place, other)] / sums[place]) as f32)
+}
+
+/// What each patch along an axis of `pixel_values` takes from the places of a learned line: `[patches, learned]` f32.
+///
+/// # Errors
+/// When there are no `pixel_values`, or they are too small for a patch.
+pub fn line_shares(
+    values: &Values,
+    axis: usize,
+    patch_size: usize,
+    learned: usize,
+    filter: Filter,
+) -> Result<Value> {
+    const NAME: &str = "pixel_values";
+    let help = "give it as f32 [batch, num_channels, height, width]";
+    let shape = match values.get(NAME) {
+        Some(value) => value.shape(),
+        None => return Err(Error::input(NAME, "is required and was not given", help)),
+    };
+    let length = shape.get(axis).copied().unwrap_or_default();
+    match length / patch_size.max(1) {
+        0 => Err(Error::input(
+            NAME,
+            format!("has an edge of {length}, less than a patch of {patch_size}"),
+            help,
+        )),
+        patches => Ok(Value::F32(shares(learned, patches, filter).into_dyn())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_places_take_their_own() {
+        for filter in [Filter::Bilinear, Filter::Bicubic] {
+            assert_eq!(shares(3, 3, filter), Array2::<f32>::eye(3));
+        }
+    }
+
+    #[test]
+    fn fewer_places_take_from_all_around_them() {
+        // torch.nn.functional.interpolate(torch.eye(4)[None, None], (4, 2), mode="bilinear", antialias=True)
+        let expected = ndarray::array![
+            [0.428_571_43, 0.428_571_43, 0.142_857_15, 0.0],
+            [0.0, 0.142_857_15, 0.428_571_43, 0.428_571_43]
+        ];
+        let found = shares(4, 2, Filter::Bilinear);
+        assert!((&found - &expected).iter().all(|difference: &f32| difference.abs() < 1e-6), "{found}");
+    }
+
+    #[test]
+    fn an_edge_without_a_patch_is_named() {
+        let values =
+            Values::from([("pixel_values".into(), ndarray::ArrayD::<f32>::zeros(vec![1, 3, 3, 9]).into())]);
+        let said = line_shares(&values, 2, 4, 2, Filter::Bicubic).unwrap_err().to_string();
+        assert!(said.contains("edge of 3") && said.contains("patch of 4"), "{said}");
+        assert_eq!(line_shares(&values, 3, 4, 2, Filter::Bicubic).unwrap().shape(), [2, 2]);
+    }
+}
