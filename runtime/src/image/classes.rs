@@ -14,6 +14,8 @@ pub enum Layout {
     /// The whole picture and tiles of a larger version: `pixel_values` `[batch, tiles, 3, height, width]`, with
     /// `image_sizes` `[batch, 2]`.
     Tiles,
+    /// Pictures whose levels become numbers before they are resized, so that nothing is rounded.
+    Unrounded,
     /// Pictures are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
     Frames,
 }
@@ -41,6 +43,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("DeiT", Layout::Single, true, || {
         with(exact(256, 3, HALF), json!({"do_center_crop": true, "crop_size": 224}))
     }),
+    class("DINOv3ViT", Layout::Unrounded, true, || exact(224, 2, IMAGENET)),
     class("CLIP", Layout::Single, false, || cropped(3, OPENAI)),
     class("Bit", Layout::Single, false, || cropped(3, OPENAI)),
     class("ChineseCLIP", Layout::Single, false, || cropped(3, OPENAI)),

@@ -25,6 +25,7 @@ mod settings;
 mod shares;
 mod size;
 mod tiles;
+mod turns;
 
 pub use classes::Layout;
 pub use packing::{Packing, image_places, image_runs};
@@ -35,6 +36,7 @@ pub use resize::Filter;
 pub use settings::Settings;
 pub use shares::line_shares;
 pub use size::{Pixels, Size};
+pub use turns::{Turn, patch_turns};
 
 pub(crate) use read::{broken, checked_size, limits};
 

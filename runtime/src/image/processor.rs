@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::planes::{centre_crop, centred_on, filled, floats, largest, stacked};
 use super::resize::resize;
 use super::settings::Source;
+use super::shares::resampled;
 use super::tiles::tiles;
 use super::{Image, Layout, Settings};
 use crate::hub::Checkpoint;
@@ -67,7 +68,7 @@ impl ImageProcessor {
         }
         let mut values = Values::new();
         let pixels = match self.settings.layout {
-            Layout::Single | Layout::Square => self.batch(images)?.into_dyn(),
+            Layout::Single | Layout::Square | Layout::Unrounded => self.batch(images)?.into_dyn(),
             Layout::Masked => {
                 let (pixels, mask) = self.masked(images)?;
                 if let Some(mask) = mask {
@@ -172,6 +173,9 @@ impl ImageProcessor {
     /// One picture resized, cropped, rescaled and normalised, `[3, height, width]`.
     fn plane(&self, image: &RgbImage) -> Result<Array3<f32>> {
         let settings = &self.settings;
+        if settings.layout == Layout::Unrounded {
+            return self.unrounded(image);
+        }
         let mut image = Cow::Borrowed(image);
         if let Some(size) = settings.resize {
             let (height, width) = size.of((image.height() as usize, image.width() as usize));
@@ -181,5 +185,18 @@ impl ImageProcessor {
             image = Cow::Owned(centre_crop(&image, size));
         }
         Ok(floats(&image, settings))
+    }
+
+    /// One picture normalised and then resized, which is the same as the other way round where nothing is rounded.
+    fn unrounded(&self, image: &RgbImage) -> Result<Array3<f32>> {
+        let settings = &self.settings;
+        if settings.crop.is_some() {
+            let help = "set `do_center_crop` to false, as published checkpoints do";
+            return Err(Error::input("do_center_crop", "is not supported by this processor", help));
+        }
+        let plane = floats(image, settings);
+        let Some(size) = settings.resize else { return Ok(plane) };
+        let (height, width) = size.of((image.height() as usize, image.width() as usize));
+        Ok(resampled(&resampled(&plane, 1, height, settings.resample), 2, width, settings.resample))
     }
 }

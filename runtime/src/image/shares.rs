@@ -2,7 +2,7 @@
 //!
 //! Reference: `torch.nn.functional.interpolate` with `antialias=True`, whose filters are Pillow's.
 
-use ndarray::Array2;
+use ndarray::{Array2, Array3, Axis};
 
 use super::Filter;
 use crate::{Error, Result, Value, Values};
@@ -21,6 +21,20 @@ pub(super) fn shares(from: usize, to: usize, filter: Filter) -> Array2<f32> {
     Array2::from_shape_fn((to, from), |(place, other)| (weights[(place, other)] / sums[place]) as f32)
 }
 
+/// Levels with another length along an axis.
+pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter: Filter) -> Array3<f32> {
+    let axis = Axis(axis);
+    let mut shape = plane.raw_dim();
+    shape[axis.0] = length;
+    let mut result = Array3::zeros(shape);
+    for ((place, other), share) in shares(plane.len_of(axis), length, filter).indexed_iter() {
+        if *share != 0.0 {
+            result.index_axis_mut(axis, place).scaled_add(*share, &plane.index_axis(axis, other));
+        }
+    }
+    result
+}
+
 /// What each patch along an axis of `pixel_values` takes from the places of a learned line: `[patches, learned]` f32.
 ///
 /// # Errors
@@ -32,6 +46,12 @@ pub fn line_shares(
     learned: usize,
     filter: Filter,
 ) -> Result<Value> {
+    let patches = patches_along(values, axis, patch_size)?;
+    Ok(Value::F32(shares(learned, patches, filter).into_dyn()))
+}
+
+/// How many patches there are along an axis of `pixel_values`.
+pub(super) fn patches_along(values: &Values, axis: usize, patch_size: usize) -> Result<usize> {
     const NAME: &str = "pixel_values";
     let help = "give it as f32 [batch, num_channels, height, width]";
     let shape = match values.get(NAME) {
@@ -40,12 +60,11 @@ pub fn line_shares(
     };
     let length = shape.get(axis).copied().unwrap_or_default();
     match length / patch_size.max(1) {
-        0 => Err(Error::input(
-            NAME,
-            format!("has an edge of {length}, less than a patch of {patch_size}"),
-            help,
-        )),
-        patches => Ok(Value::F32(shares(learned, patches, filter).into_dyn())),
+        0 => {
+            let problem = format!("has an edge of {length}, less than a patch of {patch_size}");
+            Err(Error::input(NAME, problem, "give larger images"))
+        }
+        patches => Ok(patches),
     }
 }
 
