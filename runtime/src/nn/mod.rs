@@ -5,6 +5,7 @@ mod alibi;
 mod attention;
 mod cache;
 mod counted;
+mod experts;
 mod feed_forward;
 mod heads;
 mod layers;
@@ -26,6 +27,9 @@ pub use attention::{
 };
 pub use cache::Cache;
 pub use counted::{counted_positions, empty_at, sinusoidal};
+pub use experts::{
+    experts, is_sparse, is_sparse_within, of_best_groups, shares, shares_of_logits, sparse_mixer, top_k,
+};
 pub use feed_forward::FeedForward;
 pub use heads::{
     clipped, group_parts, grouped_linear, merge_heads, parts, repeated_halves, softcap, split_heads,

@@ -28,14 +28,20 @@ impl RopeParameters {
             }
             RopeScaling::Longrope { original_max_position_embeddings: original, .. } => {
                 let original = original.unwrap_or(longest);
-                let long = self.frequencies(head_size, longest, Some(original + 1)).inverse;
+                let long = self.frequencies(head_size, longest, Some(original + 1));
+                let (long, long_scaling) = (long.inverse, long.attention_factor);
                 let pairs = long.len();
                 let (short, long) = (g.constant(&[pairs], short.inverse)?, g.constant(&[pairs], long)?);
                 let most = g.scalar(original as f32);
                 let length = length(g, position_ids)?;
                 let longer = g.binary(Binary::Greater, &length, &most)?;
                 let frequencies = g.select(&longer, &long, &short)?;
-                Rotary::computed(g, position_ids, &frequencies, scaling)
+                if scaling == long_scaling {
+                    return Rotary::computed(g, position_ids, &frequencies, scaling);
+                }
+                let scalings = [long_scaling, scaling].map(|scaling| g.scalar(scaling as f32));
+                let scaling = g.select(&longer, &scalings[0], &scalings[1])?;
+                Rotary::computed(g, position_ids, &frequencies, 1.0)?.scaled(g, &scaling)
             }
             _ => Rotary::new(g, position_ids, &short.inverse, scaling),
         }

@@ -91,6 +91,12 @@ pub enum RopeScaling {
         /// Multiplies cosines and sines; follows from the factor where absent.
         #[serde(default)]
         attention_factor: Option<f64>,
+        /// In place of that, for texts up to the original length.
+        #[serde(default)]
+        short_mscale: Option<f64>,
+        /// In place of that, for longer texts.
+        #[serde(default)]
+        long_mscale: Option<f64>,
     },
     /// Long ones by a factor, short ones not, and smoothly between.
     Llama3 {

@@ -49,6 +49,15 @@ impl Rotary {
         Self { cos, sin, width: 2 * pairs, interleaved: false }
     }
 
+    /// Cosines and sines times a number that the graph computes.
+    ///
+    /// # Errors
+    /// When it is not a number.
+    pub(super) fn scaled(self, g: &mut Graph, scaling: &Tensor) -> Result<Self> {
+        let (cos, sin) = (g.mul(&self.cos, scaling)?, g.mul(&self.sin, scaling)?);
+        Ok(Self { cos, sin, ..self })
+    }
+
     /// Rotates the other way.
     #[must_use]
     pub fn reversed(mut self, g: &mut Graph) -> Self {

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 
 from weft_reference import weights
 from weft_reference.files import Files, folder_files, to_json, to_safetensors
@@ -125,7 +126,27 @@ def ruled_model(
     torch.manual_seed(0)
     model = getattr(transformers, model_class)._from_config(config, attn_implementation=attention, **build)
     model = model.float().eval()
+    if any(".experts." in name for name, _ in model.named_parameters()):
+        return stored_model(model, salt, attention)
     return model, weights.fill(model, salt)
+
+
+def stored_model(
+    model: transformers.PreTrainedModel, salt: int, attention: str
+) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
+    """The model again, with weights by the rule under the names that checkpoints have: in memory experts are one tensor."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        path = Path(folder) / "model.safetensors"
+        shapes = {name: list(tensor.shape) for name, tensor in load_file(path).items()}
+        tensors = {name: torch.from_numpy(weights.values(name, tuple(shape), salt)) for name, shape in shapes.items()}
+        save_file(tensors, path, metadata={"format": "pt"})
+        again, info = type(model).from_pretrained(
+            folder, dtype=torch.float32, attn_implementation=attention, output_loading_info=True
+        )
+    if info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"]:
+        raise ValueError(f"the names that were written do not fill the model: {info}")
+    return again.eval(), shapes
 
 
 def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:

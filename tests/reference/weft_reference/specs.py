@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[3] / "model_specs" / "text-decoders"
+SPECS = Path(__file__).resolve().parents[3] / "model_specs"
+FOLDERS = (SPECS / "text-decoders", SPECS / "mixture-of-experts")
 EXTENDS = re.compile(r"^extends:[ \t]*[\"']?([\w.-]+)", re.MULTILINE)
 
 
-def parents(folder: Path = FOLDER) -> dict[str, str]:
-    """What each spec of the folder extends, by the model's name; those that extend nothing are left out."""
-    found = {path.stem: EXTENDS.search(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))}
+def parents(folders: tuple[Path, ...] = FOLDERS) -> dict[str, str]:
+    """What each spec of the folders extends, by the model's name; those that extend nothing are left out."""
+    paths = [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
+    found = {path.stem: EXTENDS.search(path.read_text(encoding="utf-8")) for path in paths}
     return {model: match[1] for model, match in found.items() if match}
 
 

@@ -74,13 +74,16 @@ impl RopeParameters {
                 factor,
                 original_max_position_embeddings: given,
                 attention_factor: attention,
+                short_mscale,
+                long_mscale,
             } => {
                 let factor = factor.unwrap_or_else(|| ratio(given));
-                attention_factor = attention.unwrap_or_else(|| match factor <= 1.0 {
+                let long = length.is_some_and(|length| length > original(given));
+                let mscale = if long { long_mscale } else { short_mscale };
+                attention_factor = mscale.or(*attention).unwrap_or_else(|| match factor <= 1.0 {
                     true => 1.0,
                     false => (1.0 + factor.ln() / (original(given) as f64).ln()).sqrt(),
                 });
-                let long = length.is_some_and(|length| length > original(given));
                 let factors = if long { long_factor } else { short_factor };
                 powers(theta, width)
                     .zip(factors)

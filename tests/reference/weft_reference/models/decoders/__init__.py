@@ -8,7 +8,7 @@ from functools import partial
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.models.decoders import classic, rotary
+from weft_reference.models.decoders import classic, mixtures, rotary
 from weft_reference.models.decoders.family import Changes, Decoder, cases
 from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
@@ -16,7 +16,7 @@ from weft_reference.writing import text_generation_goldens
 
 __all__ = ["DECODERS", "MODELS", "goldens"]
 
-TABLES: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS)
+TABLES: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS, *mixtures.DECODERS)
 RELATIVES = relatives({decoder.model for decoder in TABLES})
 DECODERS = (*TABLES, *RELATIVES)
 MODELS = tuple(decoder.model for decoder in DECODERS)

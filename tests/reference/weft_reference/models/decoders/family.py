@@ -11,6 +11,7 @@ import transformers
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import text_batch
 from weft_reference.models.decoders.ropes import ROPES, Changes
+from weft_reference.models.decoders.steady import CHOSEN, SteadyCase
 
 HEADS = {
     "base": "Model",
@@ -68,14 +69,19 @@ def batch(padding: str, key: str = "text", lengths: tuple[int, ...] = (11, 7)) -
 def cases(decoder: Decoder) -> Iterator[Case]:
     config_class = getattr(transformers, f"{decoder.config or decoder.prefix}Config")
 
+    right, left = batch("right"), batch("left")
+
     def case(name: str, model_class: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
         config = config_class(**(decoder.base | decoder.changes | changes))
         # With biases of distance, Falcon's plain attention adds them twice.
         attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
-        return Case(f"{decoder.model}/{name}", model_class, config, inputs, notes, attention=attention)
+        path = f"{decoder.model}/{name}"
+        if any(field in decoder.changes for field in CHOSEN):
+            padding = "left" if inputs is left else "right"
+            return SteadyCase(path, model_class, config, inputs, notes, attention=attention, padding=padding)
+        return Case(path, model_class, config, inputs, notes, attention=attention)
 
     language = decoder.prefix + decoder.heads["causal-lm"]
-    right, left = batch("right"), batch("left")
     for name, suffix in decoder.heads.items():
         model_class = decoder.prefix + suffix
         if hasattr(transformers, model_class):

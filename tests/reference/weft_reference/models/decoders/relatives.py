@@ -13,6 +13,37 @@ from weft_reference.models.decoders.family import LAYERS, WIDE_HEADS, WINDOW, De
 from weft_reference.models.decoders.ropes import Changes
 
 LANGUAGE = "ForCausalLM"
+# Sizes of mixtures of experts, where the configuration has them: more experts than any token is given to.
+EXPERTS: Changes = {
+    "num_experts": 5,
+    "num_local_experts": 5,
+    "moe_num_experts": 5,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 2,
+    "moe_k": 2,
+    "moe_intermediate_size": 24,
+    "shared_expert_intermediate_size": 40,
+    "shared_intermediate_size": 40,
+    "n_shared_experts": 2,
+    "moe_num_shared_experts": 2,
+    "n_group": 4,
+    "topk_group": 2,
+    "routed_scaling_factor": 1.5,
+    "first_k_dense_replace": 1,
+}
+# What decides which layers have experts, and between which experts a token chooses.
+MIXED: dict[str, tuple[str, Changes]] = {
+    "mlp_only_layers": ("dense-first", {"mlp_only_layers": [0]}),
+    "decoder_sparse_step": ("every-other", {"decoder_sparse_step": 2}),
+    "first_k_dense_replace": ("all-sparse", {"first_k_dense_replace": 0}),
+    "moe_layer_start_index": ("all-sparse", {"moe_layer_start_index": 0}),
+    "moe_layer_interval": ("every-other", {"moe_layer_start_index": 0, "moe_layer_interval": 2}),
+    "moe_num_shared_experts": ("none-shared", {"moe_num_shared_experts": 0}),
+    "n_group": ("one-group", {"n_group": 1, "topk_group": 1}),
+    "use_sliding_window": ("windows", {"use_sliding_window": True}),
+    "use_qk_norm": ("normalised-heads", {"use_qk_norm": True}),
+    "clip_qkv": ("clipped", {"clip_qkv": 0.5}),
+}
 
 
 def relatives(known: set[str]) -> tuple[Decoder, ...]:
@@ -32,18 +63,23 @@ def relative(model: str) -> Decoder:
     if "sliding_window" in defaults:
         cases["full"] = {"sliding_window": None}
     if "layer_types" in defaults:
-        cases["layer-types"] = LAYERS
+        cases["layer-types"] = LAYERS | ({"use_sliding_window": True} if "use_sliding_window" in defaults else {})
     if "head_dim" in defaults:
         cases["wide-heads"] = WIDE_HEADS
+    if "norm_topk_prob" in defaults:
+        normalised = not defaults["norm_topk_prob"]
+        cases["normalised" if normalised else "not-normalised"] = {"norm_topk_prob": normalised}
+    cases |= dict(case for field, case in MIXED.items() if field in defaults)
     tied = bool(defaults.get("tie_word_embeddings"))
     cases["untied" if tied else "tied"] = {"tie_word_embeddings": not tied}
     biases = {name: not value for name, value in defaults.items() if name.endswith("_bias") and isinstance(value, bool)}
     if biases:
         cases["biases"] = biases
+    window = WINDOW if "sliding_window" in defaults else {}
     return Decoder(
         model,
         language.removesuffix(LANGUAGE),
-        WINDOW if "sliding_window" in defaults else {},
+        window | {name: size for name, size in EXPERTS.items() if name in defaults},
         cases,
         config=config_class.__name__.removesuffix("Config"),
     )

@@ -1,0 +1,148 @@
+//! Mixtures of experts: which of them a token is given to, what each counts, and the sum of what they give.
+
+use crate::Result;
+use crate::graph::{Binary, Dim, Graph, Reduction, Scope, Tensor, Unary, show};
+
+/// Whether a layer has experts: one of every `step` has, the last of them, unless it is among the `dense` ones.
+pub fn is_sparse(dense: &Option<Vec<usize>>, step: usize, index: usize) -> bool {
+    (index + 1).is_multiple_of(step) && dense.iter().flatten().all(|&layer| layer != index)
+}
+
+/// Whether a layer has experts: one of every `step` from the first to the last has, to the end where that is negative.
+pub fn is_sparse_within([first, last]: [i64; 2], step: usize, index: usize) -> bool {
+    let place = index as i64;
+    (index + 1).is_multiple_of(step) && place >= first && (last < 0 || place <= last)
+}
+
+/// Where the `count` largest numbers of the last axis are, the first of equal ones: truth values of the shape of `scores`.
+///
+/// # Errors
+/// When the last axis has no fixed length, or is shorter than `count`.
+pub fn top_k(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
+    let shape = scores.shape().to_vec();
+    let length = scores.dim(-1).and_then(Dim::fixed).filter(|&length| (1..=length).contains(&count));
+    let Some(length) = length else {
+        let problem = format!("{} has no {count} largest along its last axis", show(&shape));
+        return Err(g.misfit("top_k", problem));
+    };
+    let axis = shape.len() - 1;
+    let places = g.positions(&length.into());
+    let least = g.scalar(f32::MIN);
+    let mut left = scores.clone();
+    for _ in 0..count {
+        let best = g.argmax(&left, axis)?;
+        let best = g.unsqueeze(&best, axis)?;
+        let here = g.binary(Binary::Equal, &best, &places)?;
+        left = g.select(&here, &least, &left)?;
+    }
+    g.binary(Binary::Less, &left, scores)
+}
+
+/// What each expert counts: its score where it was chosen and 0 elsewhere; `normalised` to a sum of 1.
+///
+/// # Errors
+/// When the shapes differ.
+pub fn shares(g: &mut Graph, scores: &Tensor, chosen: &Tensor, normalised: bool) -> Result<Tensor> {
+    let zero = g.scalar(0.0);
+    let shares = g.select(chosen, scores, &zero)?;
+    if !normalised {
+        return Ok(shares);
+    }
+    let sum = g.reduce(Reduction::Sum, &shares, &[scores.rank() - 1], true)?;
+    g.div(&shares, &sum)
+}
+
+/// What each expert counts: normalised exponentials of the chosen logits alone, 0 elsewhere.
+///
+/// # Errors
+/// When the shapes differ.
+pub fn shares_of_logits(g: &mut Graph, logits: &Tensor, chosen: &Tensor) -> Result<Tensor> {
+    let least = g.scalar(f32::MIN);
+    let logits = g.select(chosen, logits, &least)?;
+    g.softmax(&logits)
+}
+
+/// Scores of experts `[batch, sequence, experts]`, the least possible where their group is not among the best: of `groups`
+/// as many as are `best`, by the sum of the `judged` largest scores in each.
+///
+/// # Errors
+/// When the experts do not divide into the groups, or there are fewer than are asked for.
+pub fn of_best_groups(
+    g: &mut Graph,
+    scores: &Tensor,
+    [groups, best]: [usize; 2],
+    judged: usize,
+) -> Result<Tensor> {
+    let ([batch, sequence, experts], true) = (scores.shape(), groups > 0) else {
+        return Err(g.misfit("of_best_groups", format!("{} in {groups} groups", show(scores.shape()))));
+    };
+    if groups == 1 {
+        return Ok(scores.clone());
+    }
+    let size = experts.fixed().unwrap_or_default() / groups;
+    let grouped = g.reshape(scores, crate::dims![batch, sequence, groups, size])?;
+    let largest = top_k(g, &grouped, judged)?;
+    let largest = shares(g, &grouped, &largest, false)?;
+    let sums = g.reduce(Reduction::Sum, &largest, &[3], false)?;
+    let chosen = top_k(g, &sums, best)?;
+    let chosen = g.unsqueeze(&chosen, 3)?;
+    let least = g.scalar(f32::MIN);
+    let kept = g.select(&chosen, &grouped, &least)?;
+    g.reshape(&kept, scores.shape().to_vec())
+}
+
+/// What each of two experts counts: its part among those whose logits are less than `2 · noise` below its own, relative to
+/// the larger of it and theirs; the reference is `transformers`' `sparsemixer`.
+///
+/// # Errors
+/// When the last axis of the logits has no fixed length, or there is one expert only.
+pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, noise: f64) -> Result<Tensor> {
+    let axis = logits.rank().saturating_sub(1);
+    let (least, most) = (g.scalar(f32::MIN), g.scalar(2.0 * noise as f32));
+    let magnitudes = g.unary(Unary::Abs, logits);
+    let mut left = logits.clone();
+    let mut both: Option<Tensor> = None;
+    for _ in 0..2 {
+        let best = g.reduce(Reduction::Max, &left, &[axis], true)?;
+        let below = g.sub(&best, logits)?;
+        let scale = g.binary(Binary::Max, &magnitudes, &best)?;
+        let below = g.div(&below, &scale)?;
+        let far = g.binary(Binary::Greater, &below, &most)?;
+        let near = g.select(&far, &least, &left)?;
+        let scores = g.softmax(&near)?;
+        let chosen = top_k(g, &left, 1)?;
+        let share = shares(g, &scores, &chosen, false)?;
+        left = g.select(&chosen, &least, &left)?;
+        both = Some(match both {
+            Some(first) => g.add(&first, &share)?,
+            None => share,
+        });
+    }
+    both.ok_or_else(|| g.misfit("sparse_mixer", "nothing was chosen"))
+}
+
+/// The sum of what the experts at `w` make of x `[batch, sequence, width]`, each times its share for the token.
+///
+/// Every expert computes every token: shapes are fixed, and those that count nothing add nothing.
+///
+/// # Errors
+/// When `shares` is not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
+pub fn experts(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    shares: &Tensor,
+    expert: impl Fn(&mut Graph, &Scope, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let mut sum: Option<Tensor> = None;
+    for index in 0..shares.dim(-1).and_then(Dim::fixed).unwrap_or_default() {
+        let h = expert(g, &w.index(index), x)?;
+        let share = g.slice(shares, 2, index..index + 1)?;
+        let h = g.mul(&h, &share)?;
+        sum = Some(match sum {
+            Some(sum) => g.add(&sum, &h)?,
+            None => h,
+        });
+    }
+    sum.ok_or_else(|| g.misfit("experts", format!("{} tells of no experts", show(shares.shape()))))
+}
