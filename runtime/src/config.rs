@@ -43,6 +43,19 @@ impl<'de> Deserialize<'de> for Pair {
     }
 }
 
+/// One length for height and width: `448`, `[448, 448]` or `{"height": 448, "width": 448}`.
+///
+/// # Errors
+/// When they are two.
+pub fn edge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let Pair { height, width } = Pair::deserialize(deserializer)?;
+    if height != width {
+        let problem = format!("expected height and width to be the same, not {height} and {width}");
+        return Err(serde::de::Error::custom(problem));
+    }
+    Ok(height)
+}
+
 /// Ids of tokens: `2`, `[2, 3]`, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tokens(pub Vec<usize>);
@@ -156,6 +169,10 @@ mod tests {
         assert_eq!(pair(r#"{"height": 2, "width": 3}"#).unwrap(), Pair { height: 2, width: 3 });
         let error = pair("[1]").unwrap_err().to_string();
         assert_eq!(error, "expected a number, or a list or map of height and width");
+        let edge = |text: &str| edge(&mut serde_json::Deserializer::from_str(text));
+        assert_eq!((edge("448").unwrap(), edge("[14, 14]").unwrap()), (448, 14));
+        let error = edge("[14, 16]").unwrap_err().to_string();
+        assert!(error.starts_with("expected height and width to be the same, not 14 and 16"), "{error}");
         let tokens = |text: &str| serde_json::from_str::<Tokens>(text).unwrap();
         assert_eq!((tokens("2"), tokens("[2, 3]")), (Tokens(vec![2]), Tokens(vec![2, 3])));
     }

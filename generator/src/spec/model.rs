@@ -228,6 +228,9 @@ pub enum ConfigType {
     /// Height and width: one number for both, a list of two, or a map of the two names.
     #[serde(rename = "pair")]
     Pair,
+    /// One length for height and width: one number, or a list or a map of two that are equal.
+    #[serde(rename = "edge")]
+    Edge,
     /// Ids of tokens: one number or several.
     #[serde(rename = "tokens")]
     Tokens,

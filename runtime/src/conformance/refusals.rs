@@ -243,7 +243,8 @@ impl Copy {
     /// What stands for a picture in texts.
     fn image_token(&self) -> String {
         let settings = self.json("tokenizer_config.json").unwrap_or_default();
-        settings["boi_token"].as_str().unwrap_or("<image>").to_owned()
+        let named = ["boi_token", "context_image_token"].iter().find_map(|key| settings[key].as_str());
+        named.unwrap_or("<image>").to_owned()
     }
 
     /// Whether a call's only texts are labels.
@@ -281,7 +282,10 @@ impl Copy {
         for name in PROCESSORS.iter().chain(&TOKENIZERS).filter(|name| self.0.join(name).is_file()) {
             let bytes = fs::read(self.0.join(name)).unwrap_or_default();
             spoilt.push(Spoilt::file("is cut short", name, Some(bytes[..bytes.len() / 2].to_vec()), call));
-            spoilt.push(Spoilt::file("is not there", name, None, call));
+            // Beside a file for pictures alone, it says nothing that `config.json` does not.
+            if *name != "processor_config.json" || !self.0.join("preprocessor_config.json").is_file() {
+                spoilt.push(Spoilt::file("is not there", name, None, call));
+            }
         }
         if let Some(mut tokenizer) = self.json("tokenizer.json") {
             let vocabulary = tokenizer["model"]["vocab"].as_object().map_or(0, serde_json::Map::len);

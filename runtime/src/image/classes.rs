@@ -16,6 +16,9 @@ pub enum Layout {
     Tiles,
     /// Pictures whose levels become numbers before they are resized, so that nothing is rounded.
     Unrounded,
+    /// Tiles of a version of the picture that they fill, and the whole picture where there are several, one after the
+    /// other: `pixel_values` `[tiles, 3, height, width]`, and how many each picture has, `num_patches` `[batch]`.
+    Patches,
     /// Pictures are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
     Frames,
 }
@@ -64,6 +67,9 @@ pub(super) const CLASSES: &[Class] = &[
     class("LlavaNext", Layout::Tiles, false, || {
         let grid = json!([[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]);
         with(cropped(3, OPENAI), json!({"do_pad": true, "image_grid_pinpoints": grid}))
+    }),
+    class("GotOcr2", Layout::Patches, true, || {
+        with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
     class("VideoMAE", Layout::Frames, false, || cropped(2, HALF)),
 ];

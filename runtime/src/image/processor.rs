@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use image::RgbImage;
-use ndarray::{Array2, Array3, Array4, Array5, ArrayView4, Axis, s};
+use ndarray::{Array1, Array2, Array3, Array4, Array5, ArrayView4, Axis, s};
 use serde_json::Value as Json;
 
 use super::planes::{centre_crop, centred_on, filled, floats, largest, stacked};
 use super::resize::resize;
 use super::settings::Source;
 use super::shares::resampled;
-use super::tiles::tiles;
-use super::{Image, Layout, Settings};
+use super::tiles::{filling, tiles};
+use super::{Image, Layout, Settings, Size};
 use crate::hub::Checkpoint;
 use crate::{Error, Result, Values};
 
@@ -81,6 +81,11 @@ impl ImageProcessor {
                 let sizes = Array2::from_shape_fn((images.len(), 2), size);
                 values.insert("image_sizes".to_owned(), sizes.into_dyn().into());
                 self.tiled(images)?.into_dyn()
+            }
+            Layout::Patches => {
+                let (pixels, counts) = self.patches(images)?;
+                values.insert("num_patches".to_owned(), counts.into_dyn().into());
+                pixels.into_dyn()
             }
             Layout::Frames => return self.process_videos(&[images]),
         };
@@ -168,6 +173,24 @@ impl ImageProcessor {
             pixels.slice_mut(s![i, ..tiles.len_of(Axis(0)), .., .., ..]).assign(tiles);
         }
         Ok(pixels)
+    }
+
+    /// `[tiles, 3, height, width]`, and how many each picture has.
+    fn patches(&self, images: &[Image]) -> Result<(Array4<f32>, Array1<i64>)> {
+        let (mut planes, mut counts) = (vec![], vec![]);
+        for image in images {
+            let before = planes.len();
+            match (self.settings.patches, self.settings.size) {
+                (Some(limits), Size::Exact(tile)) => {
+                    for tile in filling(image.rgb(), tile, limits, self.settings.resample)? {
+                        planes.push(floats(&tile, &self.settings));
+                    }
+                }
+                _ => planes.push(self.plane(image.rgb())?),
+            }
+            counts.push((planes.len() - before) as i64);
+        }
+        Ok((stacked(&planes)?, Array1::from_vec(counts)))
     }
 
     /// One picture resized, cropped, rescaled and normalised, `[3, height, width]`.

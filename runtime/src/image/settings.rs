@@ -37,6 +37,8 @@ pub struct Settings {
     pub pad_size: Option<Pixels>,
     /// Sizes that a picture may take before it is cut into tiles.
     pub grid: Vec<Pixels>,
+    /// The fewest and the most tiles that fill a version of a picture; pictures are not cut where not given.
+    pub patches: Option<(usize, usize)>,
 }
 
 /// The file as it is written, over the defaults.
@@ -59,6 +61,11 @@ struct Written {
     image_grid_pinpoints: Vec<Pixels>,
     crop_pct: Option<f64>,
     do_pan_and_scan: Option<bool>,
+    crop_to_patches: Option<bool>,
+    #[serde(default)]
+    min_patches: usize,
+    #[serde(default)]
+    max_patches: usize,
 }
 
 /// One number for all channels, or one for each.
@@ -88,6 +95,9 @@ pub(super) struct Source {
 
 /// The edge from which on nothing is cut off by `crop_pct`.
 const WHOLE_FROM: usize = 384;
+
+/// The most tiles that a version of a picture is cut into.
+const MOST_PATCHES: usize = 1024;
 
 const FILE: &str = "preprocessor_config.json";
 const NESTED: &str = "processor_config.json";
@@ -186,6 +196,11 @@ impl Settings {
                 "`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned()
             );
         }
+        let patches = written.crop_to_patches.unwrap_or(false);
+        let patches = patches.then_some((written.min_patches, written.max_patches));
+        if let Some((fewest, most)) = patches.filter(|(fewest, most)| fewest > most || *most > MOST_PATCHES) {
+            return Err(format!("`max_patches`: is {most}, but must be from {fewest} to {MOST_PATCHES}"));
+        }
         let mut resize = written.do_resize.then_some(size);
         let mut crop = crop_size.filter(|_| written.do_center_crop);
         if let (Some(part), true) = (written.crop_pct, written.do_resize) {
@@ -213,6 +228,7 @@ impl Settings {
             pad: written.do_pad,
             pad_size: exact("pad_size", &written.pad_size)?,
             grid: written.image_grid_pinpoints,
+            patches: patches.filter(|(_, most)| *most > 1),
         })
     }
 }

@@ -7,7 +7,7 @@ use image::imageops::crop_imm;
 
 use super::planes::centred_on;
 use super::resize::resize;
-use super::{Pixels, Settings, Size};
+use super::{Filter, Pixels, Settings, Size};
 use crate::Result;
 
 /// The size in which most of a picture's detail is kept and, of equals, the least is wasted.
@@ -54,6 +54,49 @@ pub(super) fn tiles(image: &RgbImage, settings: &Settings) -> Result<Vec<RgbImag
     Ok(tiles)
 }
 
+/// Rows and columns of the tiles, from the fewest to the most, whose shape is nearest to a picture's and, of equals, the
+/// larger ones as long as these are not twice as large as the picture.
+fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize)) -> (usize, usize) {
+    let shapes = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (rows, columns)));
+    let mut shapes: Vec<_> = shapes.filter(|(rows, columns)| rows * columns >= fewest).collect();
+    shapes.sort_by_key(|(rows, columns)| rows * columns);
+    let ratio = width as f64 / height as f64;
+    let (mut nearest, mut best) = (f64::INFINITY, (1, 1));
+    for (rows, columns) in shapes {
+        let off = (ratio - columns as f64 / rows as f64).abs();
+        let half = 0.5 * (tile.0 * tile.1 * rows * columns) as f64;
+        if off < nearest || (off == nearest && (height * width) as f64 > half) {
+            (nearest, best) = (off, (rows, columns));
+        }
+    }
+    best
+}
+
+/// The tiles of a version of the picture that they fill, row by row, and then the whole picture if they are several.
+///
+/// Reference: `GotOcr2ImageProcessor`.
+pub(super) fn filling(
+    image: &RgbImage,
+    tile: Pixels,
+    limits: (usize, usize),
+    filter: Filter,
+) -> Result<Vec<RgbImage>> {
+    let (height, width) = tile;
+    let (rows, columns) = canvas((image.height() as usize, image.width() as usize), tile, limits);
+    let large = resize(image, height * rows, width * columns, filter)?;
+    let mut tiles = vec![];
+    for top in (0..rows).map(|row| row * height) {
+        for left in (0..columns).map(|column| column * width) {
+            let tile = crop_imm(&large, left as u32, top as u32, width as u32, height as u32);
+            tiles.push(tile.to_image());
+        }
+    }
+    if tiles.len() > 1 {
+        tiles.push(resize(image, height, width, filter)?);
+    }
+    Ok(tiles)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +108,16 @@ mod tests {
         assert_eq!(best((200, 900), &sizes), Some((336, 1008)));
         assert_eq!(best((100, 100), &sizes), Some((336, 672)));
         assert_eq!(best((100, 100), &[]), None);
+    }
+
+    #[test]
+    fn tiles_are_shaped_as_the_picture_is() {
+        let tile = (448, 448);
+        assert_eq!(canvas((480, 640), tile, (1, 12)), (3, 4));
+        assert_eq!(canvas((100, 100), tile, (1, 12)), (1, 1));
+        assert_eq!(canvas((2000, 2000), tile, (1, 12)), (3, 3));
+        assert_eq!(canvas((100, 900), tile, (1, 4)), (1, 4));
+        assert_eq!(canvas((900, 300), tile, (2, 6)), (3, 1));
     }
 
     #[test]

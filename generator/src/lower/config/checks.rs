@@ -43,6 +43,7 @@ pub(super) fn add(
     at: &Place,
 ) -> Result<(), Problem> {
     let optional = field.optional.unwrap_or(false) || field.otherwise.is_some();
+    let kind = if kind == ConfigType::Edge { ConfigType::Usize } else { kind };
     let shown = field.key.as_deref().unwrap_or(name);
     if let Some(min) = field.min {
         match (kind, min, optional) {

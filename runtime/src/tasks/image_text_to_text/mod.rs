@@ -4,6 +4,8 @@
 
 mod placeholders;
 
+use serde_json::json;
+
 use self::placeholders::Placeholders;
 use super::batches::TextModel;
 use super::text_generation::{answered, resolve};
@@ -48,7 +50,11 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         let text = TextModel::new(model)?;
         let checkpoint = text.model.checkpoint();
         let placeholders = Placeholders::read(checkpoint, text.model.raw_config(), &text.tokenizer)?;
-        let processor = ImageProcessor::from_checkpoint(checkpoint)?;
+        let mut processor = ImageProcessor::from_checkpoint(checkpoint)?;
+        if placeholders.counts_tiles() {
+            // As the reference's processor of texts and pictures asks that of pictures to.
+            processor = processor.with(&json!({"crop_to_patches": true}))?;
+        }
         let config = GenerationConfig::from_checkpoint(checkpoint)?;
         let template = ChatTemplate::from_checkpoint(checkpoint, &text.tokenizer)?;
         Ok(Self { text, processor, placeholders, config, template })

@@ -1,6 +1,6 @@
 //! The tokens that stand for pictures in a prompt: one in a text, as many as a picture has features for the model.
 //!
-//! Reference: `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`.
+//! Reference: `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`.
 
 use serde_json::Value as Json;
 
@@ -27,6 +27,8 @@ pub(super) struct Placeholders {
 enum Count {
     /// As many for every picture.
     Fixed(usize),
+    /// As many for every tile of a picture.
+    Tiles(usize),
     /// One for each patch, which has this edge in pixels, and some besides, such as the class token's.
     Patches { edge: usize, additional: usize },
 }
@@ -52,6 +54,15 @@ impl Placeholders {
             let around = [format!("\n\n{begin}"), format!("{end}\n\n")];
             return Ok(Self { token: begin, feature, around, count: Count::Fixed(count.unwrap_or(256)) });
         }
+        if let Some(token) = special(checkpoint, "context_image_token")? {
+            let token = known("context_image_token", token)?;
+            let [begin, end] = ["start_image_token", "end_image_token"].map(|key| special(checkpoint, key));
+            let around =
+                [begin?.unwrap_or_else(|| "<img>".to_owned()), end?.unwrap_or_else(|| "</img>".to_owned())];
+            let count = number(&written["image_seq_length"]).or(number(&config["image_seq_length"]));
+            let count = Count::Tiles(count.unwrap_or(256));
+            return Ok(Self { feature: token.clone(), token, around, count });
+        }
         let token = known("image_token", written["image_token"].as_str().unwrap_or("<image>").to_owned())?;
         let edge = number(&written["patch_size"]).or(number(&config["vision_config"]["patch_size"]));
         let Some(edge) = edge.filter(|edge| *edge > 0) else {
@@ -68,10 +79,19 @@ impl Placeholders {
         Ok(Self { feature: token.clone(), token, around: Default::default(), count })
     }
 
+    /// Whether pictures are cut into tiles that each have their features.
+    pub(super) fn counts_tiles(&self) -> bool {
+        matches!(self.count, Count::Tiles(_))
+    }
+
     /// The features of one picture, of which `processed` is what the processor made.
     pub(super) fn count(&self, processor: &ImageProcessor, processed: &Values) -> Result<usize> {
         let (edge, additional) = match self.count {
             Count::Fixed(count) => return Ok(count),
+            Count::Tiles(each) => {
+                let pixels = processed.get("pixel_values").and_then(|pixels| pixels.shape().first());
+                return Ok(pixels.map_or(0, |tiles| tiles * each));
+            }
             Count::Patches { edge, additional } => (edge, additional),
         };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();

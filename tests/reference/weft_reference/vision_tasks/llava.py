@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from transformers import (
     Gemma3Config,
     Gemma3ImageProcessorPil,
     Gemma3Processor,
+    GotOcr2ImageProcessorPil,
+    InternVLConfig,
+    InternVLProcessor,
     LlavaImageProcessorPil,
     LlavaNextImageProcessorPil,
     LlavaNextProcessor,
@@ -46,11 +51,11 @@ def vocab_size() -> int:
     return len(vocabulary()) + 1
 
 
-def answers(task: str, model: PreTrainedModel, folder: Path) -> Answer:
+def answers(task: str, model: PreTrainedModel, folder: Path, processor: Any = None) -> Answer:
     made = transformers.pipeline(
         task,
         model=model,
-        processor=transformers.AutoProcessor.from_pretrained(folder),
+        processor=processor or transformers.AutoProcessor.from_pretrained(folder),
         device="cpu",
         dtype=torch.float32,
     )
@@ -107,15 +112,20 @@ def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTa
     )
 
 
-def soft_tokens(config: Gemma3Config) -> Iterator[VisionTaskCase]:
-    """Gemma 3's: a picture stands between two tokens of its own. `config`'s last three tokens are the picture's."""
-    base = bert_tokenizer(config.text_config.max_position_embeddings)
-    template = TEMPLATE.replace(TOKEN, "<begin>")
-    names = {"boi_token": "<begin>", "image_token": "<soft>", "eoi_token": "<end>"}
-    base.add_special_tokens({"additional_special_tokens": ["<begin>", "<end>", "<soft>"]})
+def named(positions: int, template: str, **tokens: str) -> PreTrainedTokenizerBase:
+    """The small tokenizer with more tokens at its end, which it knows by names."""
+    base = bert_tokenizer(positions)
+    base.add_special_tokens({"additional_special_tokens": list(tokens.values())})
     with tempfile.TemporaryDirectory() as temporary:
         base.save_pretrained(temporary)
-        made = transformers.AutoTokenizer.from_pretrained(temporary, extra_special_tokens=names, chat_template=template)
+        return transformers.AutoTokenizer.from_pretrained(temporary, extra_special_tokens=tokens, chat_template=template)
+
+
+def soft_tokens(config: Gemma3Config) -> Iterator[VisionTaskCase]:
+    """Gemma 3's: a picture stands between two tokens of its own. `config`'s last three tokens are the picture's."""
+    template = TEMPLATE.replace(TOKEN, "<begin>")
+    names = {"boi_token": "<begin>", "eoi_token": "<end>", "image_token": "<soft>"}
+    made = named(config.text_config.max_position_embeddings, template, **names)
     edge = config.vision_config.image_size
     processor = Gemma3Processor(
         image_processor=Gemma3ImageProcessorPil(size={"height": edge, "width": edge}),
@@ -139,4 +149,59 @@ def soft_tokens(config: Gemma3Config) -> Iterator[VisionTaskCase]:
         ),
         "One picture, two in a text, a chat, a text without pictures.",
         answers=answers,
+    )
+
+
+class StillProcessor(InternVLProcessor):
+    """InternVL's without the part for videos, which cannot be made here."""
+
+    def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> Any:
+        return argument if argument is None else super().check_argument_for_proper_class(argument_name, argument)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """As published: a file for pictures, one for texts, and one for both."""
+        self.image_processor.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        both = {"image_seq_length": self.image_seq_length, "processor_class": "InternVLProcessor"}
+        (folder / "processor_config.json").write_text(json.dumps(both, indent=2) + "\n")
+
+
+StillProcessor.__name__ = "InternVLProcessor"
+
+
+def tiles(config: InternVLConfig) -> Iterator[VisionTaskCase]:
+    """InternVL's: a picture is cut into tiles that it fills. `config`'s last four tokens are the picture's and a video's."""
+    template = TEMPLATE.replace(TOKEN, "<part>")
+    names = {
+        "start_image_token": "<begin>",
+        "end_image_token": "<end>",
+        "context_image_token": "<part>",
+        "video_token": "<video>",
+    }
+    made = named(config.text_config.max_position_embeddings, template, **names)
+    made.model_input_names = ["input_ids", "attention_mask"]
+    height, width = config.vision_config.image_size
+    size = {"height": height, "width": width}
+    processor = StillProcessor(
+        image_processor=GotOcr2ImageProcessorPil(size=size, max_patches=6),
+        tokenizer=made,
+        chat_template=template,
+        image_seq_length=config.image_seq_length,
+    )
+    short = {"max_new_tokens": 6}
+    question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
+    yield VisionTaskCase(
+        "internvl/tasks/image-text-to-text",
+        "image-text-to-text",
+        "InternVLForConditionalGeneration",
+        config,
+        processor,
+        (
+            Call({"images": "rgb.png", "text": "user : <part> What is this? assistant :"}, short),
+            Call({"images": ["tall.png", "wide.png"], "text": "<part> and <part> are cloth"}, short),
+            Call([{"role": "user", "content": question}], short | {"return_full_text": False}),
+            Call("the shuttle carries the weft", short),
+        ),
+        "One picture, two in a text, a chat, a text without pictures.",
+        answers=partial(answers, processor=processor),
     )
