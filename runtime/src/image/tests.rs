@@ -204,7 +204,9 @@ fn defaults_are_the_references() {
             assert!(known || passed_over, "{name}: {key} has no default");
         }
     }
-    assert_eq!(defaults.as_object().unwrap().len(), classes::CLASSES.len());
+    // The reference has none of these on Pillow.
+    let others = classes::CLASSES.iter().filter(|class| class.layout == Layout::Unrounded).count();
+    assert_eq!(defaults.as_object().unwrap().len(), classes::CLASSES.len() - others);
 }
 
 /// What is said of a checkpoint with these files.

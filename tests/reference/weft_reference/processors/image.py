@@ -47,6 +47,8 @@ CLASSES = (
     "MobileNetV2ImageProcessor",
     "ConditionalDetrImageProcessor",
     "DeformableDetrImageProcessor",
+    "Gemma3ImageProcessor",
+    "GotOcr2ImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -125,7 +127,8 @@ class ProcessorCase:
         given = [self.open(entry, files) for entry in self.images]
         base = self.kind.removesuffix("Fast").replace("FeatureExtractor", "ImageProcessor")
         out = processor(base, self.config)(given, return_tensors="np")
-        tensors = {name: np.asarray(value) for name, value in out.items()}
+        # Gemma's pictures are not cut, so that the number of crops is always 0.
+        tensors = {name: np.asarray(value) for name, value in out.items() if name != "num_crops"}
         for name, value in tensors.items():
             kind = {"f": np.float32, "u": np.float32, "i": np.int64}[value.dtype.kind]
             tensors[name] = value.astype(kind)
@@ -163,6 +166,12 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield from cropped()
     yield from padded()
     yield from tiled()
+    filling = {"size": SQUARE, "crop_to_patches": True, "max_patches": 6}
+    every = ("rgb.png", "tall.png", "wide.png", "grey.png")
+    yield ProcessorCase("got-ocr2-patches", "GotOcr2ImageProcessor", filling, every)
+    yield ProcessorCase("got-ocr2-more", "GotOcr2ImageProcessor", filling | {"min_patches": 3, "resample": 2}, TWO)
+    yield ProcessorCase("got-ocr2-whole", "GotOcr2ImageProcessor", filling | {"crop_to_patches": False}, TWO)
+    yield ProcessorCase("gemma3", "Gemma3ImageProcessor", {"size": SQUARE}, TWO)
     yield ProcessorCase("videomae", "VideoMAEImageProcessor", CROP, (FRAMES,))
     old = {"size": 14, "crop_size": 14}
     yield ProcessorCase("videomae-old", "VideoMAEFeatureExtractor", old, (FRAMES[:2], FRAMES[2:]), key=OLD)
