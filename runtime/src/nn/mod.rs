@@ -17,6 +17,7 @@ mod relative;
 pub mod rope;
 mod rotary;
 mod sequence;
+mod windows;
 
 pub use activation::Activation;
 pub use alibi::{
@@ -45,3 +46,4 @@ pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, sig
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use sequence::{at_last, shift_right, wrap_right};
+pub use windows::{Windows, merged_squares};

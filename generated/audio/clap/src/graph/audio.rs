@@ -10,7 +10,7 @@
 use weft::graph::{
     Conv, Dim, Fill, Graph, Input, Interpolation, Padded, Reduction, Scope, Tensor, Unary,
 };
-use weft::nn::{Activation, Attention};
+use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Result, dims};
 
 use crate::AudioConfig as Config;
@@ -66,10 +66,14 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
             } else {
                 c.window_size / 2
             };
-            x = layer(g, c, &w.scope("blocks").index(index), &x, Grid { side, width, heads, shift })?;
+            let windows = Windows { grid: [side; 2], window: c.window_size, shift };
+            x = layer(g, c, &w.scope("blocks").index(index), &x, &Grid { windows, width, heads })?;
         }
         if stage + 1 < stages {
-            x = merged(g, &w.scope("downsample"), &x, side, width)?;
+            let w = w.scope("downsample");
+            x = nn::merged_squares(g, &x, [side; 2])?;
+            x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
+            x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
             (side, width) = (side / 2, 2 * width);
         }
     }
@@ -150,126 +154,42 @@ fn weigh(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usize) -> Resu
 }
 
 /// A square of states, and how a layer looks at it.
-#[derive(Clone, Copy)]
 struct Grid {
-    side: usize,
+    windows: Windows,
     width: usize,
     heads: usize,
-    shift: usize,
 }
 
 /// Attention within windows and MLP, each normalised before and added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: Grid) -> Result<Tensor> {
-    let Grid { side, width, shift, .. } = grid;
-    let window = c.window_size;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: &Grid) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
-    let h = g.reshape(&h, dims![SOUNDS, side, side, width])?;
-    let missing = side.next_multiple_of(window.max(1)) - side;
-    let h = g.pad(&h, &[(1, 0, missing), (2, 0, missing)], Padded::Constant(0.0))?;
-    let padded = side + missing;
-    let h = rolled(g, &h, padded, shift)?;
-    let count = padded / window.max(1);
-    let rows = SOUNDS * Dim::from(count);
-    let h = g.reshape(&h, dims![&rows, window, count, window * width])?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![SOUNDS * Dim::from(count * count), window * window, width])?;
-    let h = attention(g, c, &w.scope("attention"), &h, grid, count)?;
-    let h = g.reshape(&h, dims![rows, count, window, window * width])?;
-    let h = g.transpose(&h, &[0, 2, 1, 3])?;
-    let h = g.reshape(&h, dims![SOUNDS, padded, padded, width])?;
-    let h = rolled(g, &h, padded, if shift == 0 { 0 } else { padded - shift })?;
-    let h = g.slice(&h, 1, 0..side)?;
-    let h = g.slice(&h, 2, 0..side)?;
-    let h = g.reshape(&h, dims![SOUNDS, side * side, width])?;
+    let h = attention(g, c, &w.scope("attention"), &h, grid)?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
-    let h = g.linear(&w.scope("intermediate.dense"), &h, (c.mlp_ratio * width as f64) as usize)?;
+    let h = g.linear(
+        &w.scope("intermediate").scope("dense"),
+        &h,
+        (c.mlp_ratio * grid.width as f64) as usize,
+    )?;
     let h = g.activation(c.hidden_act, &h)?;
-    let h = g.linear(&w.scope("output.dense"), &h, width)?;
+    let h = g.linear(&w.scope("output").scope("dense"), &h, grid.width)?;
     g.add(&x, &h)
 }
 
-/// Rows and columns moved up and left by `shift`; what leaves comes in at the other side.
-fn rolled(g: &mut Graph, x: &Tensor, side: usize, shift: usize) -> Result<Tensor> {
-    if shift == 0 {
-        return Ok(x.clone());
-    }
-    let mut x = x.clone();
-    for axis in [1, 2] {
-        let first = g.slice(&x, axis, 0..shift)?;
-        let rest = g.slice(&x, axis, shift..side)?;
-        x = g.concat(&[&rest, &first], axis)?;
-    }
-    Ok(x)
-}
-
-/// Self-attention within windows, with a learnt bias by distance: x `[sounds * windows, window², width]`.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: Grid, count: usize) -> Result<Tensor> {
-    let Grid { width, heads, shift, .. } = grid;
-    let (window, own) = (c.window_size, w.scope("self"));
-    let project = |g: &mut Graph, name: &str| match c.qkv_bias {
-        true => g.linear(&own.scope(name), x, width),
-        false => g.linear_no_bias(&own.scope(name), x, width),
-    };
-    let (q, k, v) = (project(g, "query")?, project(g, "key")?, project(g, "value")?);
-    let positions = window * window;
-    let reach = 2 * window - 1;
-    let table = g.weight(&own.name("relative_position_bias_table"), &[reach * reach, heads])?;
-    g.idle_weight(&own.name("relative_position_index"));
-    let place = |i: usize| (i / window, i % window);
-    let distances = (0..positions * positions)
-        .map(|pair| {
-            let ((y, x), (other_y, other_x)) = (place(pair / positions), place(pair % positions));
-            ((y + window - 1 - other_y) * reach + x + window - 1 - other_x) as i64
-        });
-    let distances = g.integers(&[positions, positions], distances.collect())?;
-    let bias = g.gather(&table, &distances, 0)?;
-    let bias = g.transpose(&bias, &[2, 0, 1])?;
-    let mut mask = g.unsqueeze(&bias, 0)?;
-    if shift > 0 {
-        let apart = apart(count, window, shift);
-        let apart = g.constant(&[count * count, 1, positions, positions], apart)?;
-        let all = g.add(&mask, &apart)?;
-        let all = g.unsqueeze(&all, 0)?;
-        let all = g.expand(&all, dims![SOUNDS, count * count, heads, positions, positions])?;
-        mask = g.flatten(&all, 0..2)?;
-    }
+/// Self-attention within windows, with a learnt bias by distance: x `[batch, places, width]`.
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, grid: &Grid) -> Result<Tensor> {
+    let Grid { windows, width, heads, .. } = *grid;
+    let (batch, x) = (&x.shape()[0], windows.cut(g, x)?);
+    let q = g.linear_biased(&w.scope("self").scope("query"), &x, width, c.qkv_bias)?;
+    let k = g.linear_biased(&w.scope("self").scope("key"), &x, width, c.qkv_bias)?;
+    let v = g.linear_biased(&w.scope("self").scope("value"), &x, width, c.qkv_bias)?;
+    let reach = 2 * windows.window - 1;
+    let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;
+    g.idle_weight(&w.name("self.relative_position_index"));
+    let bias = windows.bias(g, &table)?;
+    let mask = windows.mask(g, &bias, batch, -100.0)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output.dense"), &h, width)
-}
-
-/// -100 between positions of a window that rolling brought together from different sides, else 0:
-/// `[windows, 1, window², window²]`.
-fn apart(count: usize, window: usize, shift: usize) -> Vec<f32> {
-    let side = count * window;
-    let region = |at: usize| {
-        usize::from(at >= side - window) + usize::from(at >= side - shift)
-    };
-    let of = |tile: usize, position: usize| {
-        let y = tile / count * window + position / window;
-        let x = tile % count * window + position % window;
-        3 * region(y) + region(x)
-    };
-    let positions = window * window;
-    let tiles = (0..count * count).flat_map(|tile| (0..positions * positions).map(move |pair| (tile, pair)));
-    let between = |(tile, pair)| {
-        if of(tile, pair / positions) == of(tile, pair % positions) {
-            0.0
-        } else {
-            -100.0
-        }
-    };
-    tiles.map(between).collect()
-}
-
-/// Squares of four states as one of twice the width.
-fn merged(g: &mut Graph, w: &Scope, x: &Tensor, side: usize, width: usize) -> Result<Tensor> {
-    let half = side / 2;
-    let x = g.reshape(x, dims![SOUNDS * Dim::from(half), 2, half, 2, width])?;
-    // By column, then by row.
-    let x = g.transpose(&x, &[0, 2, 3, 1, 4])?;
-    let x = g.reshape(&x, dims![SOUNDS, half * half, 4 * width])?;
-    let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
-    g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
+    let h = g.linear(&w.scope("output").scope("dense"), &h, width)?;
+    windows.join(g, &h, batch)
 }

@@ -1,0 +1,199 @@
+//! Windows of a grid of places, within which attention stays (Liu et al., 2021, arXiv:2103.14030).
+
+use crate::graph::{Dim, Graph, Padded, Tensor, show};
+use crate::{Result, dims};
+
+/// A grid of places cut into square windows; what is missing below and on the right is filled with zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// Rows and columns of the grid.
+    pub grid: [usize; 2],
+    /// The edge of a window.
+    pub window: usize,
+    /// How far rows and columns are moved up and left before they are cut; what leaves comes in at the other side.
+    pub shift: usize,
+}
+
+impl Windows {
+    /// Rows and columns of the grid once it is filled up.
+    fn filled(&self) -> [usize; 2] {
+        self.grid.map(|length| length.next_multiple_of(self.window.max(1)))
+    }
+
+    /// How many windows there are below each other, and side by side.
+    fn counts(&self) -> [usize; 2] {
+        self.filled().map(|length| length / self.window.max(1))
+    }
+
+    /// Places `[batch, rows * columns, width]` by window: `[batch * windows, window², width]`.
+    ///
+    /// # Errors
+    /// When x has not as many places, or no fixed width.
+    pub fn cut(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
+        let (batch, width, window) = (&x.shape()[0].clone(), width(g, x)?, self.window);
+        let x = g.reshape(x, dims![batch, rows, columns, width])?;
+        let x = filled_up(g, x, [high - rows, wide - columns])?;
+        let x = rolled(g, &x, [self.shift; 2])?;
+        // Four axes, of which some are two in one, are enough.
+        let x = g.reshape(&x, dims![batch.clone() * Dim::from(down), window, across, window * width])?;
+        let x = g.transpose(&x, &[0, 2, 1, 3])?;
+        g.reshape(&x, dims![batch.clone() * Dim::from(down * across), window * window, width])
+    }
+
+    /// The reverse of [`Windows::cut`], for pictures `batch` in number.
+    ///
+    /// # Errors
+    /// When x is not what that gives.
+    pub fn join(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
+        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
+        let (width, window) = (width(g, x)?, self.window);
+        let x = g.reshape(x, dims![batch.clone() * Dim::from(down), across, window, window * width])?;
+        let x = g.transpose(&x, &[0, 2, 1, 3])?;
+        let x = g.reshape(&x, dims![batch, high, wide, width])?;
+        let back = |length: usize| if self.shift == 0 { 0 } else { length - self.shift };
+        let x = rolled(g, &x, [back(high), back(wide)])?;
+        let x = if high == rows { x } else { g.slice(&x, 1, 0..rows)? };
+        let x = if wide == columns { x } else { g.slice(&x, 2, 0..columns)? };
+        g.reshape(&x, dims![batch, rows * columns, width])
+    }
+
+    /// Rows of a table `[(2 * window - 1)², heads]`, by how far two places of a window are apart:
+    /// `[1, heads, window², window²]`.
+    ///
+    /// # Errors
+    /// When the table has another shape.
+    pub fn bias(&self, g: &mut Graph, table: &Tensor) -> Result<Tensor> {
+        let (window, reach, places) = (self.window, 2 * self.window - 1, self.window * self.window);
+        let apart = (0..places * places).map(|pair| {
+            let (place, other) = (pair / places, pair % places);
+            let down = place / window + window - 1 - other / window;
+            (down * reach + place % window + window - 1 - other % window) as i64
+        });
+        let apart = g.integers(&[places, places], apart.collect())?;
+        let bias = g.gather(table, &apart, 0)?;
+        let bias = g.transpose(&bias, &[2, 0, 1])?;
+        g.unsqueeze(&bias, 0)
+    }
+
+    /// A bias `[1, heads, window², window²]` and `distance` between places that moving brought together from different
+    /// sides: `[batch * windows, heads, window², window²]`, or as it was where nothing was moved.
+    ///
+    /// # Errors
+    /// When the bias has another shape.
+    pub fn mask(&self, g: &mut Graph, bias: &Tensor, batch: &Dim, distance: f32) -> Result<Tensor> {
+        if self.shift == 0 {
+            return Ok(bias.clone());
+        }
+        let ([down, across], places) = (self.counts(), self.window * self.window);
+        let apart = g.constant(&[down * across, 1, places, places], self.apart(distance))?;
+        let all = g.add(bias, &apart)?;
+        let all = g.unsqueeze(&all, 0)?;
+        let all = g.expand(&all, dims![batch, down * across, &bias.shape()[1], places, places])?;
+        g.flatten(&all, 0..2)
+    }
+
+    /// `distance` between places of a window from different sides of the grid, else 0: `[windows, 1, window², window²]`.
+    fn apart(&self, distance: f32) -> Vec<f32> {
+        let ([high, wide], [down, across], window) = (self.filled(), self.counts(), self.window);
+        let region = |at: usize, length: usize| {
+            usize::from(at >= length - window) + usize::from(at >= length - self.shift)
+        };
+        let of = |tile: usize, place: usize| {
+            let y = tile / across * window + place / window;
+            let x = tile % across * window + place % window;
+            [region(y, high), region(x, wide)]
+        };
+        let places = window * window;
+        let tiles = (0..down * across).flat_map(|tile| (0..places * places).map(move |pair| (tile, pair)));
+        let between =
+            |(tile, pair)| if of(tile, pair / places) == of(tile, pair % places) { 0.0 } else { distance };
+        tiles.map(between).collect()
+    }
+}
+
+/// Rows and columns moved up and left.
+fn rolled(g: &mut Graph, x: &Tensor, shifts: [usize; 2]) -> Result<Tensor> {
+    let mut x = x.clone();
+    for (axis, shift) in [(1, shifts[0]), (2, shifts[1])] {
+        if shift > 0 {
+            let first = g.slice(&x, axis, 0..shift)?;
+            let rest = g.slice_dims(&x, axis, shift.into(), x.shape()[axis].clone())?;
+            x = g.concat(&[&rest, &first], axis)?;
+        }
+    }
+    Ok(x)
+}
+
+/// Squares of four places as one of four times the width, by column, then by row: `[batch, rows * columns, width]` to
+/// `[batch, ⌈rows / 2⌉ * ⌈columns / 2⌉, 4 * width]`. Zeros fill up what is odd.
+///
+/// # Errors
+/// When x has not as many places, or no fixed width.
+pub fn merged_squares(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
+    let (batch, width) = (&x.shape()[0].clone(), width(g, x)?);
+    let halves = [rows.div_ceil(2), columns.div_ceil(2)];
+    let x = g.reshape(x, dims![batch, rows, columns, width])?;
+    let x = filled_up(g, x, [rows % 2, columns % 2])?;
+    let x = g.reshape(&x, dims![batch.clone() * Dim::from(halves[0]), 2, halves[1], 2, width])?;
+    let x = g.transpose(&x, &[0, 2, 3, 1, 4])?;
+    g.reshape(&x, dims![batch, halves[0] * halves[1], 4 * width])
+}
+
+/// Zeros below and on the right of `[batch, rows, columns, width]`.
+fn filled_up(g: &mut Graph, x: Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
+    match rows + columns {
+        0 => Ok(x),
+        _ => g.pad(&x, &[(1, 0, rows), (2, 0, columns)], Padded::Constant(0.0)),
+    }
+}
+
+fn width(g: &Graph, x: &Tensor) -> Result<usize> {
+    let width = x.dim(-1).and_then(Dim::fixed);
+    width.ok_or_else(|| {
+        g.misfit("Windows", format!("the last axis of {} must have a fixed length", show(x.shape())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::dims::BATCH;
+    use crate::graph::{Input, Tensor};
+
+    fn places(g: &mut Graph, count: usize) -> Tensor {
+        g.input(Input::f32("places", dims![BATCH, count, 6]))
+    }
+
+    #[test]
+    fn windows_of_an_odd_grid_are_filled_up_and_cut_off_again() {
+        let mut g = Graph::new();
+        let windows = Windows { grid: [5, 3], window: 2, shift: 1 };
+        let x = places(&mut g, 15);
+        let cut = windows.cut(&mut g, &x).unwrap();
+        assert_eq!(cut.shape(), dims![BATCH * Dim::from(6), 4, 6]);
+        assert_eq!(windows.join(&mut g, &cut, &BATCH).unwrap().shape(), dims![BATCH, 15, 6]);
+        let table = g.weight("table", &[9, 2]).unwrap();
+        let bias = windows.bias(&mut g, &table).unwrap();
+        assert_eq!(bias.shape(), dims![1, 2, 4, 4]);
+        let mask = windows.mask(&mut g, &bias, &BATCH, -100.0).unwrap();
+        assert_eq!(mask.shape(), dims![BATCH * Dim::from(6), 2, 4, 4]);
+    }
+
+    #[test]
+    fn only_windows_at_the_far_edges_are_parted() {
+        let apart = Windows { grid: [4, 4], window: 2, shift: 1 }.apart(-1.0);
+        let tile = |index: usize| &apart[16 * index..16 * (index + 1)];
+        assert!(tile(0).iter().all(|&x| x == 0.0));
+        assert_eq!(tile(1)[..4], [0.0, -1.0, 0.0, -1.0]);
+        assert_eq!(tile(2)[..4], [0.0, 0.0, -1.0, -1.0]);
+        assert_eq!(tile(3)[..4], [0.0, -1.0, -1.0, -1.0]);
+    }
+
+    #[test]
+    fn four_places_become_one() {
+        let mut g = Graph::new();
+        let x = places(&mut g, 15);
+        assert_eq!(merged_squares(&mut g, &x, [5, 3]).unwrap().shape(), dims![BATCH, 6, 24]);
+    }
+}
