@@ -31,11 +31,13 @@ pub(super) struct Class {
     pub(super) layout: Layout,
     /// Whether a single number for `size` is both edges, rather than the shorter one.
     pub(super) square: bool,
+    /// What edges are rounded down to a multiple of when pictures are resized.
+    pub(super) step: usize,
     defaults: fn() -> Json,
 }
 
 const fn class(name: &'static str, layout: Layout, square: bool, defaults: fn() -> Json) -> Class {
-    Class { name, layout, square, defaults }
+    Class { name, layout, square, step: 1, defaults }
 }
 
 /// Every class that is known.
@@ -63,6 +65,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("Detr", Layout::Masked, false, filled_up),
     class("ConditionalDetr", Layout::Masked, false, filled_up),
     class("DeformableDetr", Layout::Masked, false, filled_up),
+    Class { step: 16, ..class("Yolos", Layout::Masked, false, filled_up) },
     class("Llava", Layout::Square, false, || cropped(3, OPENAI)),
     class("LlavaNext", Layout::Tiles, false, || {
         let grid = json!([[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]);

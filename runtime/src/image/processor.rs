@@ -202,6 +202,7 @@ impl ImageProcessor {
         let mut image = Cow::Borrowed(image);
         if let Some(size) = settings.resize {
             let (height, width) = size.of((image.height() as usize, image.width() as usize));
+            let (height, width) = (height - height % settings.step, width - width % settings.step);
             image = Cow::Owned(resize(&image, height, width, settings.resample)?);
         }
         if let Some(size) = settings.crop {

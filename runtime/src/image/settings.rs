@@ -19,6 +19,8 @@ pub struct Settings {
     pub resize: Option<Size>,
     /// `size`, whether pictures are resized to it or not.
     pub size: Size,
+    /// What their edges are rounded down to a multiple of then.
+    pub step: usize,
     /// How they are resized.
     pub resample: Filter,
     /// The size of the middle that is cut out.
@@ -219,6 +221,7 @@ impl Settings {
             layout: class.layout,
             resize,
             size,
+            step: class.step,
             resample: written.resample,
             crop,
             crop_size,

@@ -1,4 +1,4 @@
-"""DETR's task: objects and where they are."""
+"""The task of DETR and its like: objects and where they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import DetrConfig, DetrImageProcessorPil, PreTrainedModel
+from transformers import DetrImageProcessorPil, PreTrainedConfig, PreTrainedModel
 
 from weft_reference.tasks import Answer, Call
 from weft_reference.vision_tasks import TOO_CLOSE_TO_A_PIXEL, VisionTaskCase, pipeline
@@ -16,22 +16,24 @@ from weft_reference.vision_tasks import TOO_CLOSE_TO_A_PIXEL, VisionTaskCase, pi
 LABELS = ["N/A", "disc", "bar", "square"]
 
 
-def tasks(config: DetrConfig) -> Iterator[VisionTaskCase]:
-    """`config` is a tiny one with as many labels as `LABELS`."""
+def tasks(
+    config: PreTrainedConfig, model: str = "detr", prefix: str = "Detr", threshold: float = 0.492, processor: Any = None, edges: tuple[int, int] = (32, 48)
+) -> Iterator[VisionTaskCase]:
+    """`config` is a tiny one with as many labels as `LABELS`; some of its scores are above the threshold, others below."""
     config.id2label = dict(enumerate(LABELS))
     config.label2id = {name: index for index, name in enumerate(LABELS)}
-    processor = DetrImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48})
+    processor = (processor or DetrImageProcessorPil)(size=dict(zip(("shortest_edge", "longest_edge"), edges, strict=True)))
     everything = {"threshold": 0.0}
     yield VisionTaskCase(
-        "detr/tasks/object-detection",
+        f"{model}/tasks/object-detection",
         "object-detection",
-        "DetrForObjectDetection",
+        f"{prefix}ForObjectDetection",
         config,
         processor,
         (
             Call("rgb.png", everything),
             Call(["tall.png", "wide.png", "oriented.png"], everything),
-            Call(["rgb.png"], {"threshold": 0.492}),
+            Call(["rgb.png"], {"threshold": threshold}),
             Call("oriented.png"),
             Call("rgb.png"),
         ),
