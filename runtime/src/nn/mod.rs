@@ -46,4 +46,4 @@ pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, sig
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use sequence::{at_last, shift_right, wrap_right};
-pub use windows::{Windows, merged_squares};
+pub use windows::{Windows, bias_with_class, merged_squares};

@@ -64,12 +64,8 @@ impl Windows {
     /// # Errors
     /// When the table has another shape.
     pub fn bias(&self, g: &mut Graph, table: &Tensor) -> Result<Tensor> {
-        let (window, reach, places) = (self.window, 2 * self.window - 1, self.window * self.window);
-        let apart = (0..places * places).map(|pair| {
-            let (place, other) = (pair / places, pair % places);
-            let down = place / window + window - 1 - other / window;
-            (down * reach + place % window + window - 1 - other % window) as i64
-        });
+        let places = self.window * self.window;
+        let apart = (0..places * places).map(|pair| apart(self.window, pair / places, pair % places));
         let apart = g.integers(&[places, places], apart.collect())?;
         let bias = g.gather(table, &apart, 0)?;
         let bias = g.transpose(&bias, &[2, 0, 1])?;
@@ -110,6 +106,31 @@ impl Windows {
             |(tile, pair)| if of(tile, pair / places) == of(tile, pair % places) { 0.0 } else { distance };
         tiles.map(between).collect()
     }
+}
+
+/// How far two places of a square are apart, as a row of a table of all distances.
+fn apart(side: usize, place: usize, other: usize) -> i64 {
+    let [down, across] = [place / side + side - 1 - other / side, place % side + side - 1 - other % side];
+    (down * (2 * side - 1) + across) as i64
+}
+
+/// Rows of a table `[(2 * side - 1)² + 3, heads]`, by how far two places of a square are apart, the last three of which
+/// are from the class token to places, from places to it, and for itself: `[1, heads, 1 + side², 1 + side²]`.
+///
+/// # Errors
+/// When the table has another shape.
+pub fn bias_with_class(g: &mut Graph, table: &Tensor, side: usize) -> Result<Tensor> {
+    let (distances, positions) = ((2 * side - 1).pow(2) as i64, side * side + 1);
+    let row = |pair: usize| match (pair / positions, pair % positions) {
+        (0, 0) => distances + 2,
+        (0, _) => distances,
+        (_, 0) => distances + 1,
+        (place, other) => apart(side, place - 1, other - 1),
+    };
+    let rows = g.integers(&[positions, positions], (0..positions * positions).map(row).collect())?;
+    let bias = g.gather(table, &rows, 0)?;
+    let bias = g.transpose(&bias, &[2, 0, 1])?;
+    g.unsqueeze(&bias, 0)
 }
 
 /// Rows and columns moved up and left.
