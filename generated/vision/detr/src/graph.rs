@@ -157,7 +157,6 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         &pixels,
     )?;
     let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-    let places = rows.clone() * columns.clone();
     let mask = g.cast(&mask, Dtype::F32);
     let mask = g.unsqueeze(&mask, 1)?;
     let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
@@ -169,10 +168,10 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         _ => sine_positions(g, c, &mask)?,
     };
     let seen = g.cast(&mask, Dtype::Bool);
-    let seen = g.reshape(&seen, dims![BATCH, 1, 1, &places])?;
     let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.reshape(&map, dims![BATCH, c.d_model, &places])?;
+    let x = g.flatten(&map, 2..4)?;
     let mut x = g.transpose(&x, &[0, 2, 1])?;
+    let seen = g.reshape(&seen, dims![BATCH, 1, 1, &x.shape() [1]])?;
     for index in 0..c.encoder_layers {
         x = encoder_layer(g, c, &w.scope("encoder").scope("layers").index(index), &x, &positions, &seen)?;
     }
