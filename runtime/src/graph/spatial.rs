@@ -3,7 +3,7 @@
 use super::{
     ConvOp, Dim, Dtype, Graph, Interpolation, Op, PoolOp, Reduction, ResizeOp, Scope, Shape, Tensor, show,
 };
-use crate::Result;
+use crate::{Error, Result};
 
 /// A convolution, by spatial axis: `Conv::new(out, &[3, 3]).stride(&[2, 2])`.
 #[derive(Clone, Debug)]
@@ -40,6 +40,38 @@ impl Conv {
     pub fn padding(mut self, padding: &[usize]) -> Self {
         self.op.padding = padding.iter().map(|&n| (n, n)).collect();
         self
+    }
+
+    /// As many zeros on both sides as windows reach around their middle.
+    #[must_use]
+    pub fn half_padding(mut self) -> Self {
+        let ConvOp { kernel, dilation, .. } = &self.op;
+        let sides = kernel.iter().zip(dilation).map(|(kernel, dilation)| (kernel - 1) / 2 * dilation);
+        self.op.padding = sides.map(|n| (n, n)).collect();
+        self
+    }
+
+    /// As many zeros as the last window over `x` lacks, more of them behind: TensorFlow's `SAME`.
+    ///
+    /// # Errors
+    /// When a spatial axis of x has no fixed length.
+    pub fn same_padding(mut self, x: &Tensor) -> Result<Self> {
+        let ConvOp { kernel, stride, dilation, .. } = &self.op;
+        let mut padding = vec![];
+        for (axis, length) in x.shape().iter().skip(2).enumerate().take(kernel.len()) {
+            let Some(length) = length.fixed() else {
+                let problem = format!("padding needs fixed lengths, not {}", show(x.shape()));
+                return Err(Error::Graph { op: "Conv".to_owned(), scope: String::new(), problem });
+            };
+            let left = match length % stride[axis] {
+                0 => stride[axis],
+                left => left,
+            };
+            let lacks = kernel[axis].saturating_sub(left);
+            padding.push((lacks / 2 * dilation[axis], (lacks - lacks / 2) * dilation[axis]));
+        }
+        self.op.padding = padding;
+        Ok(self)
     }
 
     /// Zeros before and after each axis.

@@ -31,13 +31,15 @@ pub(super) struct Class {
     pub(super) layout: Layout,
     /// Whether a single number for `size` is both edges, rather than the shorter one.
     pub(super) square: bool,
+    /// The edge from which on `crop_pct` cuts nothing off.
+    pub(super) whole_from: usize,
     /// What edges are rounded down to a multiple of when pictures are resized.
     pub(super) step: usize,
     defaults: fn() -> Json,
 }
 
 const fn class(name: &'static str, layout: Layout, square: bool, defaults: fn() -> Json) -> Class {
-    Class { name, layout, square, step: 1, defaults }
+    Class { name, layout, square, whole_from: usize::MAX, step: 1, defaults }
 }
 
 /// Every class that is known.
@@ -52,10 +54,14 @@ pub(super) const CLASSES: &[Class] = &[
     class("CLIP", Layout::Single, false, || cropped(3, OPENAI)),
     class("Bit", Layout::Single, false, || cropped(3, OPENAI)),
     class("ChineseCLIP", Layout::Single, false, || cropped(3, OPENAI)),
-    class("ConvNext", Layout::Single, false, || {
-        let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
-        with(shortest, json!({"crop_pct": 224.0 / 256.0}))
-    }),
+    Class {
+        whole_from: 384,
+        ..class("ConvNext", Layout::Single, false, || {
+            let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
+            with(shortest, json!({"crop_pct": 224.0 / 256.0}))
+        })
+    },
+    class("PoolFormer", Layout::Single, false, || with(cropped(3, IMAGENET), json!({"crop_pct": 0.9}))),
     class("Gemma3", Layout::Single, true, || exact(224, 2, HALF)),
     class("Beit", Layout::Single, true, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
     class("Pvt", Layout::Single, true, || exact(224, 3, IMAGENET)),

@@ -95,9 +95,6 @@ pub(super) struct Source {
     json: Json,
 }
 
-/// The edge from which on nothing is cut off by `crop_pct`.
-const WHOLE_FROM: usize = 384;
-
 /// The most tiles that a version of a picture is cut into.
 const MOST_PATCHES: usize = 1024;
 
@@ -210,7 +207,7 @@ impl Settings {
                 Size::Shortest(edge) if part > 0.0 && part <= 1.0 => edge,
                 _ => return Err(format!("`crop_pct`: {part} of {size:?} cannot be cut out")),
             };
-            (resize, crop) = if edge < WHOLE_FROM {
+            (resize, crop) = if edge < class.whole_from {
                 (Some(Size::Shortest((edge as f64 / part) as usize)), crop.or(Some((edge, edge))))
             } else {
                 (Some(Size::Exact((edge, edge))), crop)
