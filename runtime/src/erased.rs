@@ -41,6 +41,8 @@ pub trait AnyModel: Send + Sync + 'static {
     fn limit(&self, symbol: &str) -> Option<usize>;
     /// The length that the model was trained to find an axis filled up to.
     fn filled(&self, symbol: &str) -> Option<usize>;
+    /// Whether the model was trained on texts of small letters alone.
+    fn is_lower_case(&self) -> bool;
     /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
     fn is_independent(&self, output: &str) -> bool;
     /// `config.json` as it is.
@@ -99,6 +101,10 @@ macro_rules! through {
 
         fn filled(&$self, symbol: &str) -> Option<usize> {
             $inner.filled(symbol)
+        }
+
+        fn is_lower_case(&$self) -> bool {
+            $inner.is_lower_case()
         }
 
         fn is_independent(&$self, output: &str) -> bool {

@@ -7,6 +7,8 @@ use super::{Dim, Graph};
 pub(crate) struct Convention {
     /// Axes that are filled up to a length, by symbol.
     pub filled: Vec<(String, usize)>,
+    /// Whether texts are of small letters.
+    pub lower_case: bool,
     /// Outputs whose numbers are each for itself.
     pub independent: Vec<String>,
 }
@@ -27,6 +29,11 @@ impl Graph {
         if let Dim::Symbol(name) = symbol {
             self.convention.filled.push((name.to_string(), length));
         }
+    }
+
+    /// Says that the model was trained on texts of small letters alone.
+    pub fn lower_case(&mut self) {
+        self.convention.lower_case = true;
     }
 
     /// Says that the logits of an output are each for itself: a sigmoid makes scores of them, and no softmax.

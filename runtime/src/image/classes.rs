@@ -16,6 +16,9 @@ pub enum Layout {
     Tiles,
     /// Pictures whose levels become numbers before they are resized, so that nothing is rounded.
     Unrounded,
+    /// Patches of pictures of their own sizes, filled up: `pixel_values` `[batch, patches, values]`, with a
+    /// `pixel_attention_mask` `[batch, patches]` and `spatial_shapes` `[batch, 2]`.
+    OwnSizes,
     /// Tiles of a version of the picture that they fill, and the whole picture where there are several, one after the
     /// other: `pixel_values` `[tiles, 3, height, width]`, and how many each picture has, `num_patches` `[batch]`.
     Patches,
@@ -47,6 +50,9 @@ pub(super) const CLASSES: &[Class] = &[
     class("ViT", Layout::Single, true, || exact(224, 2, HALF)),
     class("Blip", Layout::Single, true, || exact(384, 3, OPENAI)),
     class("Siglip", Layout::Single, false, || exact(224, 3, HALF)),
+    class("Siglip2", Layout::OwnSizes, false, || {
+        with(exact(224, 2, HALF), json!({"patch_size": 16, "max_num_patches": 256}))
+    }),
     class("DeiT", Layout::Single, true, || {
         with(exact(256, 3, HALF), json!({"do_center_crop": true, "crop_size": 224}))
     }),

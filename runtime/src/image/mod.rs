@@ -16,6 +16,7 @@ mod classes;
 mod draw;
 mod jpeg;
 mod packing;
+mod patches;
 mod picture;
 mod planes;
 mod processor;
@@ -34,7 +35,7 @@ pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
 pub use settings::Settings;
-pub use shares::line_shares;
+pub use shares::{line_shares, patch_shares};
 pub use size::{Pixels, Size};
 pub use turns::{Turn, patch_turns};
 

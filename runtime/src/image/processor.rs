@@ -7,6 +7,7 @@ use image::RgbImage;
 use ndarray::{Array1, Array2, Array3, Array4, Array5, ArrayView4, Axis, s};
 use serde_json::Value as Json;
 
+use super::patches::patched;
 use super::planes::{centre_crop, centred_on, filled, floats, largest, stacked};
 use super::resize::resize;
 use super::settings::Source;
@@ -87,6 +88,7 @@ impl ImageProcessor {
                 values.insert("num_patches".to_owned(), counts.into_dyn().into());
                 pixels.into_dyn()
             }
+            Layout::OwnSizes => return patched(images, &self.settings),
             Layout::Frames => return self.process_videos(&[images]),
         };
         values.insert("pixel_values".to_owned(), pixels.into());

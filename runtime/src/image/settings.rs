@@ -37,6 +37,8 @@ pub struct Settings {
     pub pad: bool,
     /// The size that they are filled up to; the largest of a batch where not given.
     pub pad_size: Option<Pixels>,
+    /// The edge of a patch and the most patches of a picture, where pictures become patches that are filled up.
+    pub filled: Option<(usize, usize)>,
     /// Sizes that a picture may take before it is cut into tiles.
     pub grid: Vec<Pixels>,
     /// The fewest and the most tiles that fill a version of a picture; pictures are not cut where not given.
@@ -62,6 +64,8 @@ struct Written {
     #[serde(default)]
     image_grid_pinpoints: Vec<Pixels>,
     crop_pct: Option<f64>,
+    patch_size: Option<usize>,
+    max_num_patches: Option<usize>,
     do_pan_and_scan: Option<bool>,
     crop_to_patches: Option<bool>,
     #[serde(default)]
@@ -200,6 +204,11 @@ impl Settings {
         if let Some((fewest, most)) = patches.filter(|(fewest, most)| fewest > most || *most > MOST_PATCHES) {
             return Err(format!("`max_patches`: is {most}, but must be from {fewest} to {MOST_PATCHES}"));
         }
+        let filled = match (written.patch_size, written.max_num_patches) {
+            _ if class.layout != Layout::OwnSizes => None,
+            (Some(edge), Some(most)) if edge > 0 && most > 0 => Some((edge, most)),
+            _ => return Err("`patch_size` and `max_num_patches`: must be at least 1".to_owned()),
+        };
         let mut resize = written.do_resize.then_some(size);
         let mut crop = crop_size.filter(|_| written.do_center_crop);
         if let (Some(part), true) = (written.crop_pct, written.do_resize) {
@@ -227,6 +236,7 @@ impl Settings {
             image_mean: mean,
             pad: written.do_pad,
             pad_size: exact("pad_size", &written.pad_size)?,
+            filled,
             grid: written.image_grid_pinpoints,
             patches: patches.filter(|(_, most)| *most > 1),
         })

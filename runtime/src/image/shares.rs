@@ -50,6 +50,41 @@ pub fn line_shares(
     Ok(Value::F32(shares(learned, patches, filter).into_dyn()))
 }
 
+/// What each patch of each image takes from the places of a learned square: `[images, patches, side * side]` f32, from
+/// `spatial_shapes` `[images, 2]`. What fills patches up takes what the first of them does.
+///
+/// # Errors
+/// When there are no `pixel_values` or `spatial_shapes`, or there are fewer patches than those say.
+pub fn patch_shares(values: &Values, side: usize, filter: Filter) -> Result<Value> {
+    let missing = |name: &str| {
+        Error::input(name, "is required and was not given", "give both pixel_values and spatial_shapes")
+    };
+    let pixels = values.get("pixel_values").ok_or_else(|| missing("pixel_values"))?;
+    let shapes = values.get("spatial_shapes").ok_or_else(|| missing("spatial_shapes"))?;
+    let patches = pixels.shape().get(1).copied().unwrap_or_default();
+    let shapes = shapes.i64("spatial_shapes")?;
+    let mut all = Array3::zeros((shapes.len() / 2, patches, side * side));
+    for (image, shape) in shapes.rows().into_iter().enumerate() {
+        let shape: Vec<usize> = shape.iter().filter_map(|length| usize::try_from(*length).ok()).collect();
+        let (rows, columns) = match shape.as_slice() {
+            &[rows, columns] if (1..=patches).contains(&rows.saturating_mul(columns)) => (rows, columns),
+            _ => {
+                let problem = format!("holds {shape:?} for image {image}, which has {patches} patches");
+                let help = "give rows and columns of patches, none of them 0";
+                return Err(Error::input("spatial_shapes", problem, help));
+            }
+        };
+        let (down, across) = (shares(side, rows, filter), shares(side, columns, filter));
+        for (patch, mut taken) in all.index_axis_mut(Axis(0), image).rows_mut().into_iter().enumerate() {
+            let patch = if patch < rows * columns { patch } else { 0 };
+            for (place, share) in taken.iter_mut().enumerate() {
+                *share = down[(patch / columns, place / side)] * across[(patch % columns, place % side)];
+            }
+        }
+    }
+    Ok(Value::F32(all.into_dyn()))
+}
+
 /// How many patches there are along an axis of `pixel_values`.
 pub(super) fn patches_along(values: &Values, axis: usize, patch_size: usize) -> Result<usize> {
     const NAME: &str = "pixel_values";

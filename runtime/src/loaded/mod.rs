@@ -122,6 +122,11 @@ impl<A: Architecture> Loaded<A> {
         self.main.convention.filled(symbol)
     }
 
+    /// Whether the model was trained on texts of small letters alone.
+    pub fn is_lower_case(&self) -> bool {
+        self.main.convention.lower_case
+    }
+
     /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
     pub fn is_independent(&self, output: &str) -> bool {
         self.main.convention.is_independent(output)

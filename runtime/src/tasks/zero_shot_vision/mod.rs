@@ -67,7 +67,12 @@ pub(super) fn scored<A: AnyModel>(
     options: &HypothesisOptions,
     logits: &str,
 ) -> Result<Vec<Label>> {
-    let sentences = hypotheses(labels, &options.hypothesis_template)?;
+    let mut sentences = hypotheses(labels, &options.hypothesis_template)?;
+    if model.model.is_lower_case() {
+        // Letter by letter, as normalizers do it.
+        sentences =
+            sentences.iter().map(|text| text.chars().flat_map(char::to_lowercase).collect()).collect();
+    }
     let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
     let length = model.model.filled("sequence");
     let rows = match length {

@@ -36,6 +36,7 @@ CLASSES = (
     "VideoMAEImageProcessor",
     "BlipImageProcessor",
     "SiglipImageProcessor",
+    "Siglip2ImageProcessor",
     "DeiTImageProcessor",
     "BitImageProcessor",
     "ChineseCLIPImageProcessor",
