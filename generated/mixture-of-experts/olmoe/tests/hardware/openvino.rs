@@ -2,7 +2,7 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! OLMoE on OpenVINO (Intel): declared not to run.
+//! OLMoE on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
