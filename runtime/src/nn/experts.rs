@@ -123,10 +123,8 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, noise: f64) -> Result<Tensor
 
 /// The sum of what the experts at `w` make of x `[batch, sequence, width]`, each times its share for the token.
 ///
-/// Every expert computes every token: shapes are fixed, and those that count nothing add nothing.
-///
 /// # Errors
-/// When `shares` is not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
+/// As [`mixed`].
 pub fn experts(
     g: &mut Graph,
     w: &Scope,
@@ -134,9 +132,23 @@ pub fn experts(
     shares: &Tensor,
     expert: impl Fn(&mut Graph, &Scope, &Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
+    mixed(g, shares, |g, index| expert(g, &w.index(index), x))
+}
+
+/// The sum of what the experts of each index give, `[batch, sequence, width]`, each times its share for the token.
+///
+/// Every expert computes every token: shapes are fixed, and those that count nothing add nothing.
+///
+/// # Errors
+/// When `shares` is not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
+pub fn mixed(
+    g: &mut Graph,
+    shares: &Tensor,
+    expert: impl Fn(&mut Graph, usize) -> Result<Tensor>,
+) -> Result<Tensor> {
     let mut sum: Option<Tensor> = None;
     for index in 0..shares.dim(-1).and_then(Dim::fixed).unwrap_or_default() {
-        let h = expert(g, &w.index(index), x)?;
+        let h = expert(g, index)?;
         let share = g.slice(shares, 2, index..index + 1)?;
         let h = g.mul(&h, &share)?;
         sum = Some(match sum {
@@ -144,5 +156,23 @@ pub fn experts(
             None => h,
         });
     }
-    sum.ok_or_else(|| g.misfit("experts", format!("{} tells of no experts", show(shares.shape()))))
+    sum.ok_or_else(|| g.misfit("mixed", format!("{} tells of no experts", show(shares.shape()))))
+}
+
+/// The product of x `[…, in]` with one of the weights `[experts, out, in]`, or `[experts, in, out]` where they are
+/// `transposed`.
+///
+/// # Errors
+/// When there is no such expert, or x does not fit.
+pub fn stacked_linear(
+    g: &mut Graph,
+    x: &Tensor,
+    weights: &Tensor,
+    index: usize,
+    transposed: bool,
+) -> Result<Tensor> {
+    let weight = g.slice(weights, 0, index..index + 1)?;
+    let weight = g.reshape(&weight, weights.shape().get(1..).unwrap_or_default().to_vec())?;
+    let weight = if transposed { weight } else { g.transpose(&weight, &[1, 0])? };
+    g.matmul(x, &weight)
 }

@@ -29,7 +29,8 @@ pub use attention::{
 pub use cache::Cache;
 pub use counted::{counted_positions, empty_at, sinusoidal};
 pub use experts::{
-    experts, is_sparse, is_sparse_within, of_best_groups, shares, shares_of_logits, sparse_mixer, top_k,
+    experts, is_sparse, is_sparse_within, mixed, of_best_groups, shares, shares_of_logits, sparse_mixer,
+    stacked_linear, top_k,
 };
 pub use feed_forward::FeedForward;
 pub use heads::{

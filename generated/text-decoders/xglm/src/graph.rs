@@ -110,7 +110,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
     let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
     let x = g.add(&x, &h)?;
     let h = g.layer_norm(&w.scope("final_layer_norm"), &x, 1e-5)?;
-    let h = mlp(g, c, &w, &h)?;
+    let h = mlp(g, c, w, &h)?;
     g.add(&x, &h)
 }
 

@@ -26,6 +26,7 @@ EXPERTS: Changes = {
     "shared_intermediate_size": 40,
     "n_shared_experts": 2,
     "moe_num_shared_experts": 2,
+    "num_shared_experts": 2,
     "n_group": 4,
     "topk_group": 2,
     "routed_scaling_factor": 1.5,
@@ -38,6 +39,7 @@ MIXED: dict[str, tuple[str, Changes]] = {
     "first_k_dense_replace": ("all-sparse", {"first_k_dense_replace": 0}),
     "moe_layer_start_index": ("all-sparse", {"moe_layer_start_index": 0}),
     "moe_layer_interval": ("every-other", {"moe_layer_start_index": 0, "moe_layer_interval": 2}),
+    "shared_intermediate_size": ("none-shared", {"shared_intermediate_size": 0}),
     "moe_num_shared_experts": ("none-shared", {"moe_num_shared_experts": 0}),
     "n_group": ("one-group", {"n_group": 1, "topk_group": 1}),
     "use_sliding_window": ("windows", {"use_sliding_window": True}),
@@ -60,7 +62,7 @@ def relative(model: str) -> Decoder:
     config_class = getattr(transformers, CONFIG_MAPPING_NAMES[model])
     defaults = {field.name: field.default for field in fields(config_class) if field.default is not MISSING}
     cases: dict[str, Changes] = {}
-    if "sliding_window" in defaults:
+    if "sliding_window" in defaults and "None" in str(config_class.__annotations__["sliding_window"]):
         cases["full"] = {"sliding_window": None}
     if "layer_types" in defaults:
         cases["layer-types"] = LAYERS | ({"use_sliding_window": True} if "use_sliding_window" in defaults else {})
@@ -75,11 +77,14 @@ def relative(model: str) -> Decoder:
     biases = {name: not value for name, value in defaults.items() if name.endswith("_bias") and isinstance(value, bool)}
     if biases:
         cases["biases"] = biases
+    sizes = {name: size for name, size in EXPERTS.items() if name in defaults}
+    if "n_group" in sizes and "num_experts" in sizes:
+        sizes["num_experts"] = 8  # Groups of the same size.
     window = WINDOW if "sliding_window" in defaults else {}
     return Decoder(
         model,
         language.removesuffix(LANGUAGE),
-        window | {name: size for name, size in EXPERTS.items() if name in defaults},
+        window | sizes,
         cases,
         config=config_class.__name__.removesuffix("Config"),
     )
