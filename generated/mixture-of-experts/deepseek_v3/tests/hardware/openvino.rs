@@ -6,7 +6,7 @@
 //! DeepSeek-V3 on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_deepseek_v3::DECLARED;
 
 /// Cases run here with these bounds.
@@ -25,6 +25,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "whole-queries",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 gives a token to another of two experts that suit it nearly equally",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
