@@ -67,6 +67,10 @@ pub(super) const CLASSES: &[Class] = &[
             with(shortest, json!({"crop_pct": 224.0 / 256.0}))
         })
     },
+    class("EfficientNet", Layout::Single, true, || {
+        let cropped = json!({"crop_size": 289, "rescale_offset": false, "include_top": true});
+        with(exact(346, 3, HALF), cropped)
+    }),
     class("PoolFormer", Layout::Single, false, || with(cropped(3, IMAGENET), json!({"crop_pct": 0.9}))),
     class("Gemma3", Layout::Single, true, || exact(224, 2, HALF)),
     class("Beit", Layout::Single, true, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),

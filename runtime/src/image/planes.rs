@@ -39,7 +39,10 @@ pub(super) fn floats(image: &RgbImage, settings: &Settings) -> Array3<f32> {
     let table: [[f32; 256]; 3] = std::array::from_fn(|channel| {
         std::array::from_fn(|level| {
             let value = settings.rescale.map_or(level as f32, |factor| (level as f64 * factor) as f32);
-            settings.normalize.map_or(value, |[mean, std]| (value - mean[channel]) / std[channel])
+            let value = if settings.offset { value - 1.0 } else { value };
+            let value =
+                settings.normalize.map_or(value, |[mean, std]| (value - mean[channel]) / std[channel]);
+            settings.divide.map_or(value, |by| value / by[channel])
         })
     });
     let shape = (3, image.height() as usize, image.width() as usize);

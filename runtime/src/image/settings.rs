@@ -29,6 +29,10 @@ pub struct Settings {
     pub crop_size: Option<Pixels>,
     /// What levels, 0 to 255, are multiplied by.
     pub rescale: Option<f64>,
+    /// Whether 1 is taken off what levels become then.
+    pub offset: bool,
+    /// What each channel is divided by once more.
+    pub divide: Option<[f32; 3]>,
     /// Mean and standard deviation of each channel, which are taken off and divided by.
     pub normalize: Option<[[f32; 3]; 2]>,
     /// The mean of each channel, whether it is taken off or not.
@@ -66,6 +70,10 @@ struct Written {
     crop_pct: Option<f64>,
     patch_size: Option<usize>,
     max_num_patches: Option<usize>,
+    #[serde(default)]
+    rescale_offset: bool,
+    #[serde(default)]
+    include_top: bool,
     do_pan_and_scan: Option<bool>,
     crop_to_patches: Option<bool>,
     #[serde(default)]
@@ -231,6 +239,8 @@ impl Settings {
             resample: written.resample,
             crop,
             crop_size,
+            offset: written.do_rescale && written.rescale_offset,
+            divide: written.include_top.then_some(single(std)),
             rescale: written.do_rescale.then_some(written.rescale_factor),
             normalize: written.do_normalize.then_some([single(mean), single(std)]),
             image_mean: mean,
