@@ -10,7 +10,7 @@
 //! Reference: `transformers`, `models/gemma3/modeling_gemma3.py`.
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
-use weft::graph::{Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, Reduction, Scope, Tensor};
 use weft::image::{image_places, image_runs};
 use weft::nn;
 use weft::{Part, Result, dims};
@@ -145,11 +145,13 @@ fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     let (images, width) = (&x.shape()[0], vision.hidden_size);
     let side = vision.image_size / vision.patch_size;
     let square = side / c.mm_tokens_per_image.isqrt().max(1);
-    let x = g.transpose(x, &[0, 2, 1])?;
-    let x = g.reshape(&x, dims![images, width, side, side])?;
-    let x = g.avg_pool(&x, &[square, square], &[square, square], &[0, 0])?;
-    let x = g.reshape(&x, dims![images, width, c.mm_tokens_per_image])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let few = side / square.max(1);
+    // Means of patches beside each other, then of those below each other.
+    let x = g.reshape(x, dims![images, side * few, square, width])?;
+    let x = g.reduce(Reduction::Mean, &x, &[2], false)?;
+    let x = g.reshape(&x, dims![images, few, square, few * width])?;
+    let x = g.reduce(Reduction::Mean, &x, &[2], false)?;
+    let x = g.reshape(&x, dims![images, c.mm_tokens_per_image, width])?;
     let x = nn::rms_norm_offset(g, &w.scope("mm_soft_emb_norm"), &x, vision.layer_norm_eps)?;
     let weight = g.weight(&w.name("mm_input_projection_weight"), &[width, c.text_config.hidden_size])?;
     g.matmul(&x, &weight)
