@@ -59,20 +59,21 @@ pub fn parts_of_one(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<Tensor
     let [batch, length] = wholes.shape() else {
         return Err(g.misfit("Equal", "parts of wholes are [batch, sequence]"));
     };
-    let none = crate::dims![batch, 1, length, past];
     let own = g.reshape(wholes, crate::dims![batch, 1, length, 1])?;
-    let others = g.reshape(wholes, crate::dims![batch, 1, 1, length])?;
+    let others = match past {
+        Dim::Fixed(0) => wholes.clone(),
+        past => {
+            let none = g.integer(-1);
+            let before = g.expand(&none, crate::dims![batch, past])?;
+            g.concat(&[&before, wholes], 1)?
+        }
+    };
+    let keys = others.shape()[1].clone();
+    let others = g.reshape(&others, crate::dims![batch, 1, 1, keys])?;
     let same = g.binary(Binary::Equal, &own, &others)?;
     let zero = g.integer(0);
     let some = g.binary(Binary::GreaterOrEqual, &own, &zero)?;
-    let same = g.binary(Binary::And, &same, &some)?;
-    if *past == Dim::Fixed(0) {
-        return Ok(same);
-    }
-    let one = g.integer(1);
-    let no = g.binary(Binary::Equal, &zero, &one)?;
-    let before = g.expand(&no, none)?;
-    g.concat(&[&before, &same], 3)
+    g.binary(Binary::And, &same, &some)
 }
 
 /// Which keys each new position sees: tokens, not padding, up to its own position and, with a window, only that many
@@ -112,10 +113,12 @@ pub fn causal_mask_or(
     };
     let own = g.reshape(&own, crate::dims![&queries, 1])?;
     let others = g.reshape(&positions, crate::dims![1, &keys])?;
-    let mut earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
-    if let Some(pairs) = pairs {
-        earlier = g.binary(Binary::Or, &earlier, pairs)?;
-    }
+    // As far as themselves, or as far as each position of a pair: not every backend has a disjunction.
+    let reach = match pairs {
+        Some(pairs) => g.select(pairs, &others, &own)?,
+        None => own.clone(),
+    };
+    let earlier = g.binary(Binary::LessOrEqual, &others, &reach)?;
     let mask = g.binary(Binary::And, &seen, &earlier)?;
     let Some(window) = window else {
         return Ok(mask);

@@ -5,7 +5,7 @@
 //! FlexOlmo on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_flex_olmo::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,6 +24,22 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "tasks/text-generation",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 changes which of several nearly equal tokens is best under random weights",
+        },
+        KnownFailure {
+            case: "tied",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
+        },
+        KnownFailure {
+            case: "left-padding",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

@@ -6,7 +6,7 @@
 //! Phi-3.5-MoE on OpenVINO (Intel): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_phimoe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -25,6 +25,17 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "base",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
+        },
+        KnownFailure {
+            case: "left-padding",
+            precision: Some(Precision::Bf16),
+            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

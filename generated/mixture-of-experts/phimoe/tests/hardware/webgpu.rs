@@ -6,7 +6,7 @@
 //! Phi-3.5-MoE on WebGPU: what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_phimoe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,6 +24,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "left-padding",
+            precision: Some(Precision::F16),
+            reason: "half precision gives tokens to other experts that suit them nearly as well, in the reference too",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

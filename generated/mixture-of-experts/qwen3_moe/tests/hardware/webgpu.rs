@@ -6,7 +6,7 @@
 //! Qwen3-MoE on WebGPU: what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_qwen3_moe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,6 +24,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "tasks/text-generation",
+            precision: Some(Precision::F16),
+            reason: "half precision changes which of several nearly equal tokens is best under random weights",
+        },
+    ],
     cpu_fallback_ops: &[],
 };

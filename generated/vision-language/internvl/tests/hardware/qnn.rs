@@ -7,7 +7,7 @@
 //! InternVL on QNN (Qualcomm): what results may differ by, and what is known to fail.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
 use weft_internvl::DECLARED;
 
 /// Cases run here with these bounds.
@@ -20,6 +20,12 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
+    known_failures: &[
+        KnownFailure {
+            case: "every-patch",
+            precision: Some(Precision::F16),
+            reason: "half precision rounds over many tokens, and logits are off by 2.1e-2 with 2e-2 allowed",
+        },
+    ],
     cpu_fallback_ops: &[],
 };
