@@ -1,6 +1,7 @@
 //! `cargo xtask query`: SQL over the records of test runs, by the pinned DuckDB command line.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -12,7 +13,8 @@ use crate::terminal::{Usage, note};
 
 /// Ask the records of test runs in SQL.
 ///
-/// `results` is one row for each case that was run; `outputs` one for each output that was compared.
+/// `results` is one row for each case that was run; `outputs` one for each output that was compared: of committed records
+/// the worst of a case, and those that are not close enough.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask query \"SELECT model, backend, evidence, count(*) FROM results GROUP BY ALL ORDER BY ALL\"
@@ -31,14 +33,17 @@ pub struct Args {
 
 /// Runs the verb; whether DuckDB accepted the query.
 pub fn run(args: &Args) -> Result<bool> {
-    let files = record::files(&sources(&args.results)?)?;
-    if files.is_empty() {
+    let records = record::read_all(&sources(&args.results)?)?;
+    if records.is_empty() {
         return Err(Usage("no records yet: run `cargo xtask test` first".into()).into());
     }
+    // Compact files and those of runs as one, which DuckDB reads by its columns.
+    let file = tempfile::Builder::new().suffix(".jsonl").tempfile().context("creating a file for DuckDB")?;
+    fs::write(file.path(), record::lines(&records)?).context("writing a file for DuckDB")?;
     let duckdb = setup::ensure_package("duckdb-cli")?;
     let mode = if args.format == "table" { "-box".to_owned() } else { format!("-{}", args.format) };
     let status = Command::new(&duckdb)
-        .args(["-batch", "-bail", &mode, "-cmd", &views(&files), "-c", &args.sql])
+        .args(["-batch", "-bail", &mode, "-cmd", &views(file.path()), "-c", &args.sql])
         .status()
         .with_context(|| format!("starting {}", duckdb.display()))?;
     if !status.success() {
@@ -48,15 +53,13 @@ pub fn run(args: &Args) -> Result<bool> {
 }
 
 /// The two tables; every column has its type whatever the first records hold.
-fn views(files: &[PathBuf]) -> String {
-    let list: Vec<_> =
-        files.iter().map(|file| format!("'{}'", file.to_string_lossy().replace('\'', "''"))).collect();
+fn views(file: &Path) -> String {
+    let file = file.to_string_lossy().replace('\'', "''");
     format!(
         "CREATE TEMP VIEW results AS SELECT * REPLACE (to_timestamp(try_cast(\"time\" AS DOUBLE)) AS \"time\") \
-         FROM read_json([{}], format='newline_delimited', union_by_name=true, ignore_errors=true, columns={{{COLUMNS}}}); \
+         FROM read_json('{file}', format='newline_delimited', columns={{{COLUMNS}}}); \
          CREATE TEMP VIEW outputs AS SELECT run, model, \"case\", backend, precision, evidence, \
-         unnest(outputs, recursive := true) FROM results;",
-        list.join(", ")
+         unnest(outputs, recursive := true) FROM results;"
     )
 }
 

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexMap;
 use serde::Serialize;
 use weft_generator::spec::hardware::{Hardware, Support};
 use weft_generator::spec::model::{ModelHardware, ModelSpec};
 
 use super::covered::{Covered, covered};
 use super::groups::{Gap, Group, architectures, categories, gaps};
-use crate::record::{Outcome, Record};
+use crate::record::{Outcome, Record, newest};
 use crate::specs::Catalog;
 
 /// Everything that the formats print.
@@ -100,12 +99,12 @@ impl Report {
         let mut runs: Vec<_> = records.iter().map(|record| record.run.clone()).collect();
         runs.sort();
         runs.dedup();
-        let machines: BTreeSet<_> = records.iter().map(machine).collect();
+        let machines: BTreeSet<_> = records.iter().map(Record::machine).collect();
         let mut versions: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for (name, version) in records.iter().flat_map(|record| &record.versions) {
             versions.entry(name.clone()).or_default().insert(version.clone());
         }
-        let latest = latest(records);
+        let latest = newest(records);
         let unknown: BTreeSet<_> = latest.iter().map(|record| &record.model).collect();
         let unknown = unknown.into_iter().filter(|name| !catalog.models.contains_key(*name));
         let unknown: Vec<_> =
@@ -126,33 +125,6 @@ impl Report {
             models,
         }
     }
-}
-
-/// The machine a record comes from, in words.
-fn machine(record: &Record) -> String {
-    let part = |key: &str| record.machine.get(key).map_or("", String::as_str);
-    let parts = ["os", "arch", "cpu", "device"].map(part);
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-/// The newest record of each case on each backend, precision and machine.
-fn latest(records: Vec<Record>) -> Vec<Record> {
-    let mut newest: IndexMap<_, Record> = IndexMap::new();
-    for record in records.into_iter().filter(|record| record.kind != "verify") {
-        let key = (
-            record.model.clone(),
-            record.backend.clone(),
-            record.precision.clone(),
-            record.case.clone(),
-            machine(&record),
-        );
-        let time = |record: &Record| record.time.parse::<u64>().unwrap_or_default();
-        match newest.get(&key) {
-            Some(other) if time(other) > time(&record) => {}
-            _ => drop(newest.insert(key, record)),
-        }
-    }
-    newest.into_values().collect()
 }
 
 fn model(catalog: &Catalog, spec: &ModelSpec, records: &[Record]) -> Model {
@@ -265,7 +237,7 @@ fn case(record: &Record) -> Case {
         outcome,
         max_rel: record.max_rel(),
         reason,
-        machine: machine(record),
+        machine: record.machine(),
     }
 }
 
@@ -289,7 +261,7 @@ fn ranks(records: &[&Record]) -> BTreeMap<String, usize> {
     let mut machines: BTreeMap<String, usize> = BTreeMap::new();
     for record in records.iter().filter(|record| record.outcome() != Outcome::Known) {
         let rank = LEVELS.iter().position(|level| *level == record.evidence).unwrap_or(0);
-        machines.entry(machine(record)).and_modify(|weakest| *weakest = rank.min(*weakest)).or_insert(rank);
+        machines.entry(record.machine()).and_modify(|weakest| *weakest = rank.min(*weakest)).or_insert(rank);
     }
     machines
 }
@@ -299,7 +271,7 @@ fn decisive<'a>(records: &[&'a Record]) -> Vec<&'a Record> {
     let ranks = ranks(records);
     let best = ranks.values().max();
     let rests_on = |record: &&&Record| {
-        record.outcome() == Outcome::Failed || best.is_none() || ranks.get(&machine(record)) == best
+        record.outcome() == Outcome::Failed || best.is_none() || ranks.get(&record.machine()) == best
     };
     records.iter().filter(rests_on).copied().collect()
 }

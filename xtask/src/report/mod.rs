@@ -11,7 +11,7 @@ mod svg;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::record;
 use crate::specs::Catalog;
@@ -23,7 +23,8 @@ use crate::workspace;
 #[command(after_help = "Examples:
   cargo xtask report --format html --out report.html
   cargo xtask report --format md results/ gpu-machine/results.jsonl
-  cargo xtask report --docs                         draws docs/results.* from results/ again")]
+  cargo xtask report --docs                         draws docs/results.* from results/ again
+  cargo xtask report --compact gpu-machine/         takes another machine's newest records into results/")]
 pub struct Args {
     /// `md` to read, `html` to show, `svg` for a picture, `csv` for spreadsheets, `json` for programs.
     #[arg(long, value_enum, default_value_t = Format::Md)]
@@ -37,6 +38,10 @@ pub struct Args {
     /// With `--docs`: write nothing, name the files that are not as drawn, and exit with 1 when there are any.
     #[arg(long, requires = "docs")]
     check: bool,
+    /// Take the newest record of each cell into the compact files of results/; records of runs that lie there are taken
+    /// in and removed.
+    #[arg(long, conflicts_with_all = ["format", "out", "docs"])]
+    compact: bool,
     /// Files or folders of records [default: results/ and the local runs of `cargo xtask test`].
     #[arg(value_name = "RESULTS")]
     results: Vec<PathBuf>,
@@ -68,11 +73,14 @@ pub fn run(args: &Args) -> Result<bool> {
     if args.docs {
         return docs(args.check);
     }
+    if args.compact {
+        return compact(&args.results);
+    }
     let report = gathered(&sources(&args.results)?)?;
     let text = args.format.draw(&report)?;
     match &args.out {
         Some(path) => {
-            fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+            record::write(path, &text)?;
             note(format!("wrote {}", path.display()));
         }
         None => say(text)?,
@@ -81,14 +89,27 @@ pub fn run(args: &Args) -> Result<bool> {
 }
 
 fn gathered(paths: &[PathBuf]) -> Result<gather::Report> {
-    let mut records = Vec::new();
-    for path in record::files(paths)? {
-        records.extend(record::read(&path)?);
-    }
+    let records = record::read_all(paths)?;
     if records.is_empty() {
         note("no records yet: the report shows declarations only; run `cargo xtask test` first");
     }
     Ok(gather::Report::new(&Catalog::load()?, records))
+}
+
+/// Merges what lies in results/ and what is given.
+fn compact(given: &[PathBuf]) -> Result<bool> {
+    let dir = workspace::root().join("results");
+    let inside = if dir.exists() { record::files(std::slice::from_ref(&dir))? } else { Vec::new() };
+    let others = if given.is_empty() { Vec::new() } else { sources(given)? };
+    let records = record::read_all(&[inside.clone(), others].concat())?;
+    let written = record::merge_into(&dir, records, &inside)?;
+    for path in &written {
+        note(format!("wrote results/{}", path.file_name().unwrap_or_default().to_string_lossy()));
+    }
+    if written.is_empty() {
+        note("results/ has the newest of these records already");
+    }
+    Ok(true)
 }
 
 /// The committed report: of the committed records alone, so that it is the same on every machine.
@@ -107,7 +128,7 @@ fn docs(check: bool) -> Result<bool> {
                 "docs/results.{name} is not what results/ and the specs say: run `cargo xtask report --docs`"
             ));
         } else {
-            fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+            record::write(&path, &text)?;
             note(format!("wrote docs/results.{name}"));
         }
     }

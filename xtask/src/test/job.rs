@@ -70,7 +70,7 @@ impl Job {
                 }
                 finished.is_some()
             })?;
-            let records = if file.exists() { record::read(&file)? } else { Vec::new() };
+            let records = if file.exists() { record::read_unfinished(&file)? } else { Vec::new() };
             done.extend(records.into_iter().map(|record| (record.test_name(), record)));
             for (name, seen) in &output.seen {
                 done.entry(name.clone()).or_insert_with(|| self.unrecorded(settings, name, seen, &output));

@@ -23,7 +23,7 @@ use self::changed::Passed;
 use self::job::{Job, Settings};
 use self::summary::Summary;
 use crate::binaries::{self, Profile};
-use crate::record::Record;
+use crate::record::{self, Record, append};
 use crate::terminal::{Progress, Usage, interrupted, note, say};
 use crate::workspace::{self, Member};
 
@@ -65,7 +65,8 @@ pub struct Args {
     /// Also write the outcome as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// The folder for the run's records [default: weft-results in cargo's target folder].
+    /// Also take the newest record of each cell into this folder's compact files, one a backend. The run's own records
+    /// are in weft-results in cargo's target folder.
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Leave out models that passed on a backend before, when neither their tests' binary nor a golden nor a runtime
@@ -133,7 +134,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let binaries = binaries::build(&members, Profile::Dev)?;
     let built = start.elapsed();
 
-    let dir = args.results.clone().unwrap_or_else(|| workspace::target_dir().join("weft-results"));
+    let dir = workspace::target_dir().join("weft-results");
     let run = run_id(&hardware);
     // Test binaries run in their crate's folder.
     let dir = std::path::absolute(&dir).with_context(|| format!("resolving {}", dir.display()))?;
@@ -167,6 +168,9 @@ pub fn run(args: &Args) -> Result<bool> {
         passed.keep(&jobs, &records, &goldens)?;
     }
 
+    if let Some(dir) = &args.results {
+        record::merge_into(dir, records.clone(), &[])?;
+    }
     let summary = Summary::new(&records, &run, &file, built, start.elapsed(), interrupted());
     if let Some(path) = &args.junit {
         fs::write(path, junit::xml(&records)).with_context(|| format!("writing {}", path.display()))?;
@@ -260,21 +264,6 @@ fn run_all(jobs: &[Job], settings: &Settings, at_once: usize, file: &Path) -> Re
     let mut records = collected.into_inner().unwrap_or_else(PoisonError::into_inner)?;
     records.sort_by(|a, b| (&a.model, &a.backend).cmp(&(&b.model, &b.backend)));
     Ok(records)
-}
-
-fn append(file: &Path, records: &[Record]) -> Result<()> {
-    use std::io::Write;
-    let mut text = String::new();
-    for record in records {
-        text.push_str(&serde_json::to_string(record)?);
-        text.push('\n');
-    }
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(file)
-        .with_context(|| format!("opening {}", file.display()))?;
-    Ok(file.write_all(text.as_bytes())?)
 }
 
 /// When, where and on what: `2026-01-31T12-00-00Z-linux-x86_64-cpu`; a second run in the same second differs.

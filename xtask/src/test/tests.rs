@@ -53,7 +53,7 @@ fn a_crash_and_a_hang_cost_only_their_own_cases() {
         Settings { run: "run-1".into(), limit: Duration::from_secs(1), scratch: dir.path().to_owned() };
     let file = dir.path().join("run-1.jsonl");
     let mut records = run_all(std::slice::from_ref(&job), &settings, 2, &file).unwrap();
-    assert_eq!(crate::record::read(&file).unwrap().len(), records.len());
+    assert_eq!(record::read_all(std::slice::from_ref(&file)).unwrap().len(), records.len());
     let seen: Vec<_> =
         records.iter().map(|r| format!("{} {:?} {}", r.test_name(), r.outcome(), r.explanation())).collect();
     insta::assert_snapshot!(seen.join("\n"), @r"

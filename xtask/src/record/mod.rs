@@ -1,11 +1,14 @@
-//! One record of a result: what one case of one model did on one backend. Result files hold one a line.
+//! One record of a result: what one case of one model did on one backend.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod compact;
+mod files;
+mod merge;
 
-use anyhow::{Context, Result};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+
+pub use files::{append, files, lines, read_all, read_unfinished, write};
+pub use merge::{merge_into, newest};
 
 /// What one case did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,7 +20,7 @@ pub struct Record {
     pub model: String,
     pub case: String,
     pub class: String,
-    /// `golden`, `task` or `verify`.
+    /// `golden`, `task`, `refusal` or `verify`.
     pub kind: String,
     pub backend: String,
     pub precision: String,
@@ -125,6 +128,18 @@ impl Record {
         format!("{}::{}::{tasks}{}", self.backend, self.precision, self.case)
     }
 
+    /// The machine it comes from, in words.
+    pub fn machine(&self) -> String {
+        let part = |key: &str| self.machine.get(key).map_or("", String::as_str);
+        let parts = ["os", "arch", "cpu", "device"].map(part);
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Seconds since 1970; 0 where the record does not say.
+    pub fn seconds(&self) -> u64 {
+        self.time.parse().unwrap_or_default()
+    }
+
     /// The largest relative difference of its outputs.
     pub fn max_rel(&self) -> Option<f64> {
         self.outputs.iter().filter_map(|output| output.max_rel).reduce(f64::max)
@@ -147,46 +162,6 @@ fn tilde(text: &str, home: &str) -> String {
         true => text.to_owned(),
         false => text.replace(&format!("{home}/"), "~/").replace(&format!("{home}\\"), "~\\"),
     }
-}
-
-/// Reads a file of records; a last line cut short by a crash is left out.
-pub fn read(path: &Path) -> Result<Vec<Record>> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("reading results from {}", path.display()))?;
-    let lines: Vec<_> = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
-    let mut records = Vec::with_capacity(lines.len());
-    for (index, line) in &lines {
-        match serde_json::from_str(line) {
-            Ok(record) => records.push(record),
-            Err(_) if *index + 1 == text.lines().count() && !text.ends_with('\n') => {}
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("{}:{} is not a result record", path.display(), index + 1));
-            }
-        }
-    }
-    Ok(records)
-}
-
-/// The `.jsonl` files among `paths`, folders searched whole, in order of their names.
-pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| format!("listing {}", path.display()))?;
-            let inside = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-            let wanted: Vec<_> = inside
-                .into_iter()
-                .filter(|p| p.is_dir() || p.extension().is_some_and(|e| e == "jsonl"))
-                .collect();
-            found.extend(files(&wanted)?);
-        } else {
-            found.push(path.clone());
-        }
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
 }
 
 #[cfg(test)]
@@ -216,32 +191,5 @@ mod tests {
         );
         assert_eq!(tilde("/home/adam/x", "/home/ada"), "/home/adam/x");
         assert_eq!(tilde("a/b", ""), "a/b");
-    }
-
-    #[test]
-    fn a_record_cut_short_by_a_crash_is_left_out_and_a_wrong_one_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.jsonl");
-        fs::write(&path, "{\"model\":\"bert\",\"later\":1}\n{\"mod").unwrap();
-        let records = read(&path).unwrap();
-        assert_eq!(records.len(), 1);
-        assert_eq!(records[0].other["later"], 1);
-        fs::write(&path, "{\"mod\n{}\n").unwrap();
-        assert!(read(&path).unwrap_err().to_string().ends_with("a.jsonl:1 is not a result record"));
-    }
-
-    #[test]
-    fn result_files_are_found_in_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("gpu")).unwrap();
-        for name in ["b.jsonl", "a.jsonl", "note.md", "gpu/c.jsonl"] {
-            fs::write(dir.path().join(name), "").unwrap();
-        }
-        let names: Vec<_> = files(&[dir.path().to_owned()])
-            .unwrap()
-            .iter()
-            .map(|path| path.strip_prefix(dir.path()).unwrap().to_string_lossy().into_owned())
-            .collect();
-        assert_eq!(names, ["a.jsonl", "b.jsonl", "gpu/c.jsonl"]);
     }
 }

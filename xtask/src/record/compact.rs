@@ -1,0 +1,374 @@
+//! The committed form of records: one file a backend, what many records share said once, one line a case.
+//!
+//! ```text
+//! {"file":{"format":"weft-results/1","backend":"cpu","columns":[..],"devices":["CPUExecutionProvider"],"stages":[..]}}
+//! {"setting":{"id":"3f9a01c2","run":"..","versions":{..},"machine":{..}}}
+//! {"text":{"id":"0c11d2e3","is":"no cuda here: .."}}
+//! {"cases":{"model":"bert","precision":"f32","evidence":"device","setting":"3f9a01c2","time":1795260240,"count":1}}
+//! ["base","BertModel",[["last_hidden_state",6e-7,3.1e-7]],[40],[12.1,3.5,0.4,1.3],25.1]
+//! {"end":"weft-results/1"}
+//! ```
+//!
+//! The lines of cases belong to the `cases` line before them; their columns are named in the first line, and empty ones at
+//! their end are left out. Of the outputs that are close enough only the worst is kept. Ids are hashes of what they stand
+//! for, and no line counts what is in the whole file, so that lines of two branches merge.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Output, Record};
+
+const FORMAT: &str = "weft-results/1";
+const COLUMNS: [&str; 7] = ["case", "class", "outputs", "nodes", "ms", "memory_mb", "other"];
+/// Those that every run has; others follow.
+const STAGES: [&str; 4] = ["load", "first", "graph", "emit"];
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    File(Header),
+    Setting(Setting),
+    Text(Text),
+    Cases(Cases),
+    End(String),
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Header {
+    format: String,
+    backend: String,
+    /// What a case's values are, in their order.
+    columns: Vec<String>,
+    /// Where nodes ran: what `nodes` counts.
+    devices: Vec<String>,
+    /// What `ms` are of.
+    stages: Vec<String>,
+}
+
+/// A run and where it was made.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Setting {
+    id: String,
+    run: String,
+    versions: BTreeMap<String, String>,
+    machine: BTreeMap<String, String>,
+}
+
+/// A reason that many cases share.
+#[derive(Serialize, Deserialize)]
+struct Text {
+    id: String,
+    is: String,
+}
+
+/// What the cases below it share.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Cases {
+    model: String,
+    precision: String,
+    evidence: String,
+    /// Where it does not follow from the evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    passed: Option<bool>,
+    setting: String,
+    /// The last of them, in seconds since 1970.
+    time: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expected_failure: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tolerance: Option<f64>,
+    count: usize,
+}
+
+/// Whether a file of records is in this form.
+pub fn is_compact(text: &str) -> bool {
+    text.starts_with(r#"{"file":"#)
+}
+
+fn id(text: &str) -> String {
+    Sha256::digest(text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn proves(evidence: &str) -> bool {
+    matches!(evidence, "device" | "emulator" | "lowered")
+}
+
+/// The file of one backend's records.
+pub fn text(backend: &str, records: &[Record]) -> Result<String> {
+    let devices: BTreeSet<_> = records.iter().flat_map(|record| record.placement.keys().cloned()).collect();
+    let stages: BTreeSet<_> = records.iter().flat_map(|record| record.ms.keys().cloned()).collect();
+    let others = stages.into_iter().filter(|stage| !STAGES.contains(&stage.as_str()));
+    let header = Header {
+        format: FORMAT.into(),
+        backend: backend.into(),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
+        devices: devices.into_iter().collect(),
+        stages: STAGES.map(str::to_owned).into_iter().chain(others).collect(),
+    };
+    let (mut settings, mut texts) = (BTreeMap::new(), BTreeMap::new());
+    let mut groups: BTreeMap<String, (Cases, Vec<(String, String)>)> = BTreeMap::new();
+    for record in records {
+        let mut noted = |text: &Option<String>| {
+            text.as_ref().map(|text| {
+                let id = id(text);
+                texts.insert(id.clone(), text.clone());
+                id
+            })
+        };
+        let cases = Cases {
+            model: record.model.clone(),
+            precision: record.precision.clone(),
+            evidence: record.evidence.clone(),
+            passed: (record.passed != proves(&record.evidence)).then_some(record.passed),
+            setting: setting(record, &mut settings)?,
+            time: 0,
+            reason: noted(&record.reason),
+            expected_failure: noted(&record.expected_failure),
+            tolerance: record.outputs.iter().find_map(|output| output.tolerance),
+            count: 0,
+        };
+        let key = serde_json::to_string(&cases)?;
+        let (cases, lines) = groups.entry(key).or_insert_with(|| (cases, Vec::new()));
+        cases.time = cases.time.max(record.seconds());
+        lines.push((record.case.clone(), case_line(&header, record)?));
+    }
+    let mut text = line(&Line::File(header))?;
+    for setting in settings.into_values() {
+        text += &line(&Line::Setting(setting))?;
+    }
+    for (id, is) in texts {
+        text += &line(&Line::Text(Text { id, is }))?;
+    }
+    for (cases, mut lines) in groups.into_values() {
+        lines.sort();
+        text += &line(&Line::Cases(Cases { count: lines.len(), ..cases }))?;
+        for (_, line) in lines {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    Ok(text + &line(&Line::End(FORMAT.into()))?)
+}
+
+fn line(line: &Line) -> Result<String> {
+    Ok(serde_json::to_string(line)? + "\n")
+}
+
+/// The id of a record's run and machine, which it enters into the table.
+fn setting(record: &Record, settings: &mut BTreeMap<(String, String), Setting>) -> Result<String> {
+    let sorted = |map: &IndexMap<String, String>| -> BTreeMap<_, _> { map.clone().into_iter().collect() };
+    let mut setting = Setting {
+        id: String::new(),
+        run: record.run.clone(),
+        versions: sorted(&record.versions),
+        machine: sorted(&record.machine),
+    };
+    setting.id = id(&serde_json::to_string(&setting)?);
+    let id = setting.id.clone();
+    settings.insert((setting.run.clone(), id.clone()), setting);
+    Ok(id)
+}
+
+fn case_line(header: &Header, record: &Record) -> Result<String> {
+    let worst = record.outputs.iter().filter(|output| output.passed);
+    let worst = worst.reduce(|a, b| if b.max_rel > a.max_rel { b } else { a });
+    let kept = |output: &&Output| !output.passed || worst.is_some_and(|worst| std::ptr::eq(worst, *output));
+    let outputs: Vec<_> = record.outputs.iter().filter(kept).map(output).collect();
+    let nodes =
+        header.devices.iter().map(|device| record.placement.get(device).map_or(json!(0), |n| json!(n)));
+    let ms =
+        header.stages.iter().map(|stage| record.ms.get(stage).map_or(Value::Null, |ms| json!(tenths(*ms))));
+    let memory = record.memory_bytes.map(|bytes| (bytes / 100_000) as f64 / 10.0);
+    let columns = [
+        json!(record.case),
+        json!(record.class),
+        json!(outputs),
+        trimmed(nodes),
+        trimmed(ms),
+        json!(memory),
+        if record.other.is_empty() { Value::Null } else { json!(record.other) },
+    ];
+    Ok(serde_json::to_string(&trimmed(columns))?)
+}
+
+/// Name and differences; of one that is not close enough also what is wrong.
+fn output(output: &Output) -> Value {
+    let mut columns =
+        vec![json!(output.name), json!(output.max_abs.map(short)), json!(output.max_rel.map(short))];
+    if !output.passed {
+        columns.push(json!(output.problem.clone().unwrap_or_default()));
+    }
+    Value::Array(columns)
+}
+
+/// Without what is empty at the end.
+fn trimmed(values: impl IntoIterator<Item = Value>) -> Value {
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(values) => values.is_empty(),
+        number => *number == json!(0),
+    };
+    let mut values: Vec<_> = values.into_iter().collect();
+    while values.last().is_some_and(empty) {
+        values.pop();
+    }
+    Value::Array(values)
+}
+
+/// Two significant digits: what a difference is read to.
+fn short(value: f64) -> f64 {
+    format!("{value:.1e}").parse().unwrap_or(value)
+}
+
+/// What milliseconds are shown to.
+fn tenths(value: f64) -> f64 {
+    format!("{value:.1}").parse().unwrap_or(value)
+}
+
+/// Reads a file; one that was cut short or spoilt is an error that names the line.
+pub fn parse(text: &str, path: &Path) -> Result<Vec<Record>> {
+    let mut reader = Reader::default();
+    let mut last = 0;
+    for (index, line) in text.lines().enumerate() {
+        last = index + 1;
+        reader.line(line).map_err(|problem| spoilt(path, last, &problem))?;
+    }
+    let whole = if text.ends_with('\n') { reader.finish() } else { Err(anyhow!("the line has no end")) };
+    whole.map_err(|problem| spoilt(path, last, &problem))?;
+    Ok(reader.records)
+}
+
+fn spoilt(path: &Path, line: usize, problem: &anyhow::Error) -> anyhow::Error {
+    anyhow!(
+        "{}:{line} is cut short or spoilt ({problem:#}): take the file again from git or from the machine that wrote it; \
+         of a merge keep both sides' files and run `cargo xtask report --compact`",
+        path.display()
+    )
+}
+
+#[derive(Default)]
+struct Reader {
+    header: Option<Header>,
+    settings: BTreeMap<String, Setting>,
+    texts: BTreeMap<String, String>,
+    cases: Option<Cases>,
+    /// Lines that the last `cases` still promises.
+    left: usize,
+    records: Vec<Record>,
+    ended: bool,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<()> {
+        if self.ended {
+            bail!("something stands behind the last line");
+        }
+        if line.starts_with('[') {
+            let record = self.case(&serde_json::from_str::<Vec<_>>(line)?)?;
+            self.records.push(record);
+            return Ok(());
+        }
+        if self.left > 0 {
+            bail!("{} lines of cases are missing before it", self.left);
+        }
+        match serde_json::from_str(line)? {
+            Line::File(header) if header.format == FORMAT => self.header = Some(header),
+            Line::File(header) => bail!("the format is `{}`, and this reads `{FORMAT}`", header.format),
+            Line::Setting(setting) => drop(self.settings.insert(setting.id.clone(), setting)),
+            Line::Text(text) => drop(self.texts.insert(text.id, text.is)),
+            Line::Cases(cases) => {
+                self.left = cases.count;
+                self.cases = Some(cases);
+            }
+            Line::End(_) => self.ended = true,
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<()> {
+        if self.ended { Ok(()) } else { bail!("the file has no last line, `end`") }
+    }
+
+    fn case(&mut self, columns: &[Value]) -> Result<Record> {
+        let (Some(header), Some(cases)) = (&self.header, &self.cases) else {
+            bail!("no `cases` line is before it")
+        };
+        self.left = self.left.checked_sub(1).context("there are more cases than the line above says")?;
+        let setting = self.settings.get(&cases.setting).context("its setting is in no line above")?;
+        let text = |id: &Option<String>| {
+            let known = |id: &String| self.texts.get(id).cloned().context("its reason is in no line above");
+            id.as_ref().map(known).transpose()
+        };
+        let at = |name: &str| {
+            let found =
+                header.columns.iter().position(|column| column == name).and_then(|at| columns.get(at));
+            found.cloned().unwrap_or_default()
+        };
+        let nodes: Vec<u64> = list(at("nodes"))?;
+        let ms: Vec<Option<f64>> = list(at("ms"))?;
+        let placed = header.devices.iter().cloned().zip(nodes).filter(|(_, nodes)| *nodes > 0);
+        let timed = header.stages.iter().cloned().zip(ms).filter_map(|(stage, ms)| Some((stage, ms?)));
+        let memory: Option<f64> = serde_json::from_value(at("memory_mb"))?;
+        let case: String = serde_json::from_value(at("case"))?;
+        let outputs: Vec<Vec<Value>> = list(at("outputs"))?;
+        Ok(Record {
+            run: setting.run.clone(),
+            time: cases.time.to_string(),
+            model: cases.model.clone(),
+            class: at("class").as_str().unwrap_or_default().to_owned(),
+            kind: kind(&case).into(),
+            case,
+            backend: header.backend.clone(),
+            precision: cases.precision.clone(),
+            evidence: cases.evidence.clone(),
+            passed: cases.passed.unwrap_or_else(|| proves(&cases.evidence)),
+            expected_failure: text(&cases.expected_failure)?,
+            reason: text(&cases.reason)?,
+            outputs: outputs.iter().map(|output| read_output(output, cases)).collect::<Result<_>>()?,
+            placement: placed.collect(),
+            ms: timed.collect(),
+            memory_bytes: memory.map(|mb| (mb * 10.0).round() as u64 * 100_000),
+            versions: setting.versions.clone().into_iter().collect(),
+            machine: setting.machine.clone().into_iter().collect(),
+            other: serde_json::from_value::<Option<_>>(at("other"))?.unwrap_or_default(),
+        })
+    }
+}
+
+/// The kind that a case's name says.
+fn kind(case: &str) -> &'static str {
+    match case.split_once('/') {
+        Some(("tasks", _)) => "task",
+        Some(("refusals", _)) => "refusal",
+        _ => "golden",
+    }
+}
+
+fn list<T: serde::de::DeserializeOwned>(value: Value) -> Result<Vec<T>> {
+    Ok(serde_json::from_value::<Option<_>>(value)?.unwrap_or_default())
+}
+
+fn read_output(columns: &[Value], cases: &Cases) -> Result<Output> {
+    let problem = columns.get(3).and_then(Value::as_str);
+    Ok(Output {
+        name: columns.first().and_then(Value::as_str).context("an output has no name")?.to_owned(),
+        shape: Vec::new(),
+        max_abs: columns.get(1).and_then(Value::as_f64),
+        max_rel: columns.get(2).and_then(Value::as_f64),
+        tolerance: cases.tolerance,
+        passed: problem.is_none(),
+        problem: problem.filter(|text| !text.is_empty()).map(str::to_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests;
