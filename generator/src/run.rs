@@ -203,9 +203,7 @@ pub fn parts(request: &Request) -> Result<BTreeMap<String, BTreeSet<String>>, Er
     for (_, resolved) in &resolved {
         match lower(&world, resolved, &specs.files) {
             Ok(model) => {
-                let graphs = model.graph.modules.values().map(|module| &module.graph);
-                let graphs = graphs.chain([&model.graph]);
-                let mut keys: BTreeSet<String> = graphs
+                let mut keys: BTreeSet<String> = (model.graph.all().into_iter())
                     .flat_map(|graph| graph.parts.values().map(|(key, _)| key).chain([&graph.template]))
                     .cloned()
                     .collect();

@@ -12,7 +12,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{File, Item, Visibility};
 
 use crate::layout::relax;
-use crate::names::{Fields, Found, after_module, is_settled, settled};
+use crate::names::{Fields, Found, after_path, is_settled, settled};
 use crate::prune::{documentation, enclosed, prune};
 use crate::remarks::{COMMENT, Remarks, marked, restore};
 
@@ -180,11 +180,14 @@ impl Code {
         prune(&mut self.items, kept);
     }
 
-    /// Makes the file a module: its items are its own, but for those of these names, which its parent sees.
-    pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>) {
+    /// Makes the file a module: its items are its own, but for those of these names, which others see. A module of a
+    /// module shows them to the whole graph, because what its parent shows may be made of them.
+    pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>, depth: usize) {
         self.attrs = vec![(documentation(doc), Rc::default())];
+        let visibility =
+            if depth > 1 { syn::parse_quote!(pub(in crate::graph)) } else { syn::parse_quote!(pub(super)) };
         for placed in &mut self.items {
-            if let Some(item) = enclosed(placed.item(), seen) {
+            if let Some(item) = enclosed(placed.item(), seen, &visibility) {
                 placed.unit = Unit::new(item);
             }
         }
@@ -196,11 +199,12 @@ impl Code {
         self.items.splice(0..0, declared.map(Unit::new).map(Placed::from).collect::<Vec<_>>());
     }
 
-    /// The names that follow `module::` anywhere, with those that follow them in turn.
-    pub fn names_of(&self, module: &str) -> BTreeSet<String> {
+    /// The names that follow this path, such as `text` or `super::text`, anywhere, with those that follow them in turn.
+    pub fn names_of(&self, path: &[&str]) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for unit in self.items.iter().filter(|unit| unit.found.names.contains_key(module)) {
-            after_module(unit.item().to_token_stream(), module, &mut names);
+        let within = |unit: &&Placed| path.iter().all(|name| unit.found.names.contains_key(*name));
+        for unit in self.items.iter().filter(within) {
+            after_path(unit.item().to_token_stream(), path, &mut names);
         }
         names
     }
@@ -354,9 +358,16 @@ fn sorted(mut items: Vec<Placed>) -> Vec<Placed> {
 fn spaced(text: &str) -> String {
     let mut lines: Vec<&str> = vec![];
     for line in text.lines() {
-        let starts = ["    ///", "    #[", "    fn ", "    pub fn ", "    pub(super) fn "]
-            .iter()
-            .any(|start| line.starts_with(start));
+        let starts = [
+            "    ///",
+            "    #[",
+            "    fn ",
+            "    pub fn ",
+            "    pub(super) fn ",
+            "    pub(in crate::graph) fn ",
+        ]
+        .iter()
+        .any(|start| line.starts_with(start));
         let follows = lines.last().is_some_and(|last| {
             !(last.starts_with("    ///") || last.starts_with("    #[") || !last.starts_with(' '))
         });

@@ -77,22 +77,28 @@ impl Found {
     }
 }
 
-/// What follows `module::`, and what follows that.
-pub(crate) fn after_module(tokens: TokenStream, module: &str, names: &mut BTreeSet<String>) {
+/// What follows a path of modules, and what follows that.
+pub(crate) fn after_path(tokens: TokenStream, path: &[&str], names: &mut BTreeSet<String>) {
     let tokens: Vec<_> = tokens.into_iter().collect();
+    let name = |index: usize| match tokens.get(index) {
+        Some(TokenTree::Ident(name)) => Some(name.to_string()),
+        _ => None,
+    };
+    let follows = |index: usize| is(&tokens, index, ':') && is(&tokens, index + 1, ':');
     for (index, token) in tokens.iter().enumerate() {
-        match token {
-            TokenTree::Group(group) => after_module(group.stream(), module, names),
-            TokenTree::Ident(ident) if ident == module => {
-                let mut next = index + 1;
-                while is(&tokens, next, ':') && is(&tokens, next + 1, ':') {
-                    if let Some(TokenTree::Ident(name)) = tokens.get(next + 2) {
-                        names.insert(name.to_string());
-                    }
-                    next += 3;
-                }
+        if let TokenTree::Group(group) = token {
+            after_path(group.stream(), path, names);
+        }
+        let begins = index < 2 || !follows(index - 2);
+        let reached = path.iter().enumerate().all(|(step, module)| {
+            (step == 0 || follows(index + 3 * step - 2)) && name(index + 3 * step).as_deref() == Some(module)
+        });
+        if begins && reached {
+            let mut next = index + 3 * path.len() - 2;
+            while follows(next) {
+                names.extend(name(next + 2));
+                next += 3;
             }
-            _ => {}
         }
     }
 }

@@ -103,10 +103,10 @@ pub(crate) fn documentation(lines: &[String]) -> Vec<syn::Attribute> {
     lines.iter().map(attribute).collect()
 }
 
-/// An item as one of a module whose parent sees items of these names; nothing if that changes nothing.
-pub(crate) fn enclosed(item: &Item, seen: &BTreeSet<String>) -> Option<Item> {
+/// An item as one of a module that shows items of these names; nothing if that changes nothing.
+pub(crate) fn enclosed(item: &Item, seen: &BTreeSet<String>, shown: &Visibility) -> Option<Item> {
     let visibility = |name: &syn::Ident| -> Visibility {
-        if seen.contains(&name.to_string()) { syn::parse_quote!(pub(super)) } else { Visibility::Inherited }
+        if seen.contains(&name.to_string()) { shown.clone() } else { Visibility::Inherited }
     };
     let mut item = item.clone();
     match &mut item {

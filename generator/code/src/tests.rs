@@ -66,3 +66,35 @@ fn errors_show_the_line() {
     let error = parse("fn a() {\n    let x = ;\n}\n").err().unwrap();
     assert_eq!((error.message.as_str(), error.line.as_str()), ("expected an expression", "let x = ;"));
 }
+
+#[test]
+fn names_of_children_are_not_those_of_siblings() {
+    let code =
+        parse("fn a(i: text::Inputs) { super::text::encoder(text::Inputs::new()); if x { super::mask() } }")
+            .unwrap();
+    let names = |path: &[&str]| code.names_of(path).into_iter().collect::<Vec<_>>();
+    assert_eq!(names(&["text"]), ["Inputs", "new"]);
+    assert_eq!(names(&["super", "text"]), ["encoder"]);
+    assert_eq!(names(&["super"]), ["encoder", "mask", "text"]);
+    assert!(names(&["vision"]).is_empty());
+}
+
+#[test]
+fn modules_of_modules_show_to_the_whole_graph_what_their_parents_may_show() {
+    let enclosed = |depth| {
+        let mut code = parse("struct Inputs { ids: Ids }\nstruct Ids;\nfn other() {}").unwrap();
+        code.enclose(&["A module.".to_owned()], &["Inputs".to_owned()].into(), depth);
+        code.prune();
+        code.print()
+    };
+    insta::assert_snapshot!(enclosed(1), @r"
+        //! A module.
+
+        pub(super) struct Inputs {
+            pub(super) ids: Ids,
+        }
+
+        struct Ids;
+        ");
+    assert_eq!(enclosed(2), enclosed(1).replace("pub(super)", "pub(in crate::graph)"));
+}

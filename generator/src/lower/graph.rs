@@ -27,7 +27,7 @@ pub struct Graph {
     pub options: Map<String, Value>,
     /// The part in each slot, by name.
     pub slots: BTreeMap<String, String>,
-    /// What the model reads: by its own template and parts, then by its modules.
+    /// What the model reads: by its own template and parts, then by its modules and theirs.
     pub inputs: Vec<Input>,
     /// What its own template and parts read.
     pub own_inputs: Vec<Input>,
@@ -48,10 +48,8 @@ pub struct Graph {
 pub struct Module {
     /// Its name: the Rust module's.
     pub name: String,
-    /// The field that holds its configuration; nothing if it reads the model's own.
+    /// The field that holds its configuration, within that of what it is a module of; nothing if it reads that.
     pub config: String,
-    /// The type of its configuration.
-    pub config_type: String,
     /// The model that it is taken from.
     pub model: Option<String>,
     /// Its graph.
@@ -73,7 +71,7 @@ pub fn lower(
     let mut lowering = Lowering { templates, home, problems };
     let Some(template) = lowering.template(node, None, "graph") else { return (Graph::default(), vec![]) };
     let mut graph = lowering.unit(template, node, "graph", &["template", "heads", "modules"], config);
-    lowering.modules(template, node, config, &mut graph);
+    lowering.modules(template, node, "graph", config, &mut graph);
     let heads = heads(node, class_prefix, config, &mut graph, &mut lowering);
     for input in graph.inputs.iter_mut().chain(&mut graph.own_inputs) {
         input.settle(&heads);
@@ -87,6 +85,13 @@ pub(super) struct Lowering<'a> {
     /// Where what is missing can be added.
     pub home: &'a Place,
     pub problems: &'a mut Vec<Problem>,
+}
+
+impl Graph {
+    /// This graph, then those of its modules and of theirs.
+    pub fn all(&self) -> Vec<&Self> {
+        [self].into_iter().chain(self.modules.values().flat_map(|module| module.graph.all())).collect()
+    }
 }
 
 impl<'a> Lowering<'a> {

@@ -8,17 +8,19 @@ use crate::spec::yaml::{Data, Entry, Node};
 use crate::template::{ModuleSpec, Template};
 
 /// The keys of a module besides those of its template.
-const KEYS: [&str; 3] = ["template", "config", "model"];
+const KEYS: [&str; 4] = ["template", "config", "model", "modules"];
 
 impl<'a> Lowering<'a> {
-    /// Lowers the modules, and adds what they read to what the model reads.
+    /// Lowers the modules and those within them, and adds what they read to what the model reads.
     pub(super) fn modules(
         &mut self,
         template: &'a Template,
         node: &Node,
+        key: &str,
         config: &Config,
         graph: &mut Graph,
     ) {
+        let key = join(key, "modules");
         let declared = &template.front.modules;
         let entries = node.get("modules").map_or(&[][..], Node::entries);
         for entry in entries.iter().filter(|entry| !declared.contains_key(&entry.key)) {
@@ -29,8 +31,7 @@ impl<'a> Lowering<'a> {
             };
             let nearest = nearest_name(&entry.key, names).map(str::to_owned);
             let message = format!("unknown module for {}; {expected}", template.label);
-            self.problems
-                .push(Problem { nearest, ..entry.at.problem(join("graph.modules", &entry.key), message) });
+            self.problems.push(Problem { nearest, ..entry.at.problem(join(&key, &entry.key), message) });
         }
         for (name, spec) in declared {
             let found = entries.iter().find(|entry| entry.key == *name);
@@ -44,7 +45,7 @@ impl<'a> Lowering<'a> {
                 None if spec.optional => continue,
                 None => &nothing,
             };
-            let Some(module) = self.module(entry, spec, template, config) else { continue };
+            let Some(module) = self.module(entry, spec, template, &key, config) else { continue };
             for input in &module.graph.inputs {
                 if !graph.inputs.iter().any(|known| known.spec.name == input.spec.name) {
                     graph.inputs.push(input.clone());
@@ -59,9 +60,10 @@ impl<'a> Lowering<'a> {
         entry: &Entry,
         spec: &ModuleSpec,
         outer: &Template,
+        key: &str,
         config: &Config,
     ) -> Option<Module> {
-        let key = join("graph.modules", &entry.key);
+        let key = join(key, &entry.key);
         let node = &entry.value;
         if !matches!(node.data, Data::Map(_)) {
             let message =
@@ -102,15 +104,10 @@ impl<'a> Lowering<'a> {
         let standard = spec.template.as_ref().map(|name| text(&place, name));
         let template = self.template(node, standard.as_ref(), &key)?;
         let mut graph = self.unit(template, node, &key, &KEYS, config);
-        if !path.is_empty() {
-            for import in graph.uses.iter_mut().filter(|import| *import == "crate::Config") {
-                *import = format!("crate::{} as Config", config.name);
-            }
-        }
+        self.modules(template, node, &key, config, &mut graph);
         Some(Module {
             name: entry.key.clone(),
             config: path,
-            config_type: config.name.clone(),
             model: node.get("model").and_then(Node::text).map(str::to_owned),
             graph,
         })

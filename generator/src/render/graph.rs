@@ -1,6 +1,6 @@
-//! The graph of a model and of its modules: `src/graph.rs`, `src/graph/<module>.rs`.
+//! The graph of a model and of its modules: `src/graph.rs`, `src/graph/<module>.rs`, `src/graph/<module>/<inner>.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tera::Context;
 use weft_code::Code;
@@ -12,7 +12,28 @@ use crate::lower::heads::{Head, build};
 use crate::spec::document::Problem;
 use crate::template::Template;
 
-impl Renderer<'_> {
+/// The graph of the model, or of a module: one file.
+struct Unit<'a> {
+    /// The module's name after those of the modules that it is in; none for the model's own.
+    path: Vec<&'a str>,
+    /// What it is a module of.
+    parent: Option<usize>,
+    graph: &'a Graph,
+    config: &'a Config,
+    /// The model that it is taken from.
+    model: Option<&'a str>,
+    template: &'a Template,
+    text: String,
+}
+
+/// What others name of a unit: what its siblings and its parent call, and what its modules reach for.
+#[derive(Clone, Default)]
+struct Named {
+    seen: BTreeSet<String>,
+    kept: BTreeSet<String>,
+}
+
+impl<'a> Renderer<'a> {
     pub(super) fn graph(&mut self, context: &Context) {
         let model = self.model;
         let before = self.problems.len();
@@ -31,19 +52,27 @@ impl Renderer<'_> {
         }
         context.insert("head_functions", &heads.join("\n"));
         let text = self.text(&template.key, &context, &model.graph);
-        let modules: Vec<_> =
-            model.graph.modules.values().map(|module| self.module_text(module, &context)).collect();
-        let codes = self.codes(&text, template, &modules);
+        let (graph, config) = (&model.graph, &model.config);
+        let top = Unit { path: vec![], parent: None, graph, config, model: None, template, text };
+        let mut units = vec![top];
+        self.modules(0, &context, &mut units);
+        let codes = self.codes(&units);
         if self.problems.len() > before {
             return;
         }
-        let Some((mut outer, modules)) = codes else { return };
-        outer.declare(model.graph.modules.keys().map(String::as_str));
-        self.finish("src/graph.rs", outer, template, &model.graph, &model.config);
-        for (module, code) in model.graph.modules.values().zip(modules) {
-            let Some(template) = self.world.templates.get(&module.graph.template) else { continue };
-            let config = within(&model.config, &module.config);
-            self.finish(&format!("src/graph/{}.rs", module.name), code, template, &module.graph, config);
+        for (index, (unit, code)) in units.iter().zip(codes).enumerate() {
+            let Some(mut code) = code else {
+                let Some(parent) = unit.parent else { continue };
+                let (name, parent) = (unit.path.last().copied().unwrap_or_default(), &units[parent]);
+                let message =
+                    format!("declares the module `{name}` and calls nothing of it in `{}`", model.name);
+                let at = parent.template.place("modules");
+                self.problems.push(at.problem(format!("modules.{name}"), message));
+                continue;
+            };
+            let modules = units.iter().filter(|other| other.parent == Some(index));
+            code.declare(modules.filter_map(|module| module.path.last().copied()));
+            self.finish(unit, code);
         }
     }
 
@@ -54,11 +83,25 @@ impl Renderer<'_> {
         self.text(&head.key, &context, &self.model.graph)
     }
 
+    /// Adds the modules of a unit, each with its own after it.
+    fn modules(&mut self, parent: usize, context: &Context, units: &mut Vec<Unit<'a>>) {
+        let (graph, config, path) = (units[parent].graph, units[parent].config, units[parent].path.clone());
+        for module in graph.modules.values() {
+            let Some(template) = self.world.templates.get(&module.graph.template) else { continue };
+            let config = within(config, &module.config);
+            let text = self.module_text(module, config, context);
+            let path = [path.as_slice(), &[module.name.as_str()]].concat();
+            let (graph, model) = (&module.graph, module.model.as_deref());
+            units.push(Unit { path, parent: Some(parent), graph, config, model, template, text });
+            self.modules(units.len() - 1, context, units);
+        }
+    }
+
     /// A module's template sees the module as its model.
-    fn module_text(&mut self, module: &Module, context: &Context) -> String {
+    fn module_text(&mut self, module: &Module, config: &Config, context: &Context) -> String {
         let mut model = self.model.clone();
         model.graph = module.graph.clone();
-        model.config = within(&self.model.config, &module.config).clone();
+        model.config = config.clone();
         model.heads.clear();
         let mut context = context.clone();
         context.insert("model", &model);
@@ -71,71 +114,72 @@ impl Renderer<'_> {
         self.text(&module.graph.template, &context, &module.graph)
     }
 
-    /// Parses the graph and its modules; each keeps what the others call.
-    fn codes(&mut self, text: &str, template: &Template, modules: &[String]) -> Option<(Code, Vec<Code>)> {
-        let graphs = &self.model.graph.modules;
+    /// Parses the units; each keeps what it builds and what the others call. Nothing for those that nobody calls.
+    fn codes(&mut self, units: &[Unit<'_>]) -> Vec<Option<Code>> {
         let mut parsed = vec![];
-        for (module, text) in graphs.values().zip(modules) {
-            let template = self.world.templates.get(&module.graph.template)?;
-            parsed.push(self.parse(text, template));
+        for unit in units {
+            match self.parse(&unit.text, unit.template) {
+                Ok(code) => parsed.push(code),
+                Err(problem) => self.problems.push(problem),
+            }
         }
-        let outer = self.parse(text, template);
-        let mut codes = vec![];
-        for code in parsed {
-            codes.extend(code.map_err(|problem| self.problems.push(problem)).ok());
+        let mut codes = vec![None; units.len()];
+        if parsed.len() < units.len() {
+            return codes;
         }
-        let mut outer = outer.map_err(|problem| self.problems.push(problem)).ok()?;
-        if codes.len() < graphs.len() {
-            return None;
-        }
-        let parents: BTreeSet<String> = codes.iter().flat_map(|code| code.names_of("super")).collect();
-        outer.prune_but(&parents);
-        let parsed = codes;
-        let mut codes;
-        let mut seen: BTreeMap<&str, BTreeSet<String>> =
-            graphs.keys().map(|name| (name.as_str(), outer.names_of(name))).collect();
-        loop {
-            let before = seen.clone();
-            codes = parsed.clone();
-            for (module, code) in graphs.values().zip(&mut codes) {
-                code.enclose(&self.module_doc(module), &before[module.name.as_str()]);
-                code.prune();
-                for (name, names) in &mut seen {
-                    names.extend(if *name == module.name { BTreeSet::new() } else { code.names_of(name) });
+        let mut named = vec![Named::default(); units.len()];
+        let mut waiting = BTreeSet::from([0]);
+        while let Some(index) = waiting.pop_first() {
+            let (unit, mut code) = (&units[index], parsed[index].clone());
+            if unit.parent.is_some() {
+                code.enclose(&self.module_doc(unit), &named[index].seen, unit.path.len());
+            }
+            code.prune_but(&named[index].kept);
+            for (other, known) in named.iter_mut().enumerate().filter(|(other, _)| *other != index) {
+                let before = known.seen.len() + known.kept.len();
+                match units[other].path.last() {
+                    Some(name) if units[other].parent == Some(index) => {
+                        known.seen.extend(code.names_of(&[name]));
+                    }
+                    Some(name) if units[other].parent == unit.parent => {
+                        known.seen.extend(code.names_of(&["super", name]));
+                    }
+                    _ if unit.parent == Some(other) => known.kept.extend(code.names_of(&["super"])),
+                    _ => {}
+                }
+                if known.seen.len() + known.kept.len() > before {
+                    waiting.insert(other);
                 }
             }
-            if before == seen {
-                break;
-            }
+            codes[index] = Some(code);
         }
-        for name in seen.iter().filter(|(_, names)| names.is_empty()).map(|(name, _)| name) {
-            let message =
-                format!("declares the module `{name}` and calls nothing of it in `{}`", self.model.name);
-            self.problems.push(template.place("modules").problem(format!("modules.{name}"), message));
-        }
-        Some((outer, codes))
+        codes
     }
 
-    fn module_doc(&self, module: &Module) -> Vec<String> {
-        let from = module.model.as_ref().map(|model| format!(", as in `{model}`")).unwrap_or_default();
-        let mut doc = vec![format!("{}'s `{}`{from}.", self.model.title, module.name)];
-        if !module.graph.about.is_empty() {
-            doc.extend([String::new(), module.graph.about.clone()]);
+    fn module_doc(&self, unit: &Unit<'_>) -> Vec<String> {
+        let from = unit.model.map(|model| format!(", as in `{model}`")).unwrap_or_default();
+        let mut doc = vec![format!("{}'s `{}`{from}.", self.model.title, unit.path.join("::"))];
+        if !unit.graph.about.is_empty() {
+            doc.extend([String::new(), unit.graph.about.clone()]);
         }
         doc
     }
 
     /// Reads of the configuration and imports settled, and written.
-    fn finish(&mut self, path: &str, mut code: Code, template: &Template, graph: &Graph, config: &Config) {
-        self.config_names(&code, template, config);
-        code.settle(config);
-        let mut uses = graph.uses.clone();
-        let nested = self.model.config.all().into_iter().filter(|config| !config.path.is_empty());
-        uses.extend(nested.map(|config| format!("crate::{}", config.name)));
+    fn finish(&mut self, unit: &Unit<'_>, mut code: Code) {
+        self.config_names(&code, unit.template, unit.config);
+        code.settle(unit.config);
+        let mut uses: Vec<_> =
+            unit.graph.uses.iter().filter(|path| *path != "crate::Config").cloned().collect();
+        uses.extend(unit.config.structs().into_iter().map(|(called, name)| match called == name {
+            true => format!("crate::{name}"),
+            false => format!("crate::{name} as {called}"),
+        }));
         uses.push("weft::Part".to_owned());
         code.import(&uses);
-        let label = format!("{} with its parts", template.label);
-        self.write(path, &label, &code.print());
+        let label = format!("{} with its parts", unit.template.label);
+        let path: String = unit.path.iter().map(|name| format!("/{name}")).collect();
+        self.write(&format!("src/graph{path}.rs"), &label, &code.print());
     }
 
     /// Reports fields that a graph reads and the spec does not have.

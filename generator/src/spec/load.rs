@@ -182,7 +182,9 @@ impl Specs {
     /// # Errors
     /// Everything wrong with the files it comes from, one by one; a missing parent; a cycle.
     pub fn resolve(&self, index: usize) -> Result<Resolved, Vec<Problem>> {
-        let Merged { node, types, chain } = self.merged(index, &mut vec![])?;
+        let mut merged = self.inherited(index)?;
+        self.adopt(&mut merged, index)?;
+        let Merged { node, types, chain } = merged;
         let problems = nested::checked(&node, check::<ModelSpec>);
         if !problems.is_empty() {
             return Err(problems);
@@ -193,8 +195,8 @@ impl Specs {
         Ok(Resolved { spec, node, chain, types })
     }
 
-    /// The tree of a spec with everything it inherits; `within` are the specs whose modules lead here.
-    pub(super) fn merged(&self, index: usize, within: &mut Vec<usize>) -> Result<Merged, Vec<Problem>> {
+    /// The tree of a spec with everything it inherits, but not yet what its modules are taken from.
+    pub(super) fn inherited(&self, index: usize) -> Result<Merged, Vec<Problem>> {
         let chain = self.chain(index)?;
         let mut problems: Vec<_> = chain.iter().flat_map(|&link| self.problems[link].clone()).collect();
         if !problems.is_empty() {
@@ -217,11 +219,7 @@ impl Specs {
         }
         let file = &self.files[index];
         let node = node.unwrap_or(Node { at: Place::start(&file.shown), data: Data::Map(vec![]) });
-        let mut merged = Merged { node, types, chain };
-        within.push(index);
-        self.adopt(&mut merged, within)?;
-        within.pop();
-        Ok(merged)
+        Ok(Merged { node, types, chain })
     }
 
     /// A file and the ones it extends, in that order.

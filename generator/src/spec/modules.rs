@@ -1,83 +1,203 @@
 //! Modules of a graph that are taken from another model: `text: {config: text_config, model: llama}`.
 
+use std::collections::BTreeMap;
+
 use super::document::{Problem, nearest_name};
 use super::load::{Merged, Specs};
 use super::merge::{fields, graph};
-use super::yaml::{Data, Entry, Node};
+use super::model::ConfigType;
+use super::yaml::{Data, Entry, Node, Place};
 
 /// What a module does not take of the model that it names.
-const OWN: [&str; 2] = ["heads", "modules"];
+const OWN: &str = "heads";
+
+/// What a module says of itself alone.
+const SAID: [&str; 2] = ["config", "model"];
+
+/// Where the graph and the configuration of a model or of one of its modules stand in the tree of a spec.
+#[derive(Clone)]
+struct Site {
+    graph: Vec<String>,
+    config: Vec<String>,
+}
+
+/// The graph and the configuration that a module is laid over.
+struct Source {
+    graph: Node,
+    config: Node,
+    types: BTreeMap<String, ConfigType>,
+    /// The files they come from.
+    chain: Vec<usize>,
+    /// The specs that were gone through.
+    through: Vec<usize>,
+}
 
 impl Specs {
-    /// Lays every module over the graph of the model that it names, and its configuration over that model's.
-    pub(super) fn adopt(&self, merged: &mut Merged, within: &mut Vec<usize>) -> Result<(), Vec<Problem>> {
-        let modules = merged.node.get("graph").and_then(|graph| graph.get("modules"));
-        let modules: Vec<Entry> = modules.map_or(&[][..], Node::entries).to_vec();
+    /// Lays every module over the graph of the model that it names, and its configuration over that model's; then the
+    /// modules that it has of that model, so that a spec may say of them what differs.
+    pub(super) fn adopt(&self, merged: &mut Merged, index: usize) -> Result<(), Vec<Problem>> {
+        let site = Site { graph: vec!["graph".to_owned()], config: vec!["config".to_owned()] };
         let mut problems = vec![];
+        self.adopt_at(merged, &site, &mut vec![index], &mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// `within` are the specs whose modules lead here.
+    fn adopt_at(
+        &self,
+        merged: &mut Merged,
+        site: &Site,
+        within: &mut Vec<usize>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let modules = find(&merged.node, &site.graph).and_then(|graph| graph.get("modules"));
+        let modules: Vec<Entry> = modules.map_or(&[][..], Node::entries).to_vec();
         for module in modules {
-            let Some(named) = module.value.get("model") else { continue };
-            let key = format!("graph.modules.{}.model", module.key);
-            let Some(name) = named.text() else {
-                let message = format!("expected the name of a spec, found {}", named.found());
-                problems.push(named.at.problem(key, message));
-                continue;
-            };
-            let Some(&index) = self.by_name.get(name) else {
-                let nearest = nearest_name(name, self.names()).map(str::to_owned);
-                let message = format!("there is no spec `{name}` to take a module from");
-                problems.push(Problem { nearest, ..named.at.problem(key, message) });
-                continue;
-            };
-            if within.contains(&index) {
-                let message =
-                    format!("`{name}` has this module itself; a model must not be a part of itself");
-                problems.push(named.at.problem(key, message));
-                continue;
-            }
-            let Some(field) = module.value.get("config").and_then(Node::text) else {
-                let key = format!("graph.modules.{}.config", module.key);
-                let message =
-                    format!("is missing; expected the field of config that holds `{name}`'s configuration");
-                problems.push(module.at.problem(key, message));
-                continue;
-            };
-            if merged.node.get("config").and_then(|config| config.get(field)).is_none() {
-                let key = format!("graph.modules.{}.config", module.key);
-                let known = merged.node.get("config").map_or(&[][..], Node::entries).iter();
-                let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
-                let message =
-                    format!("`{field}` is not a field of config; add it, with what differs from `{name}`'s");
-                problems.push(Problem { nearest, ..module.at.problem(key, message) });
-                continue;
-            }
-            match self.merged(index, within) {
-                Ok(other) if other.node.get("graph").is_some_and(|graph| graph.get("modules").is_some()) => {
-                    let message = format!("`{name}` has modules of its own; expected a model that has none");
-                    problems.push(named.at.problem(key, message));
-                }
-                Ok(other) => lay(merged, &module, field, other),
+            let before = within.len();
+            match self.adopt_module(merged, site, &module, within) {
+                Ok(inner) => self.adopt_at(merged, &inner, within, problems),
                 Err(wrong) => problems.extend(wrong),
             }
+            within.truncate(before);
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Lays one module over what it names; where it stands, for its own modules.
+    fn adopt_module(
+        &self,
+        merged: &mut Merged,
+        site: &Site,
+        module: &Entry,
+        within: &mut Vec<usize>,
+    ) -> Result<Site, Vec<Problem>> {
+        let mut inner = site.clone();
+        inner.graph.extend(["modules".to_owned(), module.key.clone()]);
+        let key = inner.graph.join(".");
+        let field = module.value.get("config").and_then(Node::text);
+        for (index, name) in field.into_iter().flat_map(|field| field.split('.')).enumerate() {
+            inner.config.extend((index > 0).then(|| "fields".to_owned()));
+            inner.config.push(name.to_owned());
+        }
+        let Some(named) = module.value.get("model") else {
+            inner.config.extend(field.map(|_| "fields".to_owned()));
+            return Ok(inner);
+        };
+        let source = self.source(named, &format!("{key}.model"), within)?;
+        let name = named.text().unwrap_or_default();
+        let Some(field) = field else {
+            let message =
+                format!("is missing; expected the field of config that holds `{name}`'s configuration");
+            return Err(vec![module.at.problem(format!("{key}.config"), message)]);
+        };
+        if find(&merged.node, &inner.config).is_none() {
+            let known = find(&merged.node, &site.config).map_or(&[][..], Node::entries).iter();
+            let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
+            let message = format!(
+                "`{field}` is not a field of {}; add it, with what differs from `{name}`'s",
+                shown(&site.config)
+            );
+            return Err(vec![Problem { nearest, ..module.at.problem(format!("{key}.config"), message) }]);
+        }
+        within.extend(&source.through);
+        lay(merged, module, &inner, source);
+        inner.config.push("fields".to_owned());
+        Ok(inner)
+    }
+
+    /// What a name under `model` stands for: a spec, `llama`, or a module of one, `clip.text`.
+    fn source(&self, named: &Node, key: &str, within: &[usize]) -> Result<Source, Vec<Problem>> {
+        let Some(path) = named.text() else {
+            let message = format!("expected the name of a spec, found {}", named.found());
+            return Err(vec![named.at.problem(key, message)]);
+        };
+        let mut names = path.split('.');
+        let name = names.next().unwrap_or_default();
+        let Some(&index) = self.by_name.get(name) else {
+            let nearest = nearest_name(name, self.names()).map(str::to_owned);
+            let message = format!("there is no spec `{name}` to take a module from");
+            return Err(vec![Problem { nearest, ..named.at.problem(key, message) }]);
+        };
+        if within.contains(&index) {
+            let message = format!("`{name}` has this module itself; a model must not be a part of itself");
+            return Err(vec![named.at.problem(key, message)]);
+        }
+        let Merged { node, types, chain } = self.inherited(index)?;
+        let nothing = Node { at: node.at.clone(), data: Data::Map(vec![]) };
+        let graph = without(node.get("graph").unwrap_or(&nothing), &[OWN]);
+        let config = node.get("config").cloned().unwrap_or(nothing);
+        let mut source = Source { graph, config, types, chain, through: vec![index] };
+        let mut whole = name.to_owned();
+        for module in names {
+            source = self.step(source, &whole, module, (named, key), within)?;
+            whole = format!("{whole}.{module}");
+        }
+        Ok(source)
+    }
+
+    /// From a model, which is called `whole`, to one of its modules.
+    fn step(
+        &self,
+        whole: Source,
+        name: &str,
+        module: &str,
+        (named, key): (&Node, &str),
+        within: &[usize],
+    ) -> Result<Source, Vec<Problem>> {
+        let modules = whole.graph.get("modules").map_or(&[][..], Node::entries);
+        let Some(found) = modules.iter().find(|entry| entry.key == module) else {
+            let known: Vec<_> = modules.iter().map(|entry| entry.key.as_str()).collect();
+            let expected = if known.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("expected one of {}", known.join(", "))
+            };
+            let message = format!("`{name}` has no module `{module}`; {expected}");
+            let nearest = nearest_name(module, known).map(str::to_owned);
+            return Err(vec![Problem { nearest, ..named.at.problem(key, message) }]);
+        };
+        let Some(field) = found.value.get("config").and_then(Node::text) else {
+            let message = format!(
+                "`{module}` of `{name}` does not say which field of config holds its configuration; add `config` \
+                 there, or take the whole of `{name}`"
+            );
+            return Err(vec![named.at.problem(key, message)]);
+        };
+        let path: Vec<_> = field.split('.').flat_map(|name| [name.to_owned(), "fields".to_owned()]).collect();
+        let nothing = Node { at: found.at.clone(), data: Data::Map(vec![]) };
+        let config = find(&whole.config, &path).cloned().unwrap_or(nothing);
+        let prefix = format!("{field}.");
+        let types = whole.types.into_iter();
+        let types =
+            types.filter_map(|(path, kind)| path.strip_prefix(&prefix).map(|path| (path.to_owned(), kind)));
+        let graph = without(&found.value, &SAID);
+        let mut part = Source { graph, config, types: types.collect(), ..whole };
+        if let Some(model) = found.value.get("model") {
+            let within: Vec<_> = within.iter().chain(&part.through).copied().collect();
+            let below = self.source(model, &format!("graph.modules.{module}.model"), &within)?;
+            part.graph = self::graph(&below.graph, &part.graph);
+            part.config = fields(&below.config, &part.config);
+            for (path, kind) in below.types {
+                part.types.entry(path).or_insert(kind);
+            }
+            part.chain.extend(below.chain);
+            part.through.extend(below.through);
+        }
+        Ok(part)
     }
 }
 
 /// Puts the graph and the configuration of another model below what a spec says of a module.
-fn lay(merged: &mut Merged, module: &Entry, field: &str, other: Merged) {
-    let inherited = other.node.get("graph").map_or(&[][..], Node::entries).iter();
-    let inherited = inherited.filter(|entry| !OWN.contains(&entry.key.as_str())).cloned().collect();
-    let inherited = Node { at: module.value.at.clone(), data: Data::Map(inherited) };
+fn lay(merged: &mut Merged, module: &Entry, site: &Site, source: Source) {
+    let inherited = Node { at: module.value.at.clone(), ..source.graph };
     let whole = graph(&inherited, &module.value);
-    if let Some(node) = descend(&mut merged.node, &["graph", "modules", &module.key]) {
+    if let Some(node) = descend(&mut merged.node, &site.graph) {
         *node = whole;
     }
     let at = module.at.clone();
     let empty = Node { at: at.clone(), data: Data::Map(vec![]) };
-    let inherited = other.node.get("config").cloned().unwrap_or(empty.clone());
-    let Some(config) = descend(&mut merged.node, &["config", field]) else { return };
+    let Some(config) = descend(&mut merged.node, &site.config) else { return };
     let own = config.get("fields").cloned().unwrap_or(empty);
-    let whole = fields(&inherited, &own);
+    let whole = fields(&source.config, &own);
     match config.data {
         Data::Map(ref mut entries) => {
             entries.retain(|entry| entry.key != "fields");
@@ -85,25 +205,44 @@ fn lay(merged: &mut Merged, module: &Entry, field: &str, other: Merged) {
         }
         _ => config.data = Data::Map(vec![Entry { key: "fields".to_owned(), at, value: whole }]),
     }
-    for (path, kind) in other.types {
+    let field = shown(&site.config).split_off("config.".len());
+    for (path, kind) in source.types {
         merged.types.entry(format!("{field}.{path}")).or_insert(kind);
     }
-    merged
-        .chain
-        .extend(other.chain.into_iter().filter(|link| !merged.chain.contains(link)).collect::<Vec<_>>());
+    for link in source.chain {
+        if !merged.chain.contains(&link) {
+            merged.chain.push(link);
+        }
+    }
+}
+
+/// The path of a configuration as a person writes it: `config.text_config`.
+fn shown(path: &[String]) -> String {
+    path.iter().filter(|name| *name != "fields").map(String::as_str).collect::<Vec<_>>().join(".")
+}
+
+/// A map without these keys.
+fn without(node: &Node, keys: &[&str]) -> Node {
+    let entries = node.entries().iter().filter(|entry| !keys.contains(&entry.key.as_str()));
+    Node { at: node.at.clone(), data: Data::Map(entries.cloned().collect()) }
+}
+
+/// The value at a path.
+fn find<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
+    path.iter().try_fold(node, |node, key| node.get(key))
 }
 
 /// The value at a path; keys that are missing are added.
-fn descend<'a>(node: &'a mut Node, path: &[&str]) -> Option<&'a mut Node> {
+fn descend<'a>(node: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
     let Some((key, rest)) = path.split_first() else { return Some(node) };
-    let at = node.at.clone();
+    let at: Place = node.at.clone();
     if node.data == Data::Null {
         node.data = Data::Map(vec![]);
     }
     let Data::Map(entries) = &mut node.data else { return None };
     let index = entries.iter().position(|entry| entry.key == *key).unwrap_or_else(|| {
         let value = Node { at: at.clone(), data: Data::Map(vec![]) };
-        entries.push(Entry { key: (*key).to_owned(), at, value });
+        entries.push(Entry { key: key.clone(), at, value });
         entries.len() - 1
     });
     descend(&mut entries.get_mut(index)?.value, rest)

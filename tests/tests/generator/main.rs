@@ -3,6 +3,7 @@
 mod crate_files;
 mod messages;
 mod modules;
+mod nesting;
 mod not_yet;
 mod outside;
 mod pipelines;

@@ -6,9 +6,9 @@ use std::process::Command;
 use weft_generator::write::workspace;
 use weft_tests::{Workshop, root};
 
-/// Runs `cargo check`; what the compiler says if it refuses.
+/// Runs `cargo check`: what the compiler warns of, or what it says if it refuses.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
-fn check(workshop: &Workshop, what: &[&str]) -> Result<(), String> {
+fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--quiet", "--color", "never"])
         .args(what)
@@ -17,7 +17,8 @@ fn check(workshop: &Workshop, what: &[&str]) -> Result<(), String> {
         .env_remove("RUSTFLAGS")
         .output()
         .unwrap();
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(said) } else { Err(said) }
 }
 
 #[test]
@@ -54,4 +55,13 @@ fn a_crate_of_modules_compiles() {
     workspace(&workshop.path("out")).unwrap();
     fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
     check(&workshop, &["--package", "weft-duo", "--all-targets"]).unwrap();
+}
+
+#[test]
+fn a_crate_of_modules_of_modules_compiles_without_a_warning() {
+    let workshop = crate::nesting::workshop(crate::nesting::SPEC);
+    workshop.run().unwrap();
+    workspace(&workshop.path("out")).unwrap();
+    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    assert_eq!(check(&workshop, &["--package", "weft-trio", "--all-targets"]).unwrap(), "");
 }

@@ -159,10 +159,40 @@ impl Config {
         text
     }
 
+    /// The structs of this configuration and those within it, each with the name that it would have in a crate of its
+    /// own: what templates call it, wherever their configuration stands.
+    pub fn structs(&self) -> Vec<(String, &str)> {
+        fn add<'a>(config: &'a Config, own: &str, structs: &mut Vec<(String, &'a str)>) {
+            for (field, within) in &config.nested {
+                let name = type_name(field, own, |name| structs.iter().any(|(taken, _)| taken == name));
+                structs.push((name.clone(), &within.name));
+                add(within, &name, structs);
+            }
+        }
+        let mut structs = vec![(TOP.to_owned(), self.name.as_str())];
+        add(self, TOP, &mut structs);
+        structs
+    }
+
     /// This configuration, then those within it.
     pub fn all(&self) -> Vec<&Self> {
         [self].into_iter().chain(self.nested.values().flat_map(Self::all)).collect()
     }
+}
+
+/// The name of the struct of a crate's whole configuration.
+const TOP: &str = "Config";
+
+/// The name of the struct that a field holds: the field's, after that of what it is in where that is taken.
+fn type_name(field: &str, within: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = format!("{}Config", camel(field.strip_suffix("_config").unwrap_or(field)));
+    while taken(&name) {
+        name = match within.strip_suffix("Config").unwrap_or_default() {
+            "" => format!("Inner{name}"),
+            outer => format!("{outer}{name}"),
+        };
+    }
+    name
 }
 
 /// Lowers the fields; `shared` says what is known of a field by its name alone.
@@ -174,7 +204,7 @@ pub fn lower(
     let doc =
         "`config.json`, as far as it shapes inference. Fields that only training reads are passed over.";
     let mut config = Config {
-        name: "Config".to_owned(),
+        name: TOP.to_owned(),
         doc: doc.to_owned(),
         defaults: "default".to_owned(),
         complete: true,
@@ -237,11 +267,7 @@ impl Lowering<'_> {
     ) -> Result<(), Problem> {
         let path = join(&config.path, name);
         let ident = ident(name).ok_or_else(|| no_name(&node.at, &path))?;
-        let stem = name.strip_suffix("_config").unwrap_or(name);
-        let mut type_name = format!("{}Config", camel(stem));
-        if self.taken.contains(&type_name) {
-            type_name = format!("{}{type_name}", config.name.strip_suffix("Config").unwrap_or_default());
-        }
+        let type_name = type_name(name, &config.name, |name| self.taken.iter().any(|taken| taken == name));
         self.taken.push(type_name.clone());
         let doc = field.doc.clone().unwrap_or_else(|| format!("`{name}` of `config.json`."));
         let mut within = Config {
