@@ -26,6 +26,7 @@ mod model;
 pub mod nn;
 pub mod onnx;
 pub mod run;
+mod task;
 pub mod tasks;
 pub mod text;
 mod value;
@@ -39,5 +40,6 @@ pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
 pub use loaded::{Cache, Loaded, Loader, Timings};
-pub use model::{Architecture, Configuration, Head, Names, Part};
+pub use model::{Architecture, Configuration, Head, Names, Part, TaskHeads};
+pub use task::Task;
 pub use value::{Value, Values};

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::graph::Graph;
 use crate::hardware::Declared;
-use crate::{Hardware, Result};
+use crate::{Hardware, Result, Task};
 
 /// A model architecture: implemented by the `Model` type of each generated crate.
 pub trait Architecture: Sized + Send + Sync + 'static {
@@ -26,8 +26,8 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     /// The order in which [`Hardware::Auto`] tries backends.
     const ROUTE: &'static [Hardware];
 
-    /// The names of the tasks that its checkpoints are for.
-    const TASKS: &'static [&'static str] = &[];
+    /// The tasks that its checkpoints are for, each with the classes that serve it.
+    const TASKS: &'static [TaskHeads<Self::Head>] = &[];
 
     /// The graphs that a head can be run by.
     fn parts(head: Self::Head) -> &'static [Part] {
@@ -90,6 +90,36 @@ pub trait Head: Copy + fmt::Debug + PartialEq + Send + Sync + 'static {
     const ALL: &'static [Self];
     /// The class's name, as `architectures` in `config.json` gives it.
     fn class(self) -> &'static str;
+}
+
+/// A task that an architecture's checkpoints are for, and the classes that serve it.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskHeads<H: 'static> {
+    pub(crate) task: Task,
+    pub(crate) heads: &'static [H],
+    /// Other classes whose checkpoints hold all the weights of the first head.
+    pub(crate) holders: &'static [H],
+    /// Whether checkpoints of every class hold them.
+    pub(crate) from_any: bool,
+}
+
+impl<H: 'static> TaskHeads<H> {
+    /// A task and its classes, the preferred first: that one is loaded where a checkpoint names none.
+    pub const fn new(task: Task, heads: &'static [H]) -> Self {
+        Self { task, heads, holders: &[], from_any: false }
+    }
+
+    /// Also takes checkpoints of these classes, which hold all the weights of the preferred one.
+    #[must_use]
+    pub const fn also_from(self, holders: &'static [H]) -> Self {
+        Self { holders, ..self }
+    }
+
+    /// Takes checkpoints of every class, as they hold the base model, which serves the task.
+    #[must_use]
+    pub const fn from_any(self) -> Self {
+        Self { from_any: true, ..self }
+    }
 }
 
 /// How tensors are named in checkpoints, where that differs from the graph's names.

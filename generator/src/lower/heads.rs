@@ -26,6 +26,8 @@ pub struct Head {
     pub about: String,
     /// What it gives.
     pub outputs: Vec<OutputSpec>,
+    /// The parts of other heads whose weights its checkpoints hold as well.
+    pub holds: Vec<String>,
     /// The inputs that it takes; all of the model's if empty.
     pub takes: Vec<String>,
     /// The graphs that it builds: variants of `weft::Part`; the whole model alone if empty.
@@ -114,6 +116,7 @@ pub(super) fn heads(
             function,
             about: part.front.about.clone(),
             outputs,
+            holds: part.front.holds.clone(),
             takes: part.front.takes.clone(),
             parts: if part.front.parts == [PartName::Whole] { vec![] } else { parts.collect() },
             axes: part.front.axes.clone(),

@@ -16,6 +16,8 @@ pub struct Task {
     /// Its type in the crate's `tasks` module.
     #[serde(rename = "type")]
     pub type_name: String,
+    /// Its variant of `weft::Task`.
+    pub variant: String,
     /// What it does.
     pub about: String,
     /// What it takes, as a sentence may begin.
@@ -24,6 +26,10 @@ pub struct Task {
     pub shown: &'static str,
     /// The heads that serve it, the preferred first.
     pub heads: Vec<Head>,
+    /// Whether checkpoints of every class will do.
+    pub any_class: bool,
+    /// The heads besides these whose checkpoints hold all the weights of the preferred one.
+    pub holders: Vec<Head>,
     /// Their classes as a sentence names them: "`A`, `B` and `C`".
     pub classes: String,
     /// The documentation and the type, rendered.
@@ -120,9 +126,8 @@ fn named_or_served(
 fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Problem>) -> Option<Task> {
     let of = |part: &String| heads.iter().filter(|head| head.part == *part).cloned().collect::<Vec<_>>();
     let serving: Vec<_> = template.front.heads.iter().flat_map(of).collect();
-    if serving.is_empty() {
-        return None;
-    }
+    let preferred = serving.first()?;
+    let holders = heads.iter().filter(|head| head.holds.contains(&preferred.part)).cloned().collect();
     let Some(type_name) = template.front.type_name.clone() else {
         let message = "is missing; expected the name of a Rust type";
         problems.push(template.place("type").problem("type", message));
@@ -133,6 +138,9 @@ fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Prob
         takes,
         shown,
         name: name.to_owned(),
+        variant: variant(name),
+        any_class: template.front.any_class,
+        holders,
         type_name,
         about: template.front.about.clone(),
         classes: enumerated(&serving),
@@ -140,6 +148,19 @@ fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Prob
         code: String::new(),
         key: template.key.clone(),
     })
+}
+
+/// `text2text-generation` as `Text2TextGeneration`.
+fn variant(name: &str) -> String {
+    let mut starts = true;
+    let mut text = String::new();
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            text.push(if starts { c.to_ascii_uppercase() } else { c });
+        }
+        starts = !c.is_ascii_alphabetic();
+    }
+    text
 }
 
 /// "`A`, `B` and `C`".

@@ -34,6 +34,9 @@ pub struct Front {
     /// Heads: the graphs it builds, where that is more than the whole model; its function then takes the part.
     #[serde(default)]
     pub parts: Vec<PartName>,
+    /// Heads: the parts of other heads whose weights its checkpoints hold as well.
+    #[serde(default)]
+    pub holds: Vec<String>,
     /// Heads: the symbols that stand before the last axis of every input, after `batch`.
     #[serde(default)]
     pub axes: Vec<String>,
@@ -43,6 +46,9 @@ pub struct Front {
     /// Pipelines: the head parts that serve the task, the preferred first.
     #[serde(default)]
     pub heads: Vec<String>,
+    /// Pipelines: whether checkpoints of every class will do, as they hold the base model that serves the task.
+    #[serde(default)]
+    pub any_class: bool,
     /// Pipelines: the name of the type in the crate's `tasks` module.
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,

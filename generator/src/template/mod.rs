@@ -3,6 +3,7 @@
 mod expand;
 mod filters;
 mod front;
+mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -141,6 +142,9 @@ impl Templates {
                 }
                 Err(wrong) => problems.extend(wrong),
             }
+        }
+        if problems.is_empty() {
+            problems.extend(links::check(&by_key));
         }
         let mut tera = Tera::new();
         tera.autoescape_on(Vec::<String>::new());

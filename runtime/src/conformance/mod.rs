@@ -6,6 +6,7 @@ mod bench;
 mod bisect;
 mod cached;
 mod doctor;
+mod heads;
 mod lowered;
 mod machine;
 mod record;

@@ -1,10 +1,10 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
 use crate::loaded::{Loader, Lowering};
-use crate::model::{Architecture, Head, Part};
+use crate::model::{Architecture, Head, Part, TaskHeads};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
-use crate::{AnyModel, Erased, Hardware, Precision, Result};
+use crate::{AnyModel, Erased, Hardware, Precision, Result, Task};
 
 /// How to open a checkpoint.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,10 @@ pub(super) struct Subject {
     pub name: &'static str,
     /// Loads a model.
     pub load: fn(Request<'_>) -> Result<Erased>,
+    /// The tasks, each with the names of the classes that serve it.
+    pub promises: fn() -> Vec<(Task, Vec<&'static str>)>,
+    /// Loads the class that serves a task, by what the checkpoint names.
+    pub load_for: fn(Task, Request<'_>) -> Result<Erased>,
     /// Loads the pipeline of a task.
     pub pipeline: fn(&str, Request<'_>) -> Result<Box<dyn JsonPipeline>>,
 }
@@ -44,6 +48,16 @@ impl Subject {
         Self {
             name: A::NAME,
             load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
+            promises: || {
+                let classes =
+                    |served: &TaskHeads<A::Head>| served.heads.iter().map(|head| head.class()).collect();
+                A::TASKS.iter().map(|served| (served.task, classes(served))).collect()
+            },
+            load_for: |task, request| {
+                let loader = loader::<A>(request)?;
+                let head = task.head::<A>(loader.checkpoint(), None)?;
+                Ok(Box::new(loader.head(head).load()?) as Box<dyn AnyModel>)
+            },
             pipeline: |task, request| load_json(task, loader::<A>(request)?),
         }
     }

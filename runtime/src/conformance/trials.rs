@@ -1,5 +1,5 @@
 //! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`,
-//! `cpu::f32::refusals/fill-mask`.
+//! `cpu::f32::heads/bert`, `cpu::f32::refusals/fill-mask`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use super::lowered::Presence;
 use super::run::{Target, golden, judge};
 use super::subject::Subject;
-use super::{BackendSuite, Record, Suite, Tolerance, refusals, tasks};
+use super::{BackendSuite, Record, Suite, Tolerance, heads, refusals, tasks};
 use crate::{Hardware, Precision, lower};
 
 /// Runs the tests that the arguments select.
@@ -23,12 +23,13 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let goldens = goldens(subject, suite);
-    let cases = cases(&goldens, "io.safetensors");
-    let task_cases = cases_of_tasks(&goldens);
+    let folder = goldens.as_path();
+    let cases = cases(folder, "io.safetensors");
+    let task_cases = cases_of_tasks(folder);
     if cases.is_empty() {
         eprintln!(
             "error: {} holds no cases\n  help: make them with `cargo xtask reference`",
-            goldens.display()
+            folder.display()
         );
         return ExitCode::FAILURE;
     }
@@ -45,7 +46,11 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
             let refused = task_cases.iter().filter(|_| once);
             let refused =
                 refused.map(|dir| trial(subject, &plan, tolerance, dir, "refusals/", refusals::golden));
-            trials.extend(goldens.chain(answers).chain(refused).map(|trial| {
+            // So is how a task finds its class.
+            let promised = once && !(subject.promises)().is_empty();
+            let promised =
+                promised.then(|| trial(subject, &plan, tolerance, folder, "heads/", heads::golden));
+            trials.extend(goldens.chain(answers).chain(promised).chain(refused).map(|trial| {
                 // A pass without the hardware says so beside its name.
                 let told = lower::source(hardware).is_some()
                     && backend.supported()
@@ -111,6 +116,7 @@ fn trial(
     let kind = match prefix {
         "" => "golden",
         "tasks/" => "task",
+        "heads/" => "head",
         _ => "refusal",
     };
     let dir: PathBuf = dir.to_path_buf();
@@ -145,7 +151,7 @@ fn append(record: &Record) -> Result<(), Failed> {
 }
 
 /// The folders below `dir` that hold a file of this name, in order.
-fn cases(dir: &Path, file: &str) -> Vec<PathBuf> {
+pub(super) fn cases(dir: &Path, file: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<_> = entries.filter(|path| path.join(file).is_file()).collect();
     found.sort();

@@ -34,7 +34,7 @@ pub fn main<A: Architecture>() -> ExitCode {
 /// Answers a command line: 1 where an answer failed, 2 where the command line is wrong; what is wrong and what was
 /// loaded goes to standard error.
 pub fn with<A: Architecture>(words: &[String], out: &mut dyn Write) -> u8 {
-    let tasks: Vec<Task> = A::TASKS.iter().filter_map(|name| name.parse().ok()).collect();
+    let tasks: Vec<Task> = A::TASKS.iter().map(|served| served.task).collect();
     let arguments = match Arguments::parse(words) {
         Ok(arguments) if arguments.help => {
             print(out, &arguments::help(A::NAME, &tasks));
@@ -101,7 +101,7 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
 fn choose<A: Architecture>(loader: &Loader<A>, tasks: &[Task]) -> Result<Task> {
     let checkpoint = loader.checkpoint();
     let fits = |task: &&Task| task.head::<A>(checkpoint, loader.asked_head()).is_ok();
-    let (bases, others): (Vec<Task>, Vec<Task>) = tasks.iter().partition(|task| task.takes_the_base());
+    let (bases, others): (Vec<Task>, Vec<Task>) = tasks.iter().partition(|task| task.takes_any_class::<A>());
     if named(checkpoint)?
         && let Some(task) = others.iter().find(fits)
     {

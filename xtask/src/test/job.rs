@@ -133,6 +133,7 @@ impl Job {
         let case = parts.next().unwrap_or_default();
         let kind = match case.split_once('/') {
             Some(("tasks", _)) => "task",
+            Some(("heads", _)) => "head",
             Some(("refusals", _)) => "refusal",
             _ => "golden",
         };

@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -82,7 +85,11 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text2text-generation", "summarization", "translation"];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::Text2TextGeneration, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::Summarization, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::Translation, &[Head::ForConditionalGeneration]),
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -105,12 +108,12 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &[
-        "text2text-generation",
-        "text-classification",
-        "zero-shot-classification",
-        "summarization",
-        "translation",
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::Text2TextGeneration, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::TextClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::Summarization, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::Translation, &[Head::ForConditionalGeneration]),
     ];
 
     fn parts(head: Head) -> &'static [Part] {

@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -97,13 +100,13 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &[
-        "text-generation",
-        "feature-extraction",
-        "text-classification",
-        "zero-shot-classification",
-        "token-classification",
-        "question-answering",
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::TextGeneration, &[Head::ForCausalLM]),
+        TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::TextClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::TokenClassification, &[Head::ForTokenClassification]),
+        TaskHeads::new(Task::QuestionAnswering, &[Head::ForQuestionAnswering]),
     ];
 
     fn parts(head: Head) -> &'static [Part] {

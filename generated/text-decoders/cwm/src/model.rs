@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -81,7 +84,10 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["text-generation", "feature-extraction"];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::TextGeneration, &[Head::ForCausalLM]),
+        TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

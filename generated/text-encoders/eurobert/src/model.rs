@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -93,12 +96,12 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &[
-        "feature-extraction",
-        "fill-mask",
-        "text-classification",
-        "zero-shot-classification",
-        "token-classification",
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::FillMask, &[Head::ForMaskedLM]),
+        TaskHeads::new(Task::TextClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::TokenClassification, &[Head::ForTokenClassification]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {

@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -113,14 +116,14 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &[
-        "feature-extraction",
-        "sentence-embedding",
-        "fill-mask",
-        "text-classification",
-        "zero-shot-classification",
-        "token-classification",
-        "question-answering",
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::SentenceEmbedding, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::FillMask, &[Head::ForMaskedLM]).also_from(&[Head::ForPreTraining]),
+        TaskHeads::new(Task::TextClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::TokenClassification, &[Head::ForTokenClassification]),
+        TaskHeads::new(Task::QuestionAnswering, &[Head::ForQuestionAnswering]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {

@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -102,7 +105,9 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["image-text-to-text"];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageTextToText, &[Head::ForConditionalGeneration]),
+    ];
 
     fn parts(head: Head) -> &'static [Part] {
         match head {

@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -82,7 +85,10 @@ impl weft::Architecture for Model {
     const NAMES: Names = Names { base_model_prefix: "", legacy: &[], published: &[], joined: &[] };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["zero-shot-image-classification", "image-classification"];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ZeroShotImageClassification, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
+    ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)

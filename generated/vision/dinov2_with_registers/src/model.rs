@@ -7,7 +7,10 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{
+    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
@@ -93,7 +96,10 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [&'static str] = &["image-classification", "image-feature-extraction"];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
+        TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+    ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
         crate::graph::build(g, config, head)

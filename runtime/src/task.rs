@@ -1,0 +1,143 @@
+//! The tasks by the names that `transformers.pipeline` gives them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// A task, by the reference's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// The hidden states of each token.
+    FeatureExtraction,
+    /// One vector for each text, as `sentence-transformers` makes it.
+    SentenceEmbedding,
+    /// Tokens for the gaps of a text.
+    FillMask,
+    /// Labels for a text or a pair of texts.
+    TextClassification,
+    /// Labels of the caller's own for a text.
+    ZeroShotClassification,
+    /// Labels for tokens, or for words and names put together from them.
+    TokenClassification,
+    /// The part of a context that answers a question.
+    QuestionAnswering,
+    /// What follows a text, or the answer to a chat.
+    TextGeneration,
+    /// A text for another one.
+    Text2TextGeneration,
+    /// A summary of a text.
+    Summarization,
+    /// A text in another language.
+    Translation,
+    /// Labels for a picture.
+    ImageClassification,
+    /// The hidden states of a picture's patches, or one vector for it.
+    ImageFeatureExtraction,
+    /// What is in a picture, and where.
+    ObjectDetection,
+    /// What follows a text with pictures in it, or the answer to such a chat.
+    ImageTextToText,
+    /// Labels of the caller's own for a picture.
+    ZeroShotImageClassification,
+    /// Labels of the caller's own for a video.
+    ZeroShotVideoClassification,
+    /// The words of a recording.
+    AutomaticSpeechRecognition,
+    /// Labels for a sound.
+    AudioClassification,
+    /// Labels of the caller's own for a sound.
+    ZeroShotAudioClassification,
+}
+
+impl Task {
+    /// All of them.
+    pub const ALL: [Self; 20] = [
+        Self::FeatureExtraction,
+        Self::SentenceEmbedding,
+        Self::FillMask,
+        Self::TextClassification,
+        Self::ZeroShotClassification,
+        Self::TokenClassification,
+        Self::QuestionAnswering,
+        Self::TextGeneration,
+        Self::Text2TextGeneration,
+        Self::Summarization,
+        Self::Translation,
+        Self::ImageClassification,
+        Self::ImageFeatureExtraction,
+        Self::ObjectDetection,
+        Self::ImageTextToText,
+        Self::ZeroShotImageClassification,
+        Self::ZeroShotVideoClassification,
+        Self::AutomaticSpeechRecognition,
+        Self::AudioClassification,
+        Self::ZeroShotAudioClassification,
+    ];
+
+    /// The name in specs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FeatureExtraction => "feature-extraction",
+            Self::SentenceEmbedding => "sentence-embedding",
+            Self::FillMask => "fill-mask",
+            Self::TextClassification => "text-classification",
+            Self::ZeroShotClassification => "zero-shot-classification",
+            Self::TokenClassification => "token-classification",
+            Self::QuestionAnswering => "question-answering",
+            Self::TextGeneration => "text-generation",
+            Self::Text2TextGeneration => "text2text-generation",
+            Self::Summarization => "summarization",
+            Self::Translation => "translation",
+            Self::ImageClassification => "image-classification",
+            Self::ImageFeatureExtraction => "image-feature-extraction",
+            Self::ObjectDetection => "object-detection",
+            Self::ImageTextToText => "image-text-to-text",
+            Self::ZeroShotImageClassification => "zero-shot-image-classification",
+            Self::ZeroShotVideoClassification => "zero-shot-video-classification",
+            Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
+            Self::AudioClassification => "audio-classification",
+            Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
+        }
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Task {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        // The reference's other names for the same pipelines.
+        let name = match name {
+            "sentiment-analysis" => "text-classification",
+            "ner" => "token-classification",
+            // The languages are named to the pipeline.
+            name if name.starts_with("translation_") => "translation",
+            name => name,
+        };
+        Self::ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.into_iter().map(Self::name).collect();
+            Error::input("task", format!("unknown task `{name}`"), format!("one of {}", names.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_tasks() {
+        for task in Task::ALL {
+            assert_eq!(task.name().parse::<Task>().unwrap(), task);
+        }
+        assert_eq!("ner".parse::<Task>().unwrap(), Task::TokenClassification);
+        let text = "interpretation".parse::<Task>().unwrap_err().to_string();
+        assert!(text.contains("unknown task `interpretation`") && text.contains("fill-mask"), "{text}");
+    }
+}

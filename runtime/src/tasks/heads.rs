@@ -1,0 +1,210 @@
+//! Which class serves a task: the one asked for, or the one that a checkpoint was saved from.
+
+use serde_json::Value as Json;
+
+use crate::hub::Checkpoint;
+use crate::model::{Architecture, Head, TaskHeads};
+use crate::{Error, Result, Task};
+
+impl Task {
+    /// The classes of an architecture that serve it, the preferred first; none where its checkpoints are not for it.
+    pub fn heads<A: Architecture>(self) -> &'static [A::Head] {
+        self.served::<A>().map_or(&[], |served| served.heads)
+    }
+
+    fn served<A: Architecture>(self) -> Option<&'static TaskHeads<A::Head>> {
+        A::TASKS.iter().find(|served| served.task == self)
+    }
+
+    /// Whether checkpoints of any class will do, whatever `architectures` names.
+    pub(crate) fn takes_any_class<A: Architecture>(self) -> bool {
+        self.served::<A>().is_some_and(|served| served.from_any)
+    }
+
+    /// The outputs that its pipeline reads, by the reference's names.
+    pub(crate) fn reads(self) -> &'static [&'static str] {
+        match self {
+            Self::FeatureExtraction | Self::SentenceEmbedding | Self::ImageFeatureExtraction => {
+                &["last_hidden_state"]
+            }
+            Self::QuestionAnswering => &["start_logits", "end_logits"],
+            Self::ObjectDetection => &["logits", "pred_boxes"],
+            Self::ZeroShotImageClassification => &["logits_per_image"],
+            Self::ZeroShotVideoClassification => &["logits_per_video"],
+            Self::ZeroShotAudioClassification => &["logits_per_audio"],
+            Self::FillMask
+            | Self::TextClassification
+            | Self::ZeroShotClassification
+            | Self::TokenClassification
+            | Self::TextGeneration
+            | Self::Text2TextGeneration
+            | Self::Summarization
+            | Self::Translation
+            | Self::ImageClassification
+            | Self::ImageTextToText
+            | Self::AutomaticSpeechRecognition
+            | Self::AudioClassification => &["logits"],
+        }
+    }
+
+    /// The class to load: the one asked for, else the one that the checkpoint was saved from.
+    ///
+    /// # Errors
+    /// When that one does not serve the task; names it and those that do.
+    pub(crate) fn head<A: Architecture>(
+        self,
+        checkpoint: &Checkpoint,
+        asked: Option<A::Head>,
+    ) -> Result<A::Head> {
+        let served = self.served::<A>();
+        let Some((served, &preferred)) = served.and_then(|served| Some((served, served.heads.first()?)))
+        else {
+            let problem = format!("weft-{} has no class for {self}", A::NAME);
+            return Err(Error::input("task", problem, "use a task that its README lists"));
+        };
+        let names: Vec<_> = served.heads.iter().map(|head| head.class()).collect();
+        if let Some(asked) = asked {
+            if served.heads.contains(&asked) {
+                return Ok(asked);
+            }
+            let problem = format!("{self} needs {}, not {}", names.join(" or "), asked.class());
+            return Err(Error::input("head", problem, "leave out `.head(..)`, or choose a class that fits"));
+        }
+        let config = checkpoint.json("config.json")?.unwrap_or_default();
+        let saved: Vec<&str> =
+            config["architectures"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        if let Some(head) = served.heads.iter().find(|head| saved.contains(&head.class())) {
+            return Ok(*head);
+        }
+        let Some(class) = saved.first().filter(|_| !served.from_any) else { return Ok(preferred) };
+        if served.holders.iter().any(|holder| saved.contains(&holder.class())) {
+            return Ok(preferred);
+        }
+        Err(Error::config(
+            checkpoint.dir().join("config.json"),
+            format!(
+                "`architectures` names {class}, which does not do {self}: that needs {}",
+                names.join(" or ")
+            ),
+            format!(
+                "open a checkpoint trained for {self}; or, if the weights are there, choose the class with `.head(..)`"
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Graph;
+    use crate::model::{Configuration, Names};
+    use crate::{Declared, Hardware, Loaded};
+
+    /// An architecture with two heads, which is never loaded.
+    #[derive(Debug)]
+    struct Tiny;
+
+    #[derive(Clone, Debug, serde::Deserialize)]
+    struct Config {}
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Heads {
+        Model,
+        ForPreTraining,
+        ForMaskedLM,
+        WithLMHeadModel,
+        ForQuestionAnswering,
+    }
+
+    impl Configuration for Config {
+        fn check(&self) -> std::result::Result<(), String> {
+            Ok(())
+        }
+    }
+
+    impl Head for Heads {
+        const ALL: &'static [Self] = &[
+            Self::Model,
+            Self::ForPreTraining,
+            Self::ForMaskedLM,
+            Self::WithLMHeadModel,
+            Self::ForQuestionAnswering,
+        ];
+
+        fn class(self) -> &'static str {
+            match self {
+                Self::Model => "TinyModel",
+                Self::ForPreTraining => "TinyForPreTraining",
+                Self::ForMaskedLM => "TinyForMaskedLM",
+                Self::WithLMHeadModel => "TinyWithLMHeadModel",
+                Self::ForQuestionAnswering => "TinyForQuestionAnswering",
+            }
+        }
+    }
+
+    impl Architecture for Tiny {
+        type Config = Config;
+        type Head = Heads;
+
+        const NAME: &'static str = "tiny";
+        const MODEL_TYPES: &'static [&'static str] = &["tiny"];
+        const NAMES: Names = Names { base_model_prefix: "tiny", legacy: &[], published: &[], joined: &[] };
+        const DECLARED: &'static [Declared] = &[];
+        const ROUTE: &'static [Hardware] = &[];
+        const TASKS: &'static [TaskHeads<Heads>] = &[
+            TaskHeads::new(Task::FeatureExtraction, &[Heads::Model]).from_any(),
+            TaskHeads::new(Task::FillMask, &[Heads::ForMaskedLM, Heads::WithLMHeadModel])
+                .also_from(&[Heads::ForPreTraining]),
+        ];
+
+        fn build(_: &mut Graph, _: &Config, _: Heads, _: crate::Part) -> Result<()> {
+            Ok(())
+        }
+
+        fn from_loaded(_: Loaded<Self>) -> Self {
+            Self
+        }
+
+        fn loaded(&self) -> &Loaded<Self> {
+            unreachable!("never loaded")
+        }
+    }
+
+    /// The head for a task of a checkpoint with these `architectures`.
+    fn head(task: Task, architectures: &str, asked: Option<Heads>) -> Result<Heads> {
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!("{{\"model_type\": \"tiny\", \"architectures\": {architectures}}}");
+        std::fs::write(folder.path().join("config.json"), config).unwrap();
+        task.head::<Tiny>(&Checkpoint::open(folder.path().to_str().unwrap()).unwrap(), asked)
+    }
+
+    #[test]
+    fn the_head_is_the_one_that_was_saved() {
+        assert_eq!(head(Task::FillMask, r#"["TinyForMaskedLM"]"#, None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, r#"["TinyForPreTraining"]"#, None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, "null", None).unwrap(), Heads::ForMaskedLM);
+        assert_eq!(head(Task::FeatureExtraction, r#"["TinyForMaskedLM"]"#, None).unwrap(), Heads::Model);
+        assert_eq!(head(Task::FillMask, r#"["TinyWithLMHeadModel"]"#, None).unwrap(), Heads::WithLMHeadModel);
+        assert_eq!(head(Task::FeatureExtraction, r#"["ForeignHead"]"#, None).unwrap(), Heads::Model);
+        let asked = Some(Heads::ForMaskedLM);
+        assert_eq!(head(Task::FillMask, r#"["TinyModel"]"#, asked).unwrap(), Heads::ForMaskedLM);
+    }
+
+    #[test]
+    fn a_head_that_does_not_fit_names_those_that_do() {
+        let message = |task, architectures, asked| head(task, architectures, asked).unwrap_err().to_string();
+        let text = message(Task::FillMask, r#"["TinyForQuestionAnswering"]"#, None);
+        assert!(text.contains("TinyForQuestionAnswering, which does not do fill-mask"), "{text}");
+        assert!(
+            text.contains("needs TinyForMaskedLM or TinyWithLMHeadModel") && text.contains("config.json"),
+            "{text}"
+        );
+        let text = message(Task::FillMask, r#"["TinyForMaskedLM"]"#, Some(Heads::Model));
+        assert!(
+            text.contains("fill-mask needs TinyForMaskedLM or TinyWithLMHeadModel, not TinyModel"),
+            "{text}"
+        );
+        let text = message(Task::TokenClassification, r#"["TinyModel"]"#, None);
+        assert!(text.contains("weft-tiny has no class for token-classification"), "{text}");
+    }
+}
