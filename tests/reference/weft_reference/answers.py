@@ -74,7 +74,7 @@ def answer_one(
     answers: list[dict[str, Any]] = []
     null_score = float("inf")
     for window in windows:
-        start, end = logits(model, window)
+        start, end = logits(model, tokenizer, window)
         context_tokens = np.array([s == CONTEXT for s in window.sequence_ids])
         allowed = context_tokens | (np.array(window.ids) == tokenizer.cls_token_id)
         start, end = probabilities(start, allowed), probabilities(end, allowed)
@@ -97,12 +97,12 @@ def answer_one(
     return best[0] if len(best) == 1 else best
 
 
-def logits(model: PreTrainedModel, window: Encoding) -> tuple[np.ndarray, np.ndarray]:
-    output = model(
-        input_ids=torch.tensor([window.ids]),
-        attention_mask=torch.tensor([window.attention_mask]),
-        token_type_ids=torch.tensor([window.type_ids]),
-    )
+def logits(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, window: Encoding
+) -> tuple[np.ndarray, np.ndarray]:
+    inputs = {"input_ids": window.ids, "attention_mask": window.attention_mask, "token_type_ids": window.type_ids}
+    names = {"input_ids", *tokenizer.model_input_names}
+    output = model(**{name: torch.tensor([values]) for name, values in inputs.items() if name in names})
     return output.start_logits[0].numpy(), output.end_logits[0].numpy()
 
 

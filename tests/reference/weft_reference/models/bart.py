@@ -100,8 +100,22 @@ def goldens() -> Iterator[Case | TaskCase]:
         yield from cases(kin)
         if kin.model == "bart":
             yield from tasks(kin)
+        if kin.model == "marian":
+            yield from translations(kin)
         if kin.model == "mbart":
             yield from multilingual_goldens(kin.model, kin.prefix + kin.writer, many_languages, decoder_layers=4)
+
+
+def translations(kin: Kin) -> Iterator[TaskCase]:
+    """What a model that translates alone is for; an ending of its own beside the pipeline's."""
+
+    def config(**changes: Any) -> transformers.MarianConfig:
+        sizes = {"max_position_embeddings": 128, "decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0}
+        return transformers.MarianConfig(**(TINY | sizes | changes))
+
+    for case in text_to_text_goldens(kin.model, kin.prefix + kin.writer, config, decoder_layers=4):
+        if case.task == "translation":
+            yield case
 
 
 def many_languages(**changes: Any) -> transformers.MBartConfig:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from transformers import DeiTConfig
+from transformers import DeiTConfig, DeiTImageProcessorPil
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, integers
+from weft_reference.tasks import Call
+from weft_reference.vision_tasks import VisionTaskCase
 
 TINY = {
     "hidden_size": 16,
@@ -30,7 +32,7 @@ def case(
     return Case(f"deit/{name}", f"DeiT{head}", DeiTConfig(**(TINY | changes)), pixels | (inputs or {}), notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "Model", "Two images.")
     yield case("image-classification", "ForImageClassification", "Three classes, by the class token.", num_labels=3)
     yield case("with-teacher", "ForImageClassificationWithTeacher", "Three classes, by both tokens.", num_labels=3)
@@ -43,4 +45,19 @@ def goldens() -> Iterator[Case]:
         store=stores.whole,
         num_hidden_layers=1,
         qkv_bias=False,
+    )
+    yield task()
+
+
+def task() -> VisionTaskCase:
+    labels = ["warp", "weft", "loom", "shuttle"]
+    named = {"id2label": dict(enumerate(labels)), "label2id": {name: index for index, name in enumerate(labels)}}
+    return VisionTaskCase(
+        "deit/tasks/image-classification-with-teacher",
+        "image-classification",
+        "DeiTForImageClassificationWithTeacher",
+        DeiTConfig(**TINY, **named),
+        DeiTImageProcessorPil(size={"height": 14, "width": 14}, crop_size={"height": 12, "width": 12}),
+        (Call("rgb.png"), Call(["tall.png", "grey.png"], {"top_k": 2})),
+        "Scores by the mean of both tokens; the middles of pictures.",
     )

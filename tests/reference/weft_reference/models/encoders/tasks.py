@@ -1,15 +1,21 @@
-"""RoBERTa's tasks: what a byte-level tokenizer and one kind of segments change in a pipeline's answers."""
+"""Tasks of encoders around BERT: RoBERTa's, with a byte-level tokenizer and one kind of segments, and those of XLM and
+FlauBERT, whose classes have other names and whose texts have no segments.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from transformers import RobertaConfig
+import transformers
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, RobertaConfig
 
+from weft_reference import answers
 from weft_reference.bytepair import roberta_tokenizer, vocabulary
 from weft_reference.models.bert.tasks import ENTITIES, LONG, SENTENCES, labels
 from weft_reference.tasks import Call, TaskCase
+from weft_reference.wordpiece import SPECIAL, bert_tokenizer
+from weft_reference.wordpiece import vocabulary as word_pieces
 
 POSITIONS = 48
 
@@ -29,6 +35,50 @@ def case(name: str, task: str, head: str, notes: str, *calls: Call, **changes: A
 
 
 def goldens() -> Iterator[TaskCase]:
+    yield from roberta()
+    for model, prefix in (("xlm", "XLM"), ("flaubert", "Flaubert")):
+        yield from without_segments(model, prefix)
+
+
+def one_segment() -> PreTrainedTokenizerBase:
+    """BERT's tokenizer, which says nothing of segments."""
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=bert_tokenizer(POSITIONS).backend_tokenizer,
+        model_input_names=["input_ids", "attention_mask"],
+        model_max_length=POSITIONS,
+        **names,
+    )
+
+
+def without_segments(model: str, prefix: str) -> Iterator[TaskCase]:
+    sizes = {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "max_position_embeddings": POSITIONS}
+    config = getattr(transformers, f"{prefix}Config")(vocab_size=len(word_pieces()), pad_index=0, **sizes)
+    one, two = "The capital of France is [MASK].", "Bread, [MASK] and cheese were sold at the [MASK] on Saturday."
+    yield TaskCase(
+        f"{model}/tasks/fill-mask",
+        "fill-mask",
+        f"{prefix}WithLMHeadModel",
+        config,
+        one_segment(),
+        (Call(one), Call([one, two], {"top_k": 2, "batch_size": 2})),
+        "One mask and several; a batch with padding.",
+    )
+    letter = {"question": "Who wrote the letter?", "context": "The letter was written by Maria in the spring of 1921."}
+    long = {"question": "What carries the thread?", "context": LONG}
+    yield TaskCase(
+        f"{model}/tasks/question-answering",
+        "question-answering",
+        f"{prefix}ForQuestionAnsweringSimple",
+        config,
+        one_segment(),
+        (Call(letter), Call(letter, {"top_k": 3}), Call(long, {"max_seq_len": 32, "doc_stride": 8})),
+        "Spans, several answers, windows over a long context.",
+        answers=answers.question_answering,
+    )
+
+
+def roberta() -> Iterator[TaskCase]:
     one, two = "The capital of France is <mask>.", "Bread, <mask> and cheese were sold at the <mask> on Saturday."
     yield case(
         "fill-mask",
