@@ -37,7 +37,16 @@ pub fn root() -> &'static Path {
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_package(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
     command
+}
+
+/// Whether cargo set a variable to tell of the package that it runs. Build scripts that watch these, as ring's does, would
+/// run again, and all that stands on them be built again, whenever `cargo xtask` and plain `cargo` take turns.
+fn is_of_this_package(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
 /// Cargo's target folder, where local results go as well.
@@ -161,6 +170,16 @@ mod tests {
         assert_eq!(names(&[], &["vit"]), ["weft-vit"]);
         let error = select(dir.path(), &[], &["bort".into()]).unwrap_err();
         assert_eq!(error.to_string(), "unknown model `bort`; did you mean `bert`?");
+    }
+
+    #[test]
+    fn cargo_is_started_as_from_a_shell() {
+        // `cargo test` tells this process, too, what it runs.
+        assert!(env::var_os("CARGO_PKG_NAME").is_some());
+        let removed: Vec<_> =
+            cargo().get_envs().filter(|(_, value)| value.is_none()).map(|(n, _)| n.to_owned()).collect();
+        assert!(removed.contains(&"CARGO_PKG_NAME".into()) && removed.contains(&"CARGO_MANIFEST_DIR".into()));
+        assert!(!is_of_this_package("CARGO_TARGET_DIR") && !is_of_this_package("CARGO_HOME"));
     }
 
     #[test]
