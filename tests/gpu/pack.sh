@@ -16,11 +16,15 @@ cargo xtask setup --hw cuda --hw webgpu --hw cpu
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
 
 out=target/weft-gpu
-rm -rf "$out" && mkdir -p "$out/tests" "$out/cache/packages"
+rm -rf "$out" && mkdir -p "$out/tests" "$out/lib" "$out/cache/packages"
 for crate in "${crates[@]}"; do
   binary=$(cargo build --quiet --package "$crate" --test hardware --message-format=json |
     python3 -c 'import json, sys; print([m["executable"] for m in map(json.loads, sys.stdin) if m.get("executable")][-1])')
   strip -o "$out/tests/$crate" "$binary"
+done
+# What all of them are linked to: the runtime, and Rust's own library.
+for library in "$(dirname "$binary")/libweft_dylib.so" "$(rustc --print target-libdir)"/libstd-*.so; do
+  strip -o "$out/lib/$(basename "$library")" "$library"
 done
 cp -r tests/goldens "$out/goldens"
 cp tests/gpu/run.sh "$out/run.sh"

@@ -14,7 +14,7 @@ site=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null |
 if [ -n "$site" ]; then
   LD_LIBRARY_PATH=$(find "$site" -name 'lib*.so*' -printf '%h\n' | sort -u | paste -sd:):${LD_LIBRARY_PATH:-}
 fi
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH=$here/lib:${LD_LIBRARY_PATH:-}
 export WEFT_CACHE=$here/cache WEFT_GOLDENS=$here/goldens
 WEFT_RUN=$(date -u +%Y-%m-%dT%H-%M-%SZ)-linux-x86_64-gpu
 export WEFT_RUN WEFT_RESULTS=$results/$WEFT_RUN.jsonl

@@ -120,7 +120,7 @@ struct Model {
 
 impl Model {
     fn start(binary: &Path, checkpoint: &Path) -> Result<Self> {
-        let mut child = Command::new(binary)
+        let mut child = binaries::command(binary)
             .args(["--task", "sentence-embedding", "--hw", "cpu", "--json", "--checkpoint"])
             .arg(checkpoint)
             .stdin(Stdio::piped())

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<bool> {
         let binary =
             built.get(&member.package).with_context(|| format!("{} does not compile", member.package))?;
         for hardware in &hardware {
-            let mut command = Command::new(binary);
+            let mut command = binaries::command(binary);
             command.envs(crate::doctor::environment(*hardware));
             command.arg("--verify").args(dirs).args([
                 "--hw",

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Shape;
-use crate::{reference, workspace};
+use crate::{binaries, reference, workspace};
 
 /// Worker threads of whoever ran before still spin for a while; they must not take the next one's cores.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -32,7 +32,7 @@ pub struct Served {
 impl Served {
     /// The crate's test binary with a checkpoint, run once.
     pub fn opened(binary: &Path, checkpoint: &Path, shape: Shape, threads: usize) -> Result<Self> {
-        let mut command = Command::new(binary);
+        let mut command = binaries::command(binary);
         command.arg("--bench").arg(checkpoint).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
         for (name, value) in [("batch", shape.batch), ("sequence", shape.sequence), ("threads", threads)] {
             command.args([format!("--{name}"), value.to_string()]);

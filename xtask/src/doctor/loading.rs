@@ -57,7 +57,7 @@ pub fn binary() -> Result<PathBuf> {
 
 /// Loads one backend's engine: in a process of its own, since a process holds one ONNX Runtime.
 pub fn load(binary: &Path, hardware: Hardware) -> Loaded {
-    let mut command = std::process::Command::new(binary);
+    let mut command = binaries::command(binary);
     command.args(["--doctor", hardware.name()]).envs(super::environment(hardware));
     let mut loaded = None;
     let outcome = watch(command, LIMIT, |line| {

@@ -37,7 +37,7 @@ pub fn run(model: &str, filter: Option<&str>, hardware: &[Hardware]) -> Result<b
                 return Ok(false);
             }
             let name = case.file_name().unwrap_or_default();
-            let output = std::process::Command::new(&binary)
+            let output = binaries::command(&binary)
                 .arg("--bisect")
                 .arg(goldens.join(name))
                 .arg("--intermediates")

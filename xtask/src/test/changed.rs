@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 use super::job::Job;
+use crate::binaries;
 use crate::record::{Outcome, Record};
 use crate::setup;
 use crate::workspace;
@@ -16,6 +18,8 @@ use crate::workspace;
 pub struct Passed {
     file: PathBuf,
     known: BTreeMap<String, String>,
+    /// The hash of each shared library that binaries are linked to, so that none is read for every model.
+    runtimes: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
 }
 
 impl Passed {
@@ -26,13 +30,13 @@ impl Passed {
 
     fn at(file: PathBuf) -> Self {
         let known = fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        Self { file, known: known.unwrap_or_default() }
+        Self { file, known: known.unwrap_or_default(), runtimes: Mutex::default() }
     }
 
     /// Whether the job passed in this very state.
     pub fn has(&self, job: &Job, goldens: &Path) -> Result<bool> {
         match self.known.get(&key(job)) {
-            Some(known) => Ok(*known == fingerprint(job, goldens)?),
+            Some(known) => Ok(*known == self.fingerprint(job, goldens)?),
             None => Ok(false),
         }
     }
@@ -46,7 +50,8 @@ impl Passed {
             let passed =
                 own.len() == job.tests.len() && own.iter().all(|record| record.outcome() != Outcome::Failed);
             if passed {
-                self.known.insert(key(job), fingerprint(job, goldens)?);
+                let fingerprint = self.fingerprint(job, goldens)?;
+                self.known.insert(key(job), fingerprint);
             } else {
                 self.known.remove(&key(job));
             }
@@ -54,23 +59,41 @@ impl Passed {
         let text = serde_json::to_vec_pretty(&self.known)?;
         fs::write(&self.file, text).with_context(|| format!("writing {}", self.file.display()))
     }
+
+    /// The tests' binary, which holds the specs, the runtime that it is linked to, the model's goldens, and the packages
+    /// that are set up.
+    fn fingerprint(&self, job: &Job, goldens: &Path) -> Result<String> {
+        let mut hash = Sha256::new();
+        add_file(&mut hash, &job.binary)?;
+        hash.update(self.runtime(&job.binary)?);
+        add_folder(&mut hash, &goldens.join(&job.member.model))?;
+        if let Ok(cache) = setup::cache_folder() {
+            for package in entries(&cache.join("packages"))? {
+                hash.update(package.as_os_str().as_encoded_bytes());
+            }
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The hash of the runtime's shared library; nothing where a binary holds the runtime itself.
+    fn runtime(&self, binary: &Path) -> Result<Vec<u8>> {
+        let library = binaries::runtime(binary);
+        let mut runtimes = self.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = runtimes.get(&library) {
+            return Ok(known.clone());
+        }
+        let mut hash = Sha256::new();
+        if library.is_file() {
+            add_file(&mut hash, &library)?;
+        }
+        let hash = hash.finalize().to_vec();
+        runtimes.insert(library, hash.clone());
+        Ok(hash)
+    }
 }
 
 fn key(job: &Job) -> String {
     format!("{} {}", job.member.model, job.hardware)
-}
-
-/// The tests' binary, which holds the specs and the runtime, the model's goldens, and the packages that are set up.
-fn fingerprint(job: &Job, goldens: &Path) -> Result<String> {
-    let mut hash = Sha256::new();
-    add_file(&mut hash, &job.binary)?;
-    add_folder(&mut hash, &goldens.join(&job.member.model))?;
-    if let Ok(cache) = setup::cache_folder() {
-        for package in entries(&cache.join("packages"))? {
-            hash.update(package.as_os_str().as_encoded_bytes());
-        }
-    }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn add_folder(hash: &mut Sha256, dir: &Path) -> Result<()> {
@@ -139,6 +162,8 @@ mod tests {
         assert!(!again.has(&job, &goldens).unwrap());
         fs::write(&golden, "golden").unwrap();
         assert!(again.has(&job, &goldens).unwrap());
+        fs::write(binaries::runtime(&binary), "another runtime").unwrap();
+        assert!(!Passed::at(file.clone()).has(&job, &goldens).unwrap());
         passed.keep(jobs, &[record(false)], &goldens).unwrap();
         assert!(!Passed::at(file).has(&job, &goldens).unwrap());
     }

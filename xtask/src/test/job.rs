@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use weft_generator::spec::hardware::Hardware;
 
+use crate::binaries;
 use crate::process::{End, watch};
 use crate::record::{self, Record};
 use crate::workspace::Member;
@@ -38,7 +39,7 @@ pub struct Settings {
 
 /// The tests a binary has, in its order.
 pub fn list(binary: &Path) -> Result<Vec<String>> {
-    let output = Command::new(binary)
+    let output = binaries::command(binary)
         .arg("--list")
         .output()
         .with_context(|| format!("starting {}", binary.display()))?;
@@ -104,7 +105,7 @@ impl Job {
 
     fn command(&self, tests: &[String], settings: &Settings, records: &Path) -> Command {
         let wanted: BTreeSet<_> = tests.iter().collect();
-        let mut command = Command::new(&self.binary);
+        let mut command = binaries::command(&self.binary);
         command.current_dir(&self.member.dir);
         command.args(["--test-threads=1", "--color=never", "--exact"]);
         for other in self.all.iter().filter(|name| !wanted.contains(name)) {

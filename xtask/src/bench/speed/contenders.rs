@@ -10,7 +10,7 @@ use super::super::peer::Served;
 use super::rows::{LLAMA_CPP, LLAMA_CPP_BF16, PYTORCH, Work};
 use crate::terminal::note;
 use crate::workspace::{cargo, root, target_dir};
-use crate::{reference, setup};
+use crate::{binaries, reference, setup};
 
 /// The package that carries llama.cpp.
 const LLAMA_CPP_PACKAGE: &str = "@node-llama-cpp/linux-x64";
@@ -47,7 +47,7 @@ pub fn checkpoint(python: &Path, work: &Work) -> Result<PathBuf> {
 
 /// The generated crate.
 pub fn weft(binary: &Path, checkpoint: &Path, work: &Work, threads: usize) -> Result<Served> {
-    let mut command = Command::new(binary);
+    let mut command = binaries::command(binary);
     command.arg("--bench").arg(checkpoint).args(["--serve", "stdin", "--hw", "cpu", "--json"]);
     command.arg("--inputs").arg(checkpoint.join("inputs.safetensors"));
     command.args(["--threads", &threads.to_string()]);

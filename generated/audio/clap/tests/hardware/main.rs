@@ -18,6 +18,8 @@ use std::process::ExitCode;
 
 use weft::conformance::{Suite, main as run};
 use weft_clap::Model;
+#[cfg(not(windows))]
+use weft_dylib as _;
 
 const SUITE: Suite = Suite {
     goldens: concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/goldens/clap"),

@@ -15,6 +15,8 @@ mod webnn;
 use std::process::ExitCode;
 
 use weft::conformance::{Suite, main as run};
+#[cfg(not(windows))]
+use weft_dylib as _;
 use weft_whisper::Model;
 
 const SUITE: Suite = Suite {

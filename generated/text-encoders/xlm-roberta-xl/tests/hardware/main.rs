@@ -17,6 +17,8 @@ mod webnn;
 use std::process::ExitCode;
 
 use weft::conformance::{Suite, main as run};
+#[cfg(not(windows))]
+use weft_dylib as _;
 use weft_xlm_roberta_xl::Model;
 
 const SUITE: Suite = Suite {
