@@ -35,6 +35,17 @@ impl Table {
         self.render("| ", " | ", " |", '-', " | ")
     }
 
+    /// A Markdown table for hundreds of rows: nothing is padded, so that it is small and a row does not depend on others.
+    pub fn dense_markdown(&self) -> String {
+        let cell = |text: &String| text.replace('|', "\\|").replace('\n', " ");
+        let line = |row: &Vec<String>| format!("|{}|\n", row.iter().map(cell).collect::<Vec<_>>().join("|"));
+        let rule = |column: usize| {
+            if is_numeric(self.rows.iter().map(|row| row[column].as_str())) { "-:" } else { "-" }
+        };
+        let rules = (0..self.header.len()).map(rule).map(str::to_owned).collect();
+        [line(&self.header), line(&rules)].into_iter().chain(self.rows.iter().map(line)).collect()
+    }
+
     fn render(&self, left: &str, between: &str, right: &str, rule: char, rule_between: &str) -> String {
         let escaped = !left.is_empty();
         let cell =
@@ -109,6 +120,12 @@ mod tests {
         | ----- | -----: |
         | bert  |     12 |
         | a\|b  |      7 |
+        ");
+        insta::assert_snapshot!(table.dense_markdown(), @r"
+        |model|passed|
+        |-|-:|
+        |bert|12|
+        |a\|b|7|
         ");
     }
 }

@@ -66,7 +66,7 @@ pub struct Cell {
 }
 
 /// What a spec says of a backend.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Declared {
     pub support: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,11 @@ impl Report {
         let unknown: Vec<_> =
             unknown.map(|name| ModelSpec { model: name.clone(), ..ModelSpec::default() }).collect();
         let specs = catalog.models.values().chain(&unknown);
-        let mut models: Vec<_> = specs.map(|spec| model(catalog, spec, &latest)).collect();
+        let mut observed = Observed::new();
+        for record in &latest {
+            observed.entry((&record.model, &record.backend)).or_default().push(record);
+        }
+        let mut models: Vec<_> = specs.map(|spec| model(catalog, spec, &observed)).collect();
         models.sort_by(|a, b| (&a.category, &a.model).cmp(&(&b.category, &b.model)));
         Self {
             as_of,
@@ -127,13 +131,13 @@ impl Report {
     }
 }
 
-fn model(catalog: &Catalog, spec: &ModelSpec, records: &[Record]) -> Model {
+/// Records by model and backend.
+type Observed<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Record>>;
+
+fn model(catalog: &Catalog, spec: &ModelSpec, observed: &Observed<'_>) -> Model {
     let cell = |hardware: Hardware| {
-        let own: Vec<_> = records
-            .iter()
-            .filter(|record| record.model == spec.model && record.backend == hardware.name())
-            .collect();
-        cell(hardware.name(), declared(catalog, spec, hardware), &own)
+        let own = observed.get(&(spec.model.as_str(), hardware.name())).map_or(&[][..], Vec::as_slice);
+        cell(hardware.name(), declared(catalog, spec, hardware), own)
     };
     Model {
         model: spec.model.clone(),
@@ -226,7 +230,8 @@ fn case(record: &Record) -> Case {
     let (outcome, reason) = match record.outcome() {
         Outcome::Passed => ("passed", None),
         Outcome::Failed => ("failed", Some(record.summary())),
-        Outcome::Known => ("known failure", Some(record.summary())),
+        // What it failed with differs by machine, why it does not.
+        Outcome::Known => ("known failure", record.expected_failure.clone()),
         Outcome::Skipped => ("not run", Some(record.summary())),
     };
     Case {

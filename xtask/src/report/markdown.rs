@@ -1,8 +1,10 @@
 //! The report as Markdown, to read in a repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
+
+use indexmap::IndexMap;
 
 use super::gather::{Cell, Report};
 use super::groups::Group;
@@ -23,7 +25,10 @@ pub fn text(report: &Report) -> String {
     section(&mut text, "Not yet", &not_yet(report));
     section(&mut text, "Failures", &failures(report));
     section(&mut text, "Gaps", &gaps(report));
-    section(&mut text, "Differences, placement, times, memory", &numbers(report));
+    section(&mut text, "Largest relative difference", &differences(report));
+    section(&mut text, "Nodes", &nodes(report));
+    let _ = writeln!(text, "{}\n", where_nodes_ran(report));
+    section(&mut text, "Load ms, first run ms, memory MB", &times(report));
     text
 }
 
@@ -49,7 +54,7 @@ pub fn provenance(report: &Report) -> String {
 
 fn section(text: &mut String, title: &str, table: &Table) {
     if !table.is_empty() {
-        let _ = writeln!(text, "## {title}\n\n{}", table.markdown());
+        let _ = writeln!(text, "## {title}\n\n{}", table.dense_markdown());
     }
 }
 
@@ -121,15 +126,19 @@ fn not_yet(report: &Report) -> Table {
     table
 }
 
+/// A row for each case and reason, with all backends that have it.
 fn failures(report: &Report) -> Table {
-    let mut table = Table::new(["model", "backend", "precision", "case", "outcome", "reason"]);
+    let mut table = Table::new(["model", "case", "where", "outcome", "reason"]);
     for model in &report.models {
+        let mut rows: IndexMap<_, Vec<String>> = IndexMap::new();
         for cell in &model.cells {
             for case in cell.cases.iter().filter(|case| matches!(case.outcome, "failed" | "known failure")) {
-                let names = [&model.model, cell.backend, &case.precision, &case.case, case.outcome]
-                    .map(str::to_owned);
-                table.row(names.into_iter().chain([case.reason.clone().unwrap_or_default()]));
+                let key = (&case.case, case.outcome, case.reason.clone().unwrap_or_default());
+                rows.entry(key).or_default().push(format!("{} {}", cell.backend, case.precision));
             }
+        }
+        for ((case, outcome, reason), places) in rows {
+            table.row([model.model.clone(), case.clone(), places.join(", "), outcome.to_owned(), reason]);
         }
     }
     table
@@ -143,33 +152,57 @@ fn gaps(report: &Report) -> Table {
     table
 }
 
-fn numbers(report: &Report) -> Table {
-    let mut table = Table::new([
-        "model",
-        "backend",
-        "cases",
-        "max rel. error",
-        "nodes",
-        "load ms",
-        "first run ms",
-        "memory MB",
-    ]);
-    for model in &report.models {
-        for cell in model.cells.iter().filter(|cell| cell.passed + cell.failed + cell.known_failures > 0) {
-            let nodes: Vec<_> =
-                cell.placement.iter().map(|(device, nodes)| format!("{nodes} on {device}")).collect();
-            let ms = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
-            table.row([
-                model.model.clone(),
-                cell.backend.to_owned(),
-                (cell.passed + cell.failed + cell.known_failures).to_string(),
-                cell.max_rel.map_or_else(|| "-".into(), difference),
-                nodes.join(", "),
-                ms(cell.load_ms),
-                ms(cell.first_ms),
-                cell.memory_bytes.map_or_else(|| "-".into(), |bytes| (bytes / 1_000_000).to_string()),
-            ]);
-        }
+/// A row a model of what its cells say; nothing where no case ran.
+fn numbers(report: &Report, say: impl Fn(&Cell) -> String) -> Table {
+    let mut table = columns(&["model"], report);
+    let ran = |cell: &Cell| cell.passed + cell.failed + cell.known_failures > 0;
+    for model in report.models.iter().filter(|model| model.cells.iter().any(ran)) {
+        let cells = model.cells.iter().map(|cell| if ran(cell) { say(cell) } else { "-".into() });
+        table.row([model.model.clone()].into_iter().chain(cells));
     }
     table
+}
+
+fn differences(report: &Report) -> Table {
+    numbers(report, |cell| cell.max_rel.map_or_else(|| "-".into(), difference))
+}
+
+/// The devices that ran nodes of a backend's models, in the order in which its cells count them.
+fn devices(report: &Report) -> BTreeMap<&'static str, BTreeSet<&str>> {
+    let cells = || report.models.iter().flat_map(|model| &model.cells);
+    let of = |backend: &'static str| {
+        cells()
+            .filter(move |cell| cell.backend == backend)
+            .flat_map(|cell| cell.placement.keys())
+            .map(String::as_str)
+    };
+    report.backends.iter().map(|backend| (*backend, of(backend).collect())).collect()
+}
+
+fn nodes(report: &Report) -> Table {
+    let devices = devices(report);
+    numbers(report, |cell| {
+        let counts =
+            devices[cell.backend].iter().map(|device| cell.placement.get(*device).copied().unwrap_or(0));
+        let text = counts.map(|count| count.to_string()).collect::<Vec<_>>().join(" + ");
+        if text.is_empty() { "-".into() } else { text }
+    })
+}
+
+fn where_nodes_ran(report: &Report) -> String {
+    let some = devices(report).into_iter().filter(|(_, devices)| !devices.is_empty());
+    let named =
+        some.map(|(backend, on)| format!("{backend} {}", on.into_iter().collect::<Vec<_>>().join(" + ")));
+    format!(
+        "Nodes of all cases by the device that the engine says ran them: {}.",
+        named.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn times(report: &Report) -> Table {
+    numbers(report, |cell| {
+        let ms = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+        let memory = cell.memory_bytes.map_or_else(|| "-".into(), |bytes| (bytes / 1_000_000).to_string());
+        format!("{} {} {memory}", ms(cell.load_ms), ms(cell.first_ms))
+    })
 }

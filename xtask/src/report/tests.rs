@@ -136,8 +136,27 @@ fn html_holds_the_data_without_ending_its_element() {
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
     let value: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(value["models"][1]["model"], "bert");
+    assert_eq!(value["models"][1]["name"], "bert");
+    assert_eq!(value["models"][1]["cells"][5]["precisions"][0]["cases"], "30h30h");
     assert_eq!(value["covered"][1]["reasons"][0]["names"][1], "xlstm");
     assert!(!data.contains('<'));
     assert!(!page.contains("http://") && !page.contains("https://"), "the page needs no network");
+}
+
+#[test]
+fn a_page_of_seven_hundred_models_is_small() {
+    let mut catalog = catalog();
+    let bert = catalog.models["bert"].clone();
+    let models = (0..700).map(|at| format!("model-{at:03}"));
+    catalog.models =
+        models.clone().map(|model| (model.clone(), ModelSpec { model, ..bert.clone() })).collect();
+    let backends = ["cpu", "cuda", "rocm", "metal", "openvino", "qnn", "webgpu", "webnn"];
+    let mut records = Vec::new();
+    for (model, backend) in models.flat_map(|model| backends.map(|backend| (model.clone(), backend))) {
+        let cases = (0..8).map(|at| record(&format!("case-{at}"), backend, "device", "one"));
+        let halved = cases.clone().map(|record| Record { precision: "f16".into(), ..record });
+        records.extend(cases.chain(halved).map(|record| Record { model: model.clone(), ..record }));
+    }
+    let page = html::page(&Report::new(&catalog, records)).unwrap();
+    assert!(page.len() < 2_500_000, "{} bytes", page.len());
 }
