@@ -13,7 +13,7 @@ use syn::{File, Item, Visibility};
 
 use crate::layout::relax;
 use crate::names::{Fields, Found, after_path, is_settled, settled};
-use crate::prune::{documentation, enclosed, prune};
+use crate::prune::{documentation, enclosed, prune, shown};
 use crate::remarks::{COMMENT, Remarks, marked, restore};
 
 /// What is wrong with rendered Rust, and the line of the rendered text.
@@ -180,14 +180,15 @@ impl Code {
         prune(&mut self.items, kept);
     }
 
-    /// Makes the file a module: its items are its own, but for those of these names, which others see. A module of a
+    /// Makes the file a module: its items are its own, but for those of these names and their types, which others see. A module of a
     /// module shows them to the whole graph, because what its parent shows may be made of them.
     pub fn enclose(&mut self, doc: &[String], seen: &BTreeSet<String>, depth: usize) {
         self.attrs = vec![(documentation(doc), Rc::default())];
         let visibility =
             if depth > 1 { syn::parse_quote!(pub(in crate::graph)) } else { syn::parse_quote!(pub(super)) };
+        let shown = shown(&self.items, seen);
         for placed in &mut self.items {
-            if let Some(item) = enclosed(placed.item(), seen, &visibility) {
+            if let Some(item) = enclosed(placed.item(), &shown, &visibility) {
                 placed.unit = Unit::new(item);
             }
         }

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use quote::ToTokens;
+use syn::buffer::TokenBuffer;
 use syn::{ImplItem, Item, Visibility};
 
 use crate::code::{Placed, Unit};
+use crate::names::Found;
 
 /// Leaves out private functions, methods and types that nothing public and nothing in `kept` leads to.
 pub(crate) fn prune(items: &mut Vec<Placed>, kept: &BTreeSet<String>) {
@@ -101,6 +104,44 @@ pub(crate) fn documentation(lines: &[String]) -> Vec<syn::Attribute> {
         syn::parse_quote!(#![doc = #line])
     };
     lines.iter().map(attribute).collect()
+}
+
+/// The names that a module shows when others name these: types in what is shown are shown too.
+pub(crate) fn shown(items: &[Placed], named: &BTreeSet<String>) -> BTreeSet<String> {
+    let types: BTreeSet<_> = (items.iter())
+        .filter_map(|placed| match placed.item() {
+            Item::Struct(item) => Some(item.ident.to_string()),
+            _ => None,
+        })
+        .collect();
+    let mut shown = named.clone();
+    loop {
+        let is_shown = |name: &syn::Ident| shown.contains(&name.to_string());
+        let mut found = Found::default();
+        let mut add = |tokens| found.add(TokenBuffer::new2(tokens).begin());
+        for placed in items {
+            match placed.item() {
+                Item::Fn(item) if is_shown(&item.sig.ident) => add(item.sig.to_token_stream()),
+                Item::Struct(item) if is_shown(&item.ident) => add(item.fields.to_token_stream()),
+                Item::Impl(block) if block.trait_.is_none() => {
+                    for item in &block.items {
+                        match item {
+                            ImplItem::Fn(method) if is_shown(&method.sig.ident) => {
+                                add(method.sig.to_token_stream());
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let before = shown.len();
+        shown.extend(types.iter().filter(|name| found.names.contains_key(*name)).cloned());
+        if shown.len() == before {
+            return shown;
+        }
+    }
 }
 
 /// An item as one of a module that shows items of these names; nothing if that changes nothing.

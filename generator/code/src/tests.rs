@@ -80,9 +80,10 @@ fn names_of_children_are_not_those_of_siblings() {
 }
 
 #[test]
-fn modules_of_modules_show_to_the_whole_graph_what_their_parents_may_show() {
+fn modules_show_what_is_named_and_its_types_and_inner_ones_to_the_whole_graph() {
     let enclosed = |depth| {
-        let mut code = parse("struct Inputs { ids: Ids }\nstruct Ids;\nfn other() {}").unwrap();
+        let text = "struct Inputs { ids: Ids }\nstruct Ids { all: Vec<Id> }\nstruct Id;\nstruct Other;\nfn other() {}";
+        let mut code = parse(text).unwrap();
         code.enclose(&["A module.".to_owned()], &["Inputs".to_owned()].into(), depth);
         code.prune();
         code.print()
@@ -94,7 +95,11 @@ fn modules_of_modules_show_to_the_whole_graph_what_their_parents_may_show() {
             pub(super) ids: Ids,
         }
 
-        struct Ids;
+        pub(super) struct Ids {
+            pub(super) all: Vec<Id>,
+        }
+
+        pub(super) struct Id;
         ");
     assert_eq!(enclosed(2), enclosed(1).replace("pub(super)", "pub(in crate::graph)"));
 }

@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
             (None, Some(field)) => (Some(text(&place, field)), config),
             (None, None) => (None, config),
         };
-        let (path, config) = match field {
+        let (path, config) = match field.filter(|field| field.text() != Some(".")) {
             None => (String::new(), own),
             Some(field) => {
                 let name = field.text().unwrap_or_default();

@@ -74,22 +74,19 @@ impl Specs {
         inner.graph.extend(["modules".to_owned(), module.key.clone()]);
         let key = inner.graph.join(".");
         let field = module.value.get("config").and_then(Node::text);
-        for (index, name) in field.into_iter().flat_map(|field| field.split('.')).enumerate() {
-            inner.config.extend((index > 0).then(|| "fields".to_owned()));
-            inner.config.push(name.to_owned());
-        }
-        let Some(named) = module.value.get("model") else {
-            inner.config.extend(field.map(|_| "fields".to_owned()));
-            return Ok(inner);
-        };
+        let names = field.into_iter().flat_map(|field| field.split('.')).filter(|name| !name.is_empty());
+        inner.config.extend(names.flat_map(|name| [name.to_owned(), "fields".to_owned()]));
+        let Some(named) = module.value.get("model") else { return Ok(inner) };
         let source = self.source(named, &format!("{key}.model"), within)?;
         let name = named.text().unwrap_or_default();
         let Some(field) = field else {
-            let message =
-                format!("is missing; expected the field of config that holds `{name}`'s configuration");
+            let message = format!(
+                "is missing; expected the field of config that holds `{name}`'s configuration, or `.` for config itself"
+            );
             return Err(vec![module.at.problem(format!("{key}.config"), message)]);
         };
-        if find(&merged.node, &inner.config).is_none() {
+        let holder = inner.config.strip_suffix(&["fields".to_owned()]).unwrap_or(&inner.config);
+        if inner.config != site.config && find(&merged.node, holder).is_none() {
             let known = find(&merged.node, &site.config).map_or(&[][..], Node::entries).iter();
             let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
             let message = format!(
@@ -100,7 +97,6 @@ impl Specs {
         }
         within.extend(&source.through);
         lay(merged, module, &inner, source);
-        inner.config.push("fields".to_owned());
         Ok(inner)
     }
 
@@ -162,10 +158,11 @@ impl Specs {
             );
             return Err(vec![named.at.problem(key, message)]);
         };
-        let path: Vec<_> = field.split('.').flat_map(|name| [name.to_owned(), "fields".to_owned()]).collect();
+        let names = field.split('.').filter(|name| !name.is_empty());
+        let path: Vec<_> = names.flat_map(|name| [name.to_owned(), "fields".to_owned()]).collect();
         let nothing = Node { at: found.at.clone(), data: Data::Map(vec![]) };
         let config = find(&whole.config, &path).cloned().unwrap_or(nothing);
-        let prefix = format!("{field}.");
+        let prefix = if path.is_empty() { String::new() } else { format!("{field}.") };
         let types = whole.types.into_iter();
         let types =
             types.filter_map(|(path, kind)| path.strip_prefix(&prefix).map(|path| (path.to_owned(), kind)));
@@ -193,21 +190,14 @@ fn lay(merged: &mut Merged, module: &Entry, site: &Site, source: Source) {
     if let Some(node) = descend(&mut merged.node, &site.graph) {
         *node = whole;
     }
-    let at = module.at.clone();
-    let empty = Node { at: at.clone(), data: Data::Map(vec![]) };
-    let Some(config) = descend(&mut merged.node, &site.config) else { return };
-    let own = config.get("fields").cloned().unwrap_or(empty);
-    let whole = fields(&source.config, &own);
-    match config.data {
-        Data::Map(ref mut entries) => {
-            entries.retain(|entry| entry.key != "fields");
-            entries.push(Entry { key: "fields".to_owned(), at, value: whole });
-        }
-        _ => config.data = Data::Map(vec![Entry { key: "fields".to_owned(), at, value: whole }]),
+    if let Some(config) = descend(&mut merged.node, &site.config) {
+        *config = fields(&source.config, config);
     }
-    let field = shown(&site.config).split_off("config.".len());
+    let config = shown(&site.config);
+    let field = config.strip_prefix("config.");
     for (path, kind) in source.types {
-        merged.types.entry(format!("{field}.{path}")).or_insert(kind);
+        let path = field.map_or_else(|| path.clone(), |field| format!("{field}.{path}"));
+        merged.types.entry(path).or_insert(kind);
     }
     for link in source.chain {
         if !merged.chain.contains(&link) {
@@ -236,7 +226,7 @@ fn find<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
 fn descend<'a>(node: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
     let Some((key, rest)) = path.split_first() else { return Some(node) };
     let at: Place = node.at.clone();
-    if node.data == Data::Null {
+    if !matches!(node.data, Data::Map(_)) {
         node.data = Data::Map(vec![]);
     }
     let Data::Map(entries) = &mut node.data else { return None };

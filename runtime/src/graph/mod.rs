@@ -128,6 +128,7 @@ pub struct Graph {
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
+    root: Scope,
 }
 
 /// What tells whether the checkpoint holds a parameter.
@@ -173,17 +174,26 @@ impl Graph {
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),
+            root: Scope::root(),
         }
     }
 
-    /// The scope of weights that carry no prefix.
+    /// The scope of weights that carry no prefix, or that of the model that is built [`within`](Self::within) it.
     pub fn root(&self) -> Scope {
-        Scope::root()
+        self.root.clone()
     }
 
     /// A scope just below the root.
     pub fn scope(&self, name: &str) -> Scope {
-        Scope::root().scope(name)
+        self.root.scope(name)
+    }
+
+    /// Builds what is a model of its own in another place: its root is this scope.
+    pub fn within<T>(&mut self, scope: &Scope, build: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.root, scope.clone());
+        let built = build(self);
+        self.root = outer;
+        built
     }
 
     /// Declares an input of the model; see [`Input`].

@@ -67,7 +67,7 @@ fn modules_that_do_not_fit() {
         specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `num_attention_heads` is not a field of config
         specs/multimodal/duo.yaml:22: `graph.modules.text.config`: `projection_dim` is a plain field of config; expected one that holds a configuration
         ");
-    insta::assert_snapshot!(wrong("config: text_config, model: bert", "model: bert"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.config`: is missing; expected the field of config that holds `bert`'s configuration");
+    insta::assert_snapshot!(wrong("config: text_config, model: bert", "model: bert"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.config`: is missing; expected the field of config that holds `bert`'s configuration, or `.` for config itself");
     insta::assert_snapshot!(wrong("model: bert", "model: bret"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: there is no spec `bret` to take a module from; did you mean `bert`?");
     insta::assert_snapshot!(wrong("model: bert", "model: duo"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: `duo` has this module itself; a model must not be a part of itself");
     insta::assert_snapshot!(wrong("model: bert", "model: [bert]"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: expected the name of a spec, found a list");

@@ -39,9 +39,9 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_features(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let hidden = multimodal(g, c, &g.root(), part)?;
-    g.output("last_hidden_state", &hidden.text)?;
-    if let Some(images) = hidden.images {
+    let (hidden, images) = multimodal(g, c, &g.root(), part)?;
+    g.output("last_hidden_state", &hidden)?;
+    if let Some(images) = images {
         let shape = dims![IMAGES, images.each, c.text_config.hidden_size];
         let features = g.reshape(&images.features, shape)?;
         g.output("image_hidden_states", &features)?;
@@ -54,12 +54,10 @@ fn image_text_features(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let base = g.scope("model");
-    let hidden = multimodal(g, c, &base, part)?;
-    let mut text = TextConfig::clone(&c.text_config);
-    text.tie_word_embeddings |= c.tie_word_embeddings;
-    let logits = language::lm_head(g, &text, &base.scope("language_model"), &hidden.text)?;
+    let (hidden, images) = multimodal(g, c, &base, part)?;
+    let logits = logits(g, c, &base, &hidden)?;
     g.output("logits", &logits)?;
-    if let Some(images) = hidden.images {
+    if let Some(images) = images {
         let shape = dims![IMAGES, images.each, c.text_config.hidden_size];
         let features = g.reshape(&images.features, shape)?;
         g.output("image_hidden_states", &features)?;
@@ -67,14 +65,15 @@ fn image_text_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     Ok(())
 }
 
-/// The text's hidden states, and the images' features where this part reads images.
-struct Hidden {
-    text: Tensor,
-    images: Option<Images>,
+/// Next-token scores of hidden states.
+fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
+    let mut text = TextConfig::clone(&c.text_config);
+    text.tie_word_embeddings |= c.tie_word_embeddings;
+    language::lm_head(g, &text, &w.scope("language_model"), hidden)
 }
 
-/// Images and text to hidden states.
-fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<Hidden> {
+/// Images and text to the text's hidden states, and the images' features where this part reads images.
+fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<(Tensor, Option<Images>)> {
     let mut inputs = language::Inputs::new(g, &c.text_config, part);
     let text = w.scope("language_model");
     let mut x = language::embeddings(g, &c.text_config, &text, &inputs)?;
@@ -87,8 +86,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<Hidden
         x = placed(g, c, &x, images)?;
         inputs.together = Some(together(g, c, &inputs)?);
     }
-    let text = language::layers(g, &c.text_config, &text, x, &inputs)?;
-    Ok(Hidden { text, images })
+    Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
 
 /// What images give, and how many features that is: `each` for every element of the input `of`.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from transformers import Gemma3Config
+from transformers import Gemma3Config, PreTrainedConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
@@ -19,7 +19,12 @@ IMAGE = 90
 MODELS = ROOTS = ("gemma3",)
 
 
-def config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None, **changes: Any) -> Gemma3Config:
+def config(
+    text: dict[str, Any] | None = None,
+    vision: dict[str, Any] | None = None,
+    of: type[PreTrainedConfig] = Gemma3Config,
+    **changes: Any,
+) -> PreTrainedConfig:
     sizes = {
         "vocab_size": 99,
         "hidden_size": 16,
@@ -43,7 +48,7 @@ def config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = N
         "patch_size": 4,
         "vision_use_head": False,
     }
-    return Gemma3Config(
+    return of(
         text_config=sizes | (text or {}),
         vision_config=seen | (vision or {}) | {"model_type": "siglip_vision_model"},
         **({"image_token_index": IMAGE, "mm_tokens_per_image": 4} | changes),
@@ -57,6 +62,8 @@ def case(
     places: list[list[int]],
     padding: str = "left",
     store: Store | None = None,
+    path: str = "gemma3",
+    prefix: str = "Gemma3",
     **changes: Any,
 ) -> Case:
     chosen = config(**changes)
@@ -65,7 +72,7 @@ def case(
     size = chosen.vision_config.image_size
     pixels = {"pixel_values": floats("pixels", (images, 3, size, size), -2.0, 2.0)}
     kinds = {"token_type_ids": (inputs["input_ids"] == IMAGE).astype(np.int64)}
-    return Case(f"gemma3/{name}", f"Gemma3{head}", chosen, inputs | pixels, notes, store, told=kinds)
+    return Case(f"{path}/{name}", f"{prefix}{head}", chosen, inputs | pixels, notes, store, told=kinds)
 
 
 def goldens() -> Iterator[Case | VisionTaskCase]:
