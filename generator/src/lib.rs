@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod expression;
 pub mod lower;
 pub mod render;
 pub mod repository;

@@ -125,6 +125,8 @@ impl<'a> Lowering<'a> {
             uses: front.uses.clone(),
             ..Graph::default()
         };
+        // What expressions are written with.
+        graph.uses.extend(["weft::nn::self", "weft::nn::RopeParameters"].map(str::to_owned));
         let mut inputs: Vec<_> = visible(template, &graph.options).collect();
         for (slot, spec) in &front.slots {
             let path = join(key, slot);

@@ -1,6 +1,7 @@
 //! From a checked spec to the plain values that templates are rendered with.
 
 pub mod config;
+mod expressions;
 pub mod graph;
 pub mod hardware;
 pub mod heads;

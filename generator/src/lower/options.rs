@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::config::{Config, activation};
+use super::expressions;
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::yaml::{Data, Entry, Node, Place};
@@ -35,6 +36,7 @@ pub fn options(
         };
         options.insert(name.clone(), value);
     }
+    expressions::check_variables(specs, &options, given, home, key, problems);
     options
 }
 
@@ -63,7 +65,7 @@ fn default(
         }
         return Value::Null;
     };
-    let node = Node { at: template.place("options"), data: data(value) };
+    let node = node(&template.place("options"), value);
     let mut wrong = vec![];
     let value = self::value(spec, &node, key, config, &mut wrong);
     for mut problem in wrong {
@@ -76,15 +78,25 @@ fn default(
     value
 }
 
-fn data(value: &Value) -> Data {
+fn data(at: &Place, value: &Value) -> Data {
     match value {
         Value::Bool(value) => Data::Bool(*value),
         Value::Number(number) => {
             number.as_i64().map_or_else(|| Data::Float(number.as_f64().unwrap_or_default()), Data::Int)
         }
         Value::String(text) => Data::Text(text.clone()),
-        _ => Data::Null,
+        Value::Array(items) => Data::List(items.iter().map(|item| node(at, item)).collect()),
+        Value::Object(entries) => {
+            let entry =
+                |(key, value)| Entry { key: String::clone(key), at: at.clone(), value: node(at, value) };
+            Data::Map(entries.iter().map(entry).collect())
+        }
+        Value::Null => Data::Null,
     }
+}
+
+fn node(at: &Place, value: &Value) -> Node {
+    Node { at: at.clone(), data: data(at, value) }
 }
 
 /// What a template sees for a value: itself, or a Rust expression where the option allows a field of `config`.
@@ -96,7 +108,12 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
         }
     };
     match (spec.kind, &node.data) {
-        (OptionType::Bool | OptionType::Flag, Data::Bool(value)) => (*value).into(),
+        (_, Data::Null) if spec.optional => Value::Null,
+        (
+            OptionType::Flag | OptionType::Usize | OptionType::F64 | OptionType::Schedule | OptionType::Rope,
+            _,
+        ) => expressions::value(spec, node, key, config, problems),
+        (OptionType::Bool, Data::Bool(value)) => (*value).into(),
         (OptionType::Int, Data::Int(number)) => (*number).into(),
         (OptionType::Float, Data::Int(_) | Data::Float(_)) => node.to_json(),
         (OptionType::Text, Data::Text(text)) => text.as_str().into(),
@@ -105,7 +122,7 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
             field(name, problems);
             name.as_str().into()
         }
-        (OptionType::Flag | OptionType::Number, Data::Text(name)) => {
+        (OptionType::Number, Data::Text(name)) => {
             field(name, problems);
             config.expression(name).into()
         }
@@ -119,7 +136,6 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
         (OptionType::Number, Data::Int(number)) => number.to_string().into(),
         (OptionType::Number, Data::Float(number)) => format!("{number:?}").into(),
         (OptionType::Word, Data::Text(word)) if spec.of.contains(word) => word.as_str().into(),
-        (_, Data::Null) if spec.optional => Value::Null,
         _ => {
             let message = format!("expected {}, found {}", expected(spec), node.found());
             let words = spec.of.iter().map(String::as_str);
@@ -135,7 +151,7 @@ fn is_path(path: &str) -> bool {
         && path.split('.').any(str::is_empty) == path.is_empty()
 }
 
-fn expected(spec: &OptionSpec) -> String {
+pub(super) fn expected(spec: &OptionSpec) -> String {
     match spec.kind {
         OptionType::Bool => "true or false".to_owned(),
         OptionType::Int => "a whole number".to_owned(),
@@ -143,7 +159,16 @@ fn expected(spec: &OptionSpec) -> String {
         OptionType::Text => "a text".to_owned(),
         OptionType::Scope => "a name in the checkpoint, such as `output.dense`".to_owned(),
         OptionType::Field => "the name of a field of config".to_owned(),
-        OptionType::Flag => "true, false or the name of a field of config".to_owned(),
+        OptionType::Flag => "true, false or an expression over fields of config".to_owned(),
+        OptionType::Usize => "a count or an expression over fields of config".to_owned(),
+        OptionType::F64 => "a number or an expression over fields of config".to_owned(),
+        OptionType::Schedule => {
+            "true, false, an expression over fields of config, or a map with `of`, `kind`, `or` and `when`"
+                .to_owned()
+        }
+        OptionType::Rope => {
+            "the name of a field of config, or a map with `of`, `kind` and `theta`".to_owned()
+        }
         OptionType::Number => "a number or the name of a field of config".to_owned(),
         OptionType::Activation => "an activation function or the name of a field of config".to_owned(),
         OptionType::Word => format!("one of {}", spec.of.join(", ")),

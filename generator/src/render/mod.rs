@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tera::Context;
 
+use crate::expression::unbound;
 use crate::lower::graph::Graph;
 use crate::lower::{Model, World};
 use crate::spec::document::Problem;
@@ -110,8 +111,20 @@ impl Renderer<'_> {
 
     /// A template and the parts it calls, as text.
     fn text(&mut self, key: &str, context: &Context, graph: &Graph) -> String {
+        let templates = &self.world.templates;
         let part = |slot: &str| -> Option<(String, Value)> { graph.parts.get(slot).cloned() };
-        self.world.templates.render(key, context, &part).unwrap_or_else(|problem| {
+        let text = templates.render(key, context, &part).and_then(|text| match unbound(&text) {
+            None => Ok(text),
+            Some(name) => {
+                let shown = templates.get(key).map(|template| template.shown.clone()).unwrap_or_default();
+                let message = format!(
+                    "or one of its parts puts an expression over `{name}` and does not say what that is; expected \
+                     `| at({name}=\"…\")` behind the option"
+                );
+                Err(Place::start(&shown).problem("", message))
+            }
+        });
+        text.unwrap_or_else(|problem| {
             self.problems.push(problem);
             String::new()
         })

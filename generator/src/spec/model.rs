@@ -162,8 +162,8 @@ pub struct ConfigField {
     /// What it is when `config.json` does not say; it must say where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Scalar>,
-    /// What it is where neither `config.json` nor a default says: another field, or the product or quotient of a field and
-    /// a field or number, such as `hidden_size / num_attention_heads`.
+    /// What it is where neither `config.json` nor a default says: an expression over other fields, such as
+    /// `hidden_size / num_attention_heads`.
     #[serde(default, rename = "or", skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
     /// Other names that published files have for it.
@@ -181,6 +181,12 @@ pub struct ConfigField {
     /// The field that must divide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<String>,
+    /// The words that a text may be, or a list may hold; a list with another is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
+    /// The field that says how many elements a list has, where it is given and not empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<String>,
     /// The only value that is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Scalar>,

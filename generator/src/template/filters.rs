@@ -1,12 +1,22 @@
 //! Filters for templates that write Rust.
 
+use std::collections::BTreeMap;
+
 use tera::{Kwargs, State, Tera, TeraResult, Value};
+
+use crate::expression;
 
 pub(super) fn register(tera: &mut Tera) {
     tera.register_filter("quoted", |text: &str, _: Kwargs, _: &State<'_>| format!("{text:?}"));
     // For attributes that fill in names between braces.
     tera.register_filter("quoted_message", |text: &str, _: Kwargs, _: &State<'_>| {
         format!("{text:?}").replace('{', "{{").replace('}', "}}")
+    });
+    // What the variables of an expression are where a template puts it.
+    tera.register_filter("at", |value: &Value, arguments: Kwargs, _: &State<'_>| -> TeraResult<String> {
+        let arguments: BTreeMap<String, String> = arguments.deserialize()?;
+        let variables = arguments.iter().map(|(name, with)| (name.as_str(), with.as_str()));
+        Ok(expression::bind(&value.to_string(), variables))
     });
     tera.register_filter("scope", |path: &str, _: Kwargs, _: &State<'_>| scope(path));
     tera.register_filter("docs", |text: &str, arguments: Kwargs, _: &State<'_>| -> TeraResult<String> {

@@ -70,9 +70,16 @@ pub struct OptionSpec {
     /// Whether it may be left out without a default.
     #[serde(default)]
     pub optional: bool,
-    /// The words that `word` takes.
+    /// The words that `word` takes; of `schedule`, the kind of the layers for which it holds, and that of the others.
     #[serde(default)]
     pub of: Vec<String>,
+    /// Variables that its expression may use besides fields of `config`. The template says what they are where it puts
+    /// the expression: `{{ o.is_sliding | at(layer="index") }}`.
+    #[serde(default)]
+    pub with: IndexMap<String, VariableType>,
+    /// Whether its expression may give null; the template gets a Rust option.
+    #[serde(default)]
+    pub nullable: bool,
     /// What it does, in a sentence.
     #[serde(default)]
     pub doc: String,
@@ -95,14 +102,32 @@ pub enum OptionType {
     Scope,
     /// The name of a field of `config`.
     Field,
-    /// `true`, `false` or the name of a field of `config`; the template gets a Rust expression.
+    /// `true`, `false` or an expression that is either (see `docs/specs.md`); the template gets Rust.
     Flag,
+    /// A count or an expression that gives one; the template gets Rust.
+    Usize,
+    /// A number or an expression that gives one; the template gets Rust.
+    F64,
+    /// What holds for some layers: an expression that is true or false, or `{of, kind, or, when}`; the template gets Rust.
+    Schedule,
+    /// Rotary position embeddings: a field of `config`, or `{of, kind, theta}`; the template gets Rust.
+    Rope,
     /// A number or the name of a field of `config`; the template gets a Rust expression.
     Number,
     /// One of the words under `of`.
     Word,
     /// An activation function, or the name of a field of `config`; the template gets a Rust expression.
     Activation,
+}
+
+/// What a variable of an expression is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VariableType {
+    /// A count, such as the index of a layer.
+    Usize,
+    /// True or false.
+    Bool,
 }
 
 /// A place in a graph template that a part is put into.

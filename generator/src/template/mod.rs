@@ -14,7 +14,8 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
 pub use front::{
-    FillWith, Front, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec, PartName, SlotSpec,
+    FillWith, Front, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec, PartName,
+    SlotSpec, VariableType,
 };
 
 use crate::spec::check::check;

@@ -10,6 +10,25 @@ pub fn slides(layer_types: &Option<Vec<String>>, index: usize) -> Option<bool> {
     Some(kind == "sliding_attention" || kind == "local")
 }
 
+/// Whether a layer is of a kind, where the list says of what kind each is.
+pub fn is_layer_kind<'a>(
+    kinds: impl IntoIterator<Item = &'a Vec<String>>,
+    index: usize,
+    kind: &str,
+) -> Option<bool> {
+    kinds.into_iter().next()?.get(index).map(|found| found == kind)
+}
+
+/// What a list says of a layer, where it says anything.
+pub fn of_layer<'a, T: Copy + 'a>(list: impl IntoIterator<Item = &'a Vec<T>>, index: usize) -> Option<T> {
+    list.into_iter().next()?.get(index).copied()
+}
+
+/// Rotary embeddings with another base, where that is given.
+pub fn rope_with(rope: &RopeParameters, theta: Option<f64>) -> RopeParameters {
+    RopeParameters { rope_theta: theta.unwrap_or(rope.rope_theta), ..rope.clone() }
+}
+
 /// What scores are multiplied by where `scale_attn_weights` and `scale_attn_by_inverse_layer_idx` say so.
 pub fn layer_scale(size: usize, by_size: bool, by_layer: bool, index: usize) -> f64 {
     let scale = if by_size { (size as f64).powf(-0.5) } else { 1.0 };
@@ -25,4 +44,29 @@ pub fn rope_of(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64)
 pub fn layer_rope(rope: &RopeParameters, bases: &Option<Vec<f64>>, index: usize) -> RopeParameters {
     let base = bases.as_ref().and_then(|bases| bases.get(index)).copied();
     RopeParameters { rope_theta: base.unwrap_or(rope.rope_theta), ..rope.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_say_what_a_layer_is() {
+        let kinds = Some(vec!["full_attention".to_owned(), "sliding_attention".to_owned()]);
+        let slides = |index| is_layer_kind(&kinds, index, "sliding_attention");
+        assert_eq!([slides(0), slides(1), slides(2)], [Some(false), Some(true), None]);
+        assert_eq!(is_layer_kind(&None, 0, "sliding_attention"), None);
+        let thetas = vec![1e4, 1e6];
+        assert_eq!([of_layer([&thetas], 1), of_layer([&thetas], 2)], [Some(1e6), None]);
+    }
+
+    #[test]
+    fn ropes_have_bases_by_kind_of_layer() {
+        let rope = RopeParameters::of(1e4);
+        assert_eq!(rope_with(&rope, None), rope);
+        assert_eq!(rope_with(&rope, Some(1e6)), RopeParameters::of(1e6));
+        let ropes = BTreeMap::from([("sliding_attention".to_owned(), rope.clone())]);
+        assert_eq!(rope_of(&ropes, "sliding_attention", 5e5), rope);
+        assert_eq!(rope_of(&ropes, "full_attention", 5e5), RopeParameters::of(5e5));
+    }
 }

@@ -36,7 +36,7 @@ pub use feed_forward::FeedForward;
 pub use heads::{
     clipped, group_parts, grouped_linear, merge_heads, parts, repeated_halves, softcap, split_heads,
 };
-pub use layers::{layer_rope, layer_scale, rope_of, slides};
+pub use layers::{is_layer_kind, layer_rope, layer_scale, of_layer, rope_of, rope_with, slides};
 pub use learned::{differential_factor, learned_activation};
 pub use norms::{
     layer_norm_by_head, layer_norm_each_head, layer_norm_if, layer_norm_no_bias, layer_norm_offset,

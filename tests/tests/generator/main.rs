@@ -1,6 +1,7 @@
 //! The generator as its users meet it: files, error messages, what it leaves alone, how long it takes.
 
 mod crate_files;
+mod expressions;
 mod messages;
 mod modules;
 mod nesting;

@@ -284,11 +284,11 @@ fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
         specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, parts, holds, axes, uses, heads, any_class, type, pipelines; did you mean `about`?
-        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, number, word, activation, found the text "scop"; did you mean `scope`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, usize, f64, schedule, rope, number, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
     insta::assert_snapshot!(template(path, "---\nabout: [\n---\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:3: is not YAML: while parsing a node, did not find expected node content");
-    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, fields, doc, min, multiple_of, only, because, remove; did you mean `type`?");
+    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, fields, doc, min, multiple_of, of, length, only, because, remove; did you mean `type`?");
 }
 
 #[test]

@@ -85,8 +85,8 @@ fn modules_that_do_not_fit() {
 #[test]
 fn fields_that_do_not_fit() {
     insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hiden_size / 2"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `hiden_size` is not a field of config; did you mean `hidden_size`?");
-    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hidden_size minus 2"), @r#"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: expected a field, or two of them with `/` or `*` between, found "hidden_size minus 2""#);
-    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: layer_norm_eps"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `layer_norm_eps` is not always there, or of another type than `head_dim`");
+    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: hidden_size minus 2"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `minus` stands behind what is already an expression, `hidden_size`");
+    insta::assert_snapshot!(wrong("or: hidden_size / num_attention_heads", "or: layer_norm_eps"), @"specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `layer_norm_eps` is a number; expected a count");
     insta::assert_snapshot!(wrong("{type: usize, or: num_attention_heads,", "{type: string, or: num_attention_heads,"), @"specs/multimodal/duo.yaml:11: `config.kv_heads.or`: is for numbers, truth values and activation functions");
     insta::assert_snapshot!(wrong("default: 224", "default: [1, 2, 3]"), @"specs/multimodal/duo.yaml:16: `config.text_config.image_size`: `[1,2,3]` is not a height and a width");
     insta::assert_snapshot!(wrong("rope_parameters: 500000.0", "rope_parameters: fast"), @r#"specs/multimodal/duo.yaml:15: `config.text_config.rope_parameters`: `"fast"` does not fit its type, f64"#);

@@ -70,6 +70,7 @@ pub(super) fn add(
     if let Some(divisor) = &field.multiple_of {
         config.checks.push(multiple(name, kind, field, divisor, fields, key, at)?);
     }
+    lists(config, ident, kind, field, fields, key, at)?;
     if let Some(only) = &field.only {
         let value = literal(kind, only).map_err(|(message, _)| at.problem(join(key, "only"), message))?;
         let because = field.because.as_deref().unwrap_or("no other value is supported");
@@ -86,6 +87,43 @@ pub(super) fn add(
         };
         config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
     }
+    Ok(())
+}
+
+/// Lists that hold other words than they may, or are not as long as they must be.
+fn lists(
+    config: &mut Config,
+    ident: &str,
+    kind: ConfigType,
+    field: &ConfigField,
+    fields: &IndexMap<String, ConfigEntry>,
+    key: &str,
+    at: &Place,
+) -> Result<(), Problem> {
+    use ConfigType::{Bools, Floats, String, Strings, UsizeLists, Usizes};
+    let optional = field.optional.unwrap_or(false);
+    let list = if optional { format!("self.{ident}.as_deref()") } else { format!("Some(&self.{ident})") };
+    let shown = field.key.as_deref().unwrap_or(ident);
+    match kind {
+        _ if field.of.is_empty() => {}
+        Strings => {
+            let words = &field.of;
+            config.lists.push(format!("weft::config::words({shown:?}, {list}, &{words:?})"));
+        }
+        String => {}
+        _ => return Err(at.problem(join(key, "of"), "only texts and lists of texts have words")),
+    }
+    let Some(length) = &field.length else { return Ok(()) };
+    let key = join(key, "length");
+    if !matches!(kind, Bools | Floats | Strings | UsizeLists | Usizes) {
+        return Err(at.problem(key, "only lists have a length"));
+    }
+    if !fields.contains_key(length) {
+        let nearest = nearest_name(length, fields.keys().map(std::string::String::as_str)).map(str::to_owned);
+        return Err(Problem { nearest, ..at.problem(key, format!("`{length}` is not a field of config")) });
+    }
+    let of = key_of(fields, length);
+    config.lists.push(format!("weft::config::length({shown:?}, {list}, {of:?}, self.{length})"));
     Ok(())
 }
 

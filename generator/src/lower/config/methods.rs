@@ -4,9 +4,11 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::literal::rust;
+use super::names::{Fields, kind};
 use super::{Config, Field};
+use crate::expression::{Expression, Wrong};
 use crate::spec::check::join;
-use crate::spec::document::{Problem, nearest_name};
+use crate::spec::document::Problem;
 use crate::spec::model::{ConfigEntry, ConfigType};
 use crate::spec::yaml::Node;
 
@@ -30,25 +32,23 @@ pub(super) fn add(
     node: &Node,
     problems: &mut Vec<Problem>,
 ) {
-    let otherwise: Vec<(String, String)> = fields
+    let otherwise: IndexMap<&str, &str> = fields
         .iter()
         .filter_map(|(name, entry)| match entry {
-            ConfigEntry::Explicit(field) => Some((name.clone(), field.otherwise.clone()?)),
+            ConfigEntry::Explicit(field) => Some((name.as_str(), field.otherwise.as_deref()?)),
             ConfigEntry::Default(_) => None,
         })
         .collect();
-    let is_method = |name: &str| otherwise.iter().any(|(known, _)| known == name);
     let mut methods = vec![];
     for (name, text) in &otherwise {
-        let Some(field) = config.fields.iter().find(|field| field.name == *name) else { continue };
-        let wrong = |message: String, nearest: Option<String>| {
-            let at = node.entry(name).map_or(&node.at, |entry| &entry.at);
-            let key = join(&join("config", &join(&config.path, name)), "or");
-            Problem { nearest, ..at.problem(key, message) }
-        };
-        match method(config, field, text, &is_method) {
+        let Some(field) = config.field(name) else { continue };
+        match method(config, field, text, &otherwise) {
             Ok(method) => methods.push(method),
-            Err((message, nearest)) => problems.push(wrong(message, nearest)),
+            Err(Wrong { message, nearest }) => {
+                let at = node.entry(name).map_or(&node.at, |entry| &entry.at);
+                let key = join(&join("config", &join(&config.path, name)), "or");
+                problems.push(Problem { nearest, ..at.problem(key, message) });
+            }
         }
     }
     config.methods = methods;
@@ -58,8 +58,8 @@ fn method(
     config: &Config,
     field: &Field,
     text: &str,
-    is_method: &impl Fn(&str) -> bool,
-) -> Result<Method, (String, Option<String>)> {
+    otherwise: &IndexMap<&str, &str>,
+) -> Result<Method, Wrong> {
     let copied = matches!(
         field.kind,
         Some(
@@ -72,44 +72,37 @@ fn method(
         )
     );
     if !copied || !field.optional {
-        let message = "is for numbers, truth values and activation functions";
-        return Err((message.to_owned(), None));
+        return Err(Wrong::new("is for numbers, truth values and activation functions"));
     }
-    let term = |word: &str| -> Result<String, (String, Option<String>)> {
-        if word.parse::<f64>().is_ok() {
-            return Ok(word.to_owned());
-        }
-        if is_method(word) && word != field.name {
-            return Ok(format!("self.{word}()"));
-        }
-        match config.fields.iter().find(|field| field.name == word) {
-            Some(found) if !found.optional && found.kind == field.kind => Ok(format!("self.{}", found.ident)),
-            Some(_) => {
-                Err((format!("`{word}` is not always there, or of another type than `{}`", field.name), None))
-            }
-            None => {
-                let names = config.fields.iter().map(|field| field.name.as_str());
-                let nearest = nearest_name(word, names).map(str::to_owned);
-                Err((format!("`{word}` is not a field of config"), nearest))
-            }
-        }
-    };
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let value = match words.as_slice() {
-        [one] => term(one)?,
-        [a, operator @ ("/" | "*"), b] => format!("{} {operator} {}", term(a)?, term(b)?),
-        _ => {
-            let message =
-                format!("expected a field, or two of them with `/` or `*` between, found \"{text}\"");
-            return Err((message, None));
-        }
-    };
-    let lazy = words.len() > 1 || value.contains('(');
-    let or = if lazy { format!("unwrap_or_else(|| {value})") } else { format!("unwrap_or({value})") };
+    let names = Fields { config, root: "self" };
+    let expected = kind(field);
+    let other = Expression::parse(text)?.check(text, &names, expected, false)?;
+    circle(&field.name, text, otherwise)?;
+    let value = other.rust(expected, false);
+    let or =
+        if other.is_cheap() { format!("unwrap_or({value})") } else { format!("unwrap_or_else(|| {value})") };
     Ok(Method {
         name: field.name.clone(),
         doc: format!("`{}`, or else `{text}`.", field.name),
         rust: field.kind.map(rust).unwrap_or_default().to_owned(),
         body: format!("self.{}.{or}", field.ident),
     })
+}
+
+/// Refuses a field that, by what stands for it, stands for itself.
+fn circle(name: &str, text: &str, otherwise: &IndexMap<&str, &str>) -> Result<(), Wrong> {
+    let mut left = vec![text];
+    let mut seen: Vec<String> = vec![];
+    while let Some(text) = left.pop() {
+        for found in Expression::parse(text)?.names() {
+            if found == name {
+                return Err(Wrong::new(format!("`{name}` stands for itself where nothing is said")));
+            }
+            if !seen.contains(&found) {
+                left.extend(otherwise.get(found.as_str()));
+                seen.push(found);
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,16 +1,21 @@
 //! `config` of a spec, as the fields and checks of Rust structs.
 
 mod checks;
+mod field;
 mod literal;
 mod methods;
+mod names;
 
 use indexmap::IndexMap;
 use serde::Serialize;
 
 pub use checks::{Check, Size};
+use field::fill;
+pub use field::{Field, Read};
 pub use literal::activation;
 use literal::{literal, rust};
 pub use methods::Method;
+pub use names::Fields;
 
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
@@ -45,6 +50,8 @@ pub struct Config {
     pub sizes: Vec<Size>,
     /// What else is checked.
     pub checks: Vec<Check>,
+    /// Calls that refuse lists with unknown words or of another length.
+    pub lists: Vec<String>,
     /// Fields that are read through a method.
     pub methods: Vec<Method>,
     /// The configurations within it, by the field that holds them.
@@ -53,46 +60,6 @@ pub struct Config {
     /// Fields that something is wrong with.
     #[serde(skip)]
     broken: Vec<String>,
-}
-
-/// A field of a struct.
-#[derive(Clone, Debug, Serialize)]
-pub struct Field {
-    /// Its name in the spec.
-    pub name: String,
-    /// Its name in `config.json`, where that is another.
-    pub key: Option<String>,
-    /// Its name in Rust.
-    pub ident: String,
-    /// Other names that files have for it.
-    pub aliases: Vec<String>,
-    /// Its Rust type.
-    pub rust: String,
-    /// Its type in specs; none if it holds a configuration.
-    pub kind: Option<ConfigType>,
-    /// The type of the configuration that it holds.
-    pub holds: Option<String>,
-    /// Whether it may be absent.
-    pub optional: bool,
-    /// Whether older files say it, or a field within it, otherwise.
-    pub prepares: bool,
-    /// The base of rotary position embeddings where `config.json` has none, as a Rust expression.
-    pub theta: Option<String>,
-    /// Its default as a Rust expression; it must be given where there is none.
-    pub default: Option<String>,
-    /// What it means.
-    pub doc: String,
-}
-
-/// What a name in code that reads a configuration is.
-#[derive(Clone, Copy, Debug)]
-pub enum Read<'a> {
-    /// A plain field.
-    Field,
-    /// A method.
-    Method,
-    /// A configuration within this one.
-    Nested(&'a Config),
 }
 
 impl weft_code::Fields for Config {
@@ -117,6 +84,19 @@ impl Config {
         }
     }
 
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field at a path whose dots lead into configurations within this one.
+    pub fn at(&self, path: &str) -> Option<&Field> {
+        match path.split_once('.') {
+            Some((first, rest)) => self.nested.get(first)?.at(rest),
+            None => self.field(path),
+        }
+    }
+
     /// The names of all fields, with those within as dotted paths.
     pub fn names(&self) -> Vec<String> {
         let own = self.fields.iter().map(|field| field.name.clone());
@@ -137,7 +117,7 @@ impl Config {
         if let Some(config) = self.nested.get(name) {
             return Some(Read::Nested(config));
         }
-        let method = self.methods.iter().any(|method| method.name == name);
+        let method = self.field(name).is_some_and(|field| field.method);
         if method || name == "num_labels" && self.labels.is_some() {
             return Some(Read::Method);
         }
@@ -300,6 +280,9 @@ impl Lowering<'_> {
             theta: None,
             default,
             doc,
+            method: false,
+            min: 0,
+            of: vec![],
         };
         config.fields.push(field);
         config.nested.insert(name.to_owned(), within);
@@ -366,6 +349,9 @@ impl Lowering<'_> {
             theta,
             default,
             doc,
+            method: field.otherwise.is_some(),
+            min: field.min.unwrap_or_default(),
+            of: field.of,
         });
         Ok(())
     }
@@ -374,17 +360,6 @@ impl Lowering<'_> {
     fn kind(&self, path: &str, field: &ConfigField) -> Option<ConfigType> {
         let inherited = || self.model.types.get(path).copied();
         field.kind.or_else(inherited).or_else(|| field.default.as_ref().and_then(Scalar::kind))
-    }
-}
-
-/// What a spec says of a field, and what is known of it by its name where the spec says nothing.
-fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
-    ConfigField {
-        kind: given.kind.or(known.kind),
-        optional: given.optional.or(known.optional),
-        doc: given.doc.or(known.doc),
-        min: given.min.or(known.min),
-        ..given
     }
 }
 
