@@ -61,11 +61,11 @@ pub struct Model {
     /// What head classes put before the base model's tensor names.
     pub prefix: String,
     /// Endings of old tensor names, and today's.
-    pub legacy: Vec<(String, String)>,
+    pub legacy_suffixes: Vec<(String, String)>,
     /// Pieces of tensor names in published checkpoints, and today's.
-    pub published: Vec<Vec<(String, String)>>,
+    pub key_mapping: Vec<Vec<(String, String)>>,
     /// Pieces of names of tensors that published checkpoints hold as one, and today's of its rows.
-    pub joined: Vec<(String, Vec<String>)>,
+    pub fused_weights: Vec<(String, Vec<String>)>,
     /// `config.json`.
     pub config: config::Config,
     /// The graph.
@@ -153,9 +153,14 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         class_prefix,
         reference: spec.reference.clone(),
         prefix: spec.weights.prefix.clone(),
-        legacy: spec.weights.legacy.clone().into_iter().collect(),
-        published: spec.weights.published.iter().map(|pieces| pieces.clone().into_iter().collect()).collect(),
-        joined: spec.weights.joined.clone().into_iter().collect(),
+        legacy_suffixes: spec.weights.legacy_suffixes.clone().into_iter().collect(),
+        key_mapping: spec
+            .weights
+            .key_mapping
+            .iter()
+            .map(|pieces| pieces.clone().into_iter().collect())
+            .collect(),
+        fused_weights: spec.weights.fused_weights.clone().into_iter().collect(),
         config,
         example_import: inputs::example_import(&example),
         example,

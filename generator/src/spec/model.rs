@@ -90,14 +90,14 @@ pub struct Weights {
     pub prefix: String,
     /// Endings of names in old releases, and what they are today.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub legacy: IndexMap<String, String>,
+    pub legacy_suffixes: IndexMap<String, String>,
     /// Pieces of names in published checkpoints, and what they are today. Each map, applied in order, gives one more
     /// name that a file may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub published: Vec<IndexMap<String, String>>,
+    pub key_mapping: Vec<IndexMap<String, String>>,
     /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub joined: IndexMap<String, Vec<String>>,
+    pub fused_weights: IndexMap<String, Vec<String>>,
 }
 
 /// A field of `config.json`.

@@ -148,18 +148,18 @@ fn config_without_a_type() {
 #[test]
 fn graph() {
     insta::assert_snapshot!(spec("graph: {template: encodr}\n"), @"specs/text-encoders/mine.yaml:5: `graph.template`: there is no `encodr` in templates/graph/; expected one of […]; did you mean `encoder`?");
-    insta::assert_snapshot!(spec("graph: {atention: separate, causal: is_decodr, layers: 3}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle, idle_scopes, idle_endings; did you mean `attention`?
-        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, shared, shared_type, idle, idle_scopes, idle_endings
+    insta::assert_snapshot!(spec("graph: {atention: multi_head, causal: is_decodr, layers: 3}\n"), @r"
+        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, context, context_type, unused_weights, unused_scopes, unused_suffixes; did you mean `attention`?
+        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, context, context_type, unused_weights, unused_scopes, unused_suffixes
         specs/text-encoders/mine.yaml:5: `graph.layers`: expected the name of a part or a map with its options, found the number 3
         ");
-    insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: seperate}, mlp: [dense]}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.attention`: there is no `seperate` in templates/graph/parts/attention/; expected one of […]; did you mean `separate`?
+    insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: multi_hed}, mlp: [dense]}\n"), @r"
+        specs/text-encoders/mine.yaml:5: `graph.attention`: there is no `multi_hed` in templates/graph/parts/attention/; expected one of […]; did you mean `multi_head`?
         specs/text-encoders/mine.yaml:5: `graph.mlp`: expected the name of a part or a map with its options, found a list
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
     insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b, heads: heads}}\n"), @r#"
-        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/separate.rs.tera; expected one of part, query, key, value, output, heads, bias, idle; did you mean `query`?
+        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, heads, bias, unused_scopes; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
         specs/text-encoders/mine.yaml:5: `graph.attention.heads`: `heads` is not a field of config
         "#);
@@ -272,7 +272,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, graph, hardware, heads, joined, legacy, library, model_types, name, package, parents, parts, prefix, published, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, parts, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");

@@ -97,9 +97,9 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[sounds, views, spectra, num_mel_bins]`
+    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[audios, views, frames, num_mel_bins]`
     pub input_features: ArrayD<f32>,
-    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[sounds, 1]`
+    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[audios, 1]`
     pub is_longer: Option<ArrayD<bool>>,
 }
 
@@ -134,7 +134,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The states after the last layer, by frequency and time. `[sounds, width, bins, times]`
+    /// The states after the last layer, by frequency and time. `[audios, width, bins, times]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -142,7 +142,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Their mean. `[sounds, width]`
+    /// Their mean. `[audios, width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -150,7 +150,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// The sound's vector, not normalised. `[sounds, projection_dim]`
+    /// The sound's vector, not normalised. `[audios, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

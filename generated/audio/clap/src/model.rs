@@ -110,9 +110,9 @@ pub struct Inputs {
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
-    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[sounds, views, spectra, num_mel_bins]`
+    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[audios, views, frames, num_mel_bins]`
     pub input_features: ArrayD<f32>,
-    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[sounds, 1]`
+    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[audios, 1]`
     pub is_longer: Option<ArrayD<bool>>,
 }
 
@@ -185,7 +185,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Scores of each text for each sound. `[sounds, batch]`
+    /// Scores of each text for each sound. `[audios, batch]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -193,7 +193,7 @@ impl Outputs {
         self.get("logits_per_audio")
     }
 
-    /// Scores of each sound for each text. `[batch, sounds]`
+    /// Scores of each sound for each text. `[batch, audios]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -209,7 +209,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The sounds' vectors, of length 1. `[sounds, projection_dim]`
+    /// The sounds' vectors, of length 1. `[audios, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -20,16 +20,16 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
-        Head::ForSequenceClassification => last_token_classification(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -38,7 +38,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -50,7 +50,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
@@ -81,7 +81,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -102,8 +102,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         .interleaved();
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -114,19 +114,19 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
-    let h = mlp(g, c, &w.scope("mlp"), &h, view.index)?;
+    let h = mlp(g, c, &w.scope("mlp"), &h, context.index)?;
     g.add(&x, &h)
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
 ///
 /// The rotated part of each head stands before the other, in queries as in keys.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
     let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
@@ -141,7 +141,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
     let [rest, rotated] = nn::parts(g, &q, sizes)?;
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
-    let q = view.rotary.apply(g, &q, heads)?;
+    let q = context.rotary.apply(g, &q, heads)?;
     let h = g.linear_biased(
         &w.scope("kv_a_proj_with_mqa"),
         x,
@@ -149,7 +149,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
         c.attention_bias,
     )?;
     let [h, rotated] = nn::parts(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
-    let rotated = view.rotary.apply(g, &rotated, 1)?;
+    let rotated = context.rotary.apply(g, &rotated, 1)?;
     let rotated = g.unsqueeze(&rotated, 2)?;
     let rotated = g.expand(&rotated, dims![BATCH, SEQUENCE, heads, c.qk_rope_head_dim])?;
     let h = g.rms_norm(&w.scope("kv_a_layernorm"), &h, 1e-6)?;
@@ -158,13 +158,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
     let [rest, v] = nn::parts(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
     let k = g.concat(&[&rotated, &rest], 3)?;
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let (k, v) = view.cache.extend(g, view.index, k, v, heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, heads)?;
     let scale = c.rope_parameters.sharpened(((width / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
         kv_heads: heads,
         scale: Some(scale),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
@@ -175,12 +175,19 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
     let sparse = index >= c.first_k_dense_replace;
     if !sparse {
-        return gated(g, c, w, x, c.intermediate_size, c.mlp_bias);
+        return expert_mlp(g, c, w, x, c.intermediate_size, c.mlp_bias);
     }
-    let shares = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| gated(g, c, w, x, c.moe_intermediate_size, false);
-    let h = nn::experts(g, &w.scope("experts"), x, &shares, expert)?;
-    let shared = gated(
+    let routing_weights = route(g, c, w, x)?;
+    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(
+        g,
+        c,
+        w,
+        x,
+        c.moe_intermediate_size,
+        false,
+    );
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
+    let shared = expert_mlp(
         g,
         c,
         &w.scope("shared_experts"),
@@ -209,13 +216,13 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         ],
         1,
     )?;
-    let chosen = nn::top_k(g, &ranks, c.num_experts_per_tok)?;
-    let shares = nn::shares(g, &scores, &chosen, false)?;
-    g.scale(&shares, c.routed_scaling_factor)
+    let selected = nn::top_k(g, &ranks, c.num_experts_per_tok)?;
+    let routing_weights = nn::shares(g, &scores, &selected, false)?;
+    g.scale(&routing_weights, c.routed_scaling_factor)
 }
 
 /// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
-fn gated(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
+fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
     let gate = g.linear_biased(&w.scope("gate_proj"), x, width, bias)?;
     let gate = g.activation(c.hidden_act, &gate)?;
     let up = g.linear_biased(&w.scope("up_proj"), x, width, bias)?;

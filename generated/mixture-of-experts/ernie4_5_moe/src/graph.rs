@@ -20,15 +20,15 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -37,7 +37,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -69,7 +69,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -90,8 +90,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         .interleaved();
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -102,27 +102,27 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
-    let h = mlp(g, c, &w.scope("mlp"), &h, view.index)?;
+    let h = mlp(g, c, &w.scope("mlp"), &h, context.index)?;
     g.add(&x, &h)
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.use_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_bias)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
@@ -137,16 +137,23 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
         index,
     );
     if !sparse {
-        return gated(g, c, w, x, c.intermediate_size, c.use_bias);
+        return expert_mlp(g, c, w, x, c.intermediate_size, c.use_bias);
     }
-    let shares = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| gated(g, c, w, x, c.moe_intermediate_size, false);
-    let h = nn::experts(g, &w.scope("experts"), x, &shares, expert)?;
-    let common = c.moe_num_shared_experts > 0;
-    if !common {
+    let routing_weights = route(g, c, w, x)?;
+    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(
+        g,
+        c,
+        w,
+        x,
+        c.moe_intermediate_size,
+        false,
+    );
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
+    let has_shared = c.moe_num_shared_experts > 0;
+    if !has_shared {
         return Ok(h);
     }
-    let shared = gated(
+    let shared = expert_mlp(
         g,
         c,
         &w.scope("shared_experts"),
@@ -163,12 +170,12 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let scores = g.softmax(&logits)?;
     let correction = g.weight(&w.name("moe_statics.e_score_correction_bias"), &[1, c.moe_num_experts])?;
     let ranks = g.add(&scores, &correction)?;
-    let chosen = nn::top_k(g, &ranks, c.moe_k)?;
-    nn::shares(g, &scores, &chosen, true)
+    let selected = nn::top_k(g, &ranks, c.moe_k)?;
+    nn::shares(g, &scores, &selected, true)
 }
 
 /// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
-fn gated(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
+fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
     let gate = g.linear_biased(&w.scope("gate_proj"), x, width, bias)?;
     let gate = g.activation(c.hidden_act, &gate)?;
     let up = g.linear_biased(&w.scope("up_proj"), x, width, bias)?;

@@ -19,17 +19,17 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
-        Head::ForSequenceClassification => last_token_classification(g, c),
-        Head::ForTokenClassification => each_token_classification(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForTokenClassification => generic_token_classification(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -38,7 +38,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -50,7 +50,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
@@ -61,7 +61,7 @@ fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for every token.
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
-fn each_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let logits = g.linear(&g.scope("score"), &hidden, c.num_labels())?;
@@ -91,7 +91,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -110,14 +110,14 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let slides = nn::slides(&c.layer_types, index).unwrap_or(index % 2 == 0);
-        let view = View {
+        let is_sliding = nn::slides(&c.layer_types, index).unwrap_or(index % 2 == 0);
+        let context = LayerContext {
             index,
             rotary: &rotary,
-            mask: if slides { &window } else { &mask },
+            mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -128,9 +128,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
@@ -138,15 +138,15 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let sinks = g.weight(&w.name("sinks"), &[c.num_attention_heads])?;
-    let (k, v, mask) = nn::with_sinks(g, &k, &v, view.mask, &sinks)?;
+    let (k, v, mask) = nn::with_sinks(g, &k, &v, context.mask, &sinks)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
@@ -159,23 +159,23 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
 
 /// A mixture of experts, whose weights are two tensors: of one, columns of gates and of what they gate take turns.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let shares = route(g, c, w, x)?;
+    let routing_weights = route(g, c, w, x)?;
     let w = w.scope("experts");
     let (count, width, hidden) = (c.num_local_experts, c.intermediate_size, c.hidden_size);
-    let wide = g.weight(&w.name("gate_up_proj"), &[count, hidden, 2 * width])?;
-    let wide_bias = g.weight(&w.name("gate_up_proj_bias"), &[count, 2 * width])?;
-    let narrow = g.weight(&w.name("down_proj"), &[count, width, hidden])?;
-    let narrow_bias = g.weight(&w.name("down_proj_bias"), &[count, hidden])?;
+    let gate_up = g.weight(&w.name("gate_up_proj"), &[count, hidden, 2 * width])?;
+    let gate_up_bias = g.weight(&w.name("gate_up_proj_bias"), &[count, 2 * width])?;
+    let down = g.weight(&w.name("down_proj"), &[count, width, hidden])?;
+    let down_bias = g.weight(&w.name("down_proj_bias"), &[count, hidden])?;
     nn::mixed(
         g,
-        &shares,
+        &routing_weights,
         |g, index| {
-            let h = nn::stacked_linear(g, x, &wide, index, true)?;
-            let bias = g.slice(&wide_bias, 0, index..index + 1)?;
+            let h = nn::stacked_linear(g, x, &gate_up, index, true)?;
+            let bias = g.slice(&gate_up_bias, 0, index..index + 1)?;
             let h = g.add(&h, &bias)?;
-            let h = clamped(g, c, &h)?;
-            let h = nn::stacked_linear(g, &h, &narrow, index, true)?;
-            let bias = g.slice(&narrow_bias, 0, index..index + 1)?;
+            let h = clamped_swiglu(g, c, &h)?;
+            let h = nn::stacked_linear(g, &h, &down, index, true)?;
+            let bias = g.slice(&down_bias, 0, index..index + 1)?;
             g.add(&h, &bias)
         },
     )
@@ -184,12 +184,12 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear(&w.scope("router"), x, c.num_local_experts)?;
-    let chosen = nn::top_k(g, &logits, c.num_experts_per_tok)?;
-    nn::shares_of_logits(g, &logits, &chosen)
+    let selected = nn::top_k(g, &logits, c.num_experts_per_tok)?;
+    nn::shares_of_logits(g, &logits, &selected)
 }
 
 /// `(up + 1) · gate · sigmoid(alpha · gate)` of every other column, both within limits.
-fn clamped(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+fn clamped_swiglu(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let gate = g.slice_step(x, 2, 0, 2)?;
     let up = g.slice_step(x, 2, 1, 2)?;
     let limit = c.swiglu_limit as f32;

@@ -20,15 +20,15 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -37,7 +37,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -69,7 +69,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -87,8 +87,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -100,9 +100,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let h = g.scale(&h, c.residual_multiplier)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
@@ -112,18 +112,18 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         scale: Some(c.attention_multiplier),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
@@ -132,17 +132,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
 
 /// A mixture of experts, whose weights are two tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let shares = route(g, c, w, x)?;
+    let routing_weights = route(g, c, w, x)?;
     let (count, width) = (c.num_local_experts, c.intermediate_size);
-    let wide = g.weight(&w.name("block_sparse_moe.input_linear.weight"), &[count, 2 * width, c.hidden_size])?;
-    let narrow = g.weight(&w.name("block_sparse_moe.output_linear.weight"), &[count, c.hidden_size, width])?;
+    let gate_up = g.weight(
+        &w.name("block_sparse_moe.input_linear.weight"),
+        &[count, 2 * width, c.hidden_size],
+    )?;
+    let down = g.weight(&w.name("block_sparse_moe.output_linear.weight"), &[count, c.hidden_size, width])?;
     let h = nn::mixed(
         g,
-        &shares,
+        &routing_weights,
         |g, index| {
-            let h = nn::stacked_linear(g, x, &wide, index, false)?;
-            let h = gated(g, c, &h, width)?;
-            nn::stacked_linear(g, &h, &narrow, index, false)
+            let h = nn::stacked_linear(g, x, &gate_up, index, false)?;
+            let h = glu(g, c, &h, width)?;
+            nn::stacked_linear(g, &h, &down, index, false)
         },
     )?;
     let width = c.shared_intermediate_size;
@@ -151,7 +154,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     }
     let w = w.scope("shared_mlp");
     let shared = g.linear_no_bias(&w.scope("input_linear"), x, 2 * width)?;
-    let shared = gated(g, c, &shared, width)?;
+    let shared = glu(g, c, &shared, width)?;
     let shared = g.linear_no_bias(&w.scope("output_linear"), &shared, c.hidden_size)?;
     g.add(&h, &shared)
 }
@@ -163,12 +166,12 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         x,
         c.num_local_experts,
     )?;
-    let chosen = nn::top_k(g, &logits, c.num_experts_per_tok)?;
-    nn::shares_of_logits(g, &logits, &chosen)
+    let selected = nn::top_k(g, &logits, c.num_experts_per_tok)?;
+    nn::shares_of_logits(g, &logits, &selected)
 }
 
 /// The first half, through the activation function, times the second.
-fn gated(g: &mut Graph, c: &Config, x: &Tensor, width: usize) -> Result<Tensor> {
+fn glu(g: &mut Graph, c: &Config, x: &Tensor, width: usize) -> Result<Tensor> {
     let [gate, up] = nn::parts(g, x, [width; 2])?;
     let gate = g.activation(c.hidden_act, &gate)?;
     g.mul(&gate, &up)

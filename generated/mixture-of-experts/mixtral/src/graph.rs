@@ -19,18 +19,18 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
-        Head::ForSequenceClassification => last_token_classification(g, c),
-        Head::ForTokenClassification => each_token_classification(g, c),
-        Head::ForQuestionAnswering => answer_span(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForTokenClassification => generic_token_classification(g, c),
+        Head::ForQuestionAnswering => qa_span(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -39,7 +39,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -51,7 +51,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
@@ -62,7 +62,7 @@ fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for every token.
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
-fn each_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let logits = g.linear(&g.scope("score"), &hidden, c.num_labels())?;
@@ -72,7 +72,7 @@ fn each_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Where in the text the answer starts and where it ends.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
-fn answer_span(g: &mut Graph, c: &Config) -> Result<()> {
+fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
@@ -105,7 +105,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -123,8 +123,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -135,9 +135,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("block_sparse_moe"), &h)?;
@@ -145,17 +145,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_no_bias(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let v = g.linear_no_bias(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
@@ -164,21 +164,21 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
 
 /// A mixture of experts.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let shares = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| gated(g, c, w, x, c.intermediate_size);
-    nn::experts(g, &w.scope("experts"), x, &shares, expert)
+    let routing_weights = route(g, c, w, x)?;
+    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.intermediate_size);
+    nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)
 }
 
 /// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_local_experts)?;
     let scores = g.softmax(&logits)?;
-    let chosen = nn::top_k(g, &scores, c.num_experts_per_tok)?;
-    nn::shares(g, &scores, &chosen, true)
+    let selected = nn::top_k(g, &scores, c.num_experts_per_tok)?;
+    nn::shares(g, &scores, &selected, true)
 }
 
 /// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
-fn gated(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("w1"), x, width)?;
     let gate = g.activation(c.hidden_act, &gate)?;
     let up = g.linear_no_bias(&w.scope("w3"), x, width)?;

@@ -20,7 +20,7 @@ use crate::{Config, Head};
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Encoder => hidden_states(g, c),
-        Head::Decoder => causal_lm(g, c),
+        Head::Decoder => encoder_causal_lm(g, c),
     }
 }
 
@@ -37,7 +37,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
+fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("bert");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -85,14 +85,19 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

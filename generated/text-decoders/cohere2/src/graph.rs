@@ -19,15 +19,15 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -36,7 +36,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -68,7 +68,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: Option<&'a Rotary>,
     mask: &'a Tensor,
@@ -90,14 +90,14 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let slides = nn::slides(&c.layer_types, index).unwrap_or((index + 1) % 4 != 0);
-        let view = View {
+        let is_sliding = nn::slides(&c.layer_types, index).unwrap_or((index + 1) % 4 != 0);
+        let context = LayerContext {
             index,
-            rotary: (slides).then_some(&rotary),
-            mask: if slides { &window } else { &mask },
+            rotary: (is_sliding).then_some(&rotary),
+            mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     nn::layer_norm_no_bias(g, &w.scope("norm"), &x, c.layer_norm_eps)
 }
@@ -108,30 +108,30 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP side by side, both added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = nn::layer_norm_no_bias(g, &w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
-    let a = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let a = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let m = mlp(g, c, &w.scope("mlp"), &h)?;
     let h = g.add(&a, &m)?;
     g.add(&x, &h)
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let (q, k) = match view.rotary {
+    let (q, k) = match context.rotary {
         Some(rotary) => {
             (rotary.apply(g, &q, c.num_attention_heads)?, rotary.apply(g, &k, c.num_key_value_heads())?)
         }
         None => (q, k),
     };
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

@@ -19,16 +19,16 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::LMHeadModel => next_token(g, c, part),
-        Head::ForSequenceClassification => last_token_classification(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::LMHeadModel => causal_lm(g, c, part),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -37,7 +37,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("transformer");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -49,7 +49,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("classifier"), &hidden, c.num_labels())?;
@@ -80,7 +80,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     mask: &'a Tensor,
     cache: &'a Cache,
@@ -96,24 +96,24 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("h").index(index), x, &view)?;
+        let context = LayerContext { index, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("h").index(index), x, &context)?;
     }
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_epsilon)
 }
 
 /// The words' embeddings, and sines and cosines of their positions.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let words = g.embedding(&w.scope("w"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let words = g.scale(&words, (c.hidden_size as f64).sqrt())?;
+    let inputs_embeds = g.embedding(&w.scope("w"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.scale(&inputs_embeds, (c.hidden_size as f64).sqrt())?;
     let positions = nn::sinusoidal(g, &inputs.position_ids, c.hidden_size, 0, 0)?;
-    g.add(&words, &positions)
+    g.add(&inputs_embeds, &positions)
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm1"), &x, c.layer_norm_epsilon)?;
-    let h = attention(g, c, &w.scope("multi_head_attention"), &h, view)?;
+    let h = attention(g, c, &w.scope("multi_head_attention"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.layer_norm(&w.scope("layernorm2"), &x, c.layer_norm_epsilon)?;
     let h = mlp(g, c, &w.scope("ffn"), &h)?;
@@ -121,15 +121,15 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear(&w.scope("Wq"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("Wk"), x, c.num_attention_heads * c.head_dim())?;
     let v = g.linear(&w.scope("Wv"), x, c.num_attention_heads * c.head_dim())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_attention_heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

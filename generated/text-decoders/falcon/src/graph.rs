@@ -19,18 +19,18 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForSequenceClassification => last_token_classification(g, c),
-        Head::ForTokenClassification => each_token_classification(g, c),
-        Head::ForQuestionAnswering => answer_span(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForTokenClassification => generic_token_classification(g, c),
+        Head::ForQuestionAnswering => qa_span(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -39,7 +39,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
@@ -50,7 +50,7 @@ fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for every token.
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
-fn each_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let logits = g.linear(&g.scope("classifier"), &hidden, c.num_labels())?;
@@ -60,7 +60,7 @@ fn each_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Where in the text the answer starts and where it ends.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
-fn answer_span(g: &mut Graph, c: &Config) -> Result<()> {
+fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
@@ -73,7 +73,7 @@ fn answer_span(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("transformer");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -105,7 +105,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: Option<&'a Rotary>,
     mask: &'a Tensor,
@@ -128,8 +128,13 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         mask
     };
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: (!c.alibi).then_some(&rotary), mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("h").index(index), x, &view)?;
+        let context = LayerContext {
+            index,
+            rotary: (!c.alibi).then_some(&rotary),
+            mask: &mask,
+            cache: &inputs.cache,
+        };
+        x = layer(g, c, &w.scope("h").index(index), x, &context)?;
     }
     g.layer_norm(&w.scope("ln_f"), &x, c.layer_norm_epsilon)
 }
@@ -140,7 +145,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, side by side with one norm or two, or one after the other.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let two = c.new_decoder_architecture && c.parallel_attn
         && c.num_ln_in_parallel_attn.unwrap_or(2) == 2;
     let h = g.layer_norm(
@@ -148,7 +153,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
         &x,
         c.layer_norm_epsilon,
     )?;
-    let a = attention(g, c, &w.scope("self_attention"), &h, view)?;
+    let a = attention(g, c, &w.scope("self_attention"), &h, context)?;
     if !c.new_decoder_architecture && !c.parallel_attn {
         let x = g.add(&x, &a)?;
         let h = g.layer_norm(&w.scope("post_attention_layernorm"), &x, c.layer_norm_epsilon)?;
@@ -166,7 +171,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let kv_heads = if c.new_decoder_architecture {
         c.num_kv_heads()
     } else if c.multi_query {
@@ -181,17 +186,17 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
         c.bias,
     )?;
     let [q, k, v] = nn::group_parts(g, &h, c.num_attention_heads, kv_heads)?;
-    let (q, k) = match view.rotary {
+    let (q, k) = match context.rotary {
         Some(rotary) => {
             (rotary.apply(g, &q, c.num_attention_heads)?, rotary.apply(g, &k, kv_heads)?)
         }
         None => (q, k),
     };
-    let (k, v) = view.cache.extend(g, view.index, k, v, kv_heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, kv_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: kv_heads,
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

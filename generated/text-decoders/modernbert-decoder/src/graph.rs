@@ -19,16 +19,16 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
-        Head::ForSequenceClassification => last_token_classification(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -37,7 +37,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -49,7 +49,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let w = g.scope("head");
@@ -84,7 +84,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -101,7 +101,11 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = nn::rope_of(&c.rope_parameters, "full_attention", c.global_rope_theta)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let near = nn::rope_of(&c.rope_parameters, "sliding_attention", c.local_rope_theta)
+    let local_rotary = nn::rope_of(
+            &c.rope_parameters,
+            "sliding_attention",
+            c.local_rope_theta,
+        )
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(
@@ -111,14 +115,15 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         c.local_attention.map(|seen| seen / 2),
     )?;
     for index in 0..c.num_hidden_layers {
-        let slides = nn::slides(&c.layer_types, index).unwrap_or(index % c.global_attn_every_n_layers != 0);
-        let view = View {
+        let is_sliding = nn::slides(&c.layer_types, index)
+            .unwrap_or(index % c.global_attn_every_n_layers != 0);
+        let context = LayerContext {
             index,
-            rotary: if slides { &near } else { &rotary },
-            mask: if slides { &window } else { &mask },
+            rotary: if is_sliding { &local_rotary } else { &rotary },
+            mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.layer_norm_biased(&w.scope("final_norm"), &x, c.norm_eps, c.norm_bias)
 }
@@ -135,13 +140,13 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
-    let h = if view.index == 0 {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
+    let h = if context.index == 0 {
         x.clone()
     } else {
         g.layer_norm_biased(&w.scope("attn_norm"), &x, c.norm_eps, c.norm_bias)?
     };
-    let h = attention(g, c, &w.scope("attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.layer_norm_biased(&w.scope("mlp_norm"), &x, c.norm_eps, c.norm_bias)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
@@ -149,17 +154,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_attention_heads)?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
@@ -176,7 +181,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// A linear layer, activation and normalisation, which all heads have.
-fn transformed(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     let h = g.linear_biased(&w.scope("dense"), x, c.hidden_size, c.classifier_bias)?;
     let h = g.activation(c.classifier_activation, &h)?;
@@ -185,7 +190,7 @@ fn transformed(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
 
 /// Scores of tokens: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let h = transformed(g, c, hidden)?;
+    let h = prediction_head(g, c, hidden)?;
     let w = g.scope("decoder");
     let table = if c.tie_word_embeddings {
         base.scope("embeddings").scope("tok_embeddings")

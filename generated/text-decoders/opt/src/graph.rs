@@ -19,17 +19,17 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForSequenceClassification => last_token_classification(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
-        Head::ForQuestionAnswering => answer_span(g, c),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForQuestionAnswering => qa_span(g, c),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -38,7 +38,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole text, from the last token that is no padding.
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
@@ -49,7 +49,7 @@ fn last_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -61,7 +61,7 @@ fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 /// Where in the text the answer starts and where it ends.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
-fn answer_span(g: &mut Graph, c: &Config) -> Result<()> {
+fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
@@ -92,7 +92,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     mask: &'a Tensor,
     cache: &'a Cache,
@@ -109,8 +109,8 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     if c.do_layer_norm_before && !c._remove_final_layer_norm {
         x = nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &w.scope("final_layer_norm"), &x, 1e-5)?;
@@ -124,16 +124,16 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
 
 /// The sum of the words' and positions' embeddings; positions count tokens, not padding.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let words = g.embedding(
+    let inputs_embeds = g.embedding(
         &w.scope("embed_tokens"),
         &inputs.input_ids,
         c.vocab_size,
         c.word_embed_proj_dim(),
     )?;
-    let words = if c.word_embed_proj_dim() == c.hidden_size {
-        words
+    let inputs_embeds = if c.word_embed_proj_dim() == c.hidden_size {
+        inputs_embeds
     } else {
-        g.linear_no_bias(&w.scope("project_in"), &words, c.hidden_size)?
+        g.linear_no_bias(&w.scope("project_in"), &inputs_embeds, c.hidden_size)?
     };
     let counted = nn::counted_positions(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
     let positions = g.embedding(
@@ -142,18 +142,18 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.max_position_embeddings + 2,
         c.hidden_size,
     )?;
-    g.add(&words, &positions)
+    g.add(&inputs_embeds, &positions)
 }
 
 /// Attention and MLP, each added to the residual stream; normalised before, or after.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (first, second) = (w.scope("self_attn_layer_norm"), w.scope("final_layer_norm"));
     let h = if c.do_layer_norm_before {
         nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &first, &x, 1e-5)?
     } else {
         x.clone()
     };
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let x = if c.do_layer_norm_before {
         x
@@ -175,15 +175,15 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_attention_heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

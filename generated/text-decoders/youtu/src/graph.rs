@@ -19,15 +19,15 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match head {
-        Head::Model => token_states(g, c),
-        Head::ForCausalLM => next_token(g, c, part),
+        Head::Model => decoder_hidden_states(g, c),
+        Head::ForCausalLM => causal_lm(g, c, part),
     }
 }
 
 /// The hidden states of the last layer. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, Part::Whole);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
@@ -36,7 +36,7 @@ fn token_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn next_token(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let inputs = Inputs::new(g, c, part);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
@@ -68,7 +68,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -89,8 +89,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let rotary = if c.rope_interleave { rotary.interleaved() } else { rotary };
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -101,9 +101,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
@@ -113,7 +113,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 /// Self-attention: every position's mixture of what it and those before it hold.
 ///
 /// The rotated part of each head stands before the other, in queries as in keys.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
     let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
@@ -128,7 +128,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
     let [rest, rotated] = nn::parts(g, &q, sizes)?;
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
-    let q = view.rotary.apply(g, &q, heads)?;
+    let q = context.rotary.apply(g, &q, heads)?;
     let h = g.linear_biased(
         &w.scope("kv_a_proj_with_mqa"),
         x,
@@ -136,7 +136,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
         c.attention_bias,
     )?;
     let [h, rotated] = nn::parts(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
-    let rotated = view.rotary.apply(g, &rotated, 1)?;
+    let rotated = context.rotary.apply(g, &rotated, 1)?;
     let rotated = g.unsqueeze(&rotated, 2)?;
     let rotated = g.expand(&rotated, dims![BATCH, SEQUENCE, heads, c.qk_rope_head_dim])?;
     let h = g.rms_norm(&w.scope("kv_a_layernorm"), &h, 1e-6)?;
@@ -145,13 +145,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
     let [rest, v] = nn::parts(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
     let k = g.concat(&[&rotated, &rest], 3)?;
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let (k, v) = view.cache.extend(g, view.index, k, v, heads)?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, heads)?;
     let scale = c.rope_parameters.sharpened(((width / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
         kv_heads: heads,
         scale: Some(scale),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

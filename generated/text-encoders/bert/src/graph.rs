@@ -21,7 +21,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::Model => base(g, c),
         Head::ForPreTraining => pre_training(g, c),
         Head::ForMaskedLM => masked_lm(g, c),
-        Head::LMHeadModel => causal_lm(g, c),
+        Head::LMHeadModel => encoder_causal_lm(g, c),
         Head::ForNextSentencePrediction => next_sentence_prediction(g, c),
         Head::ForSequenceClassification => sequence_classification(g, c),
         Head::ForMultipleChoice => multiple_choice(g, c),
@@ -70,7 +70,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
+fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("bert");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -197,21 +197,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

@@ -83,10 +83,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     // Every head has these, and not every one reads them.
     g.idle_weight(&w.name("pooler.dense.weight"));
     g.idle_weight(&w.name("pooler.dense.bias"));
-    let boxes = Boxes::new(g, c, w, inputs)?;
+    let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &boxes)?;
+        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &context)?;
     }
     Ok(x)
 }
@@ -94,27 +94,32 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
 /// Attention and MLP, each added to what it was given and normalised after it.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, boxes: &Boxes) -> Result<Tensor> {
-    let h = attention(g, c, &w.scope("attention"), x, boxes)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
+    let h = attention(g, c, &w.scope("attention"), x, context)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("attention").scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &x)?;
@@ -123,16 +128,16 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, boxes: &Boxes) -> Res
 }
 
 /// What all layers share: which tokens are seen, and how the boxes of two tokens are placed to each other.
-struct Boxes {
+struct LayerContext {
     /// `[batch, 1, 1, sequence]`.
-    seen: Tensor,
+    mask: Tensor,
     /// `[batch, sequence, sequence, size of a head]`.
-    places: Tensor,
+    bbox_pos_emb: Tensor,
 }
 
-impl Boxes {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
-        let seen = nn::padding_mask(g, &inputs.attention_mask)?;
+        let mask = nn::padding_mask(g, &inputs.attention_mask)?;
         // The corners, from the upper left one to the right.
         let corners = g.integers(&[8], vec![0, 1, 2, 1, 2, 3, 0, 3])?;
         let corners = g.gather(&inputs.bbox, &corners, 2)?;
@@ -142,7 +147,7 @@ impl Boxes {
         let distances = g.sub(&to, &from)?;
         let w = w.scope("bbox_embeddings");
         let pairs = c.hidden_size / 4 / 8 / 2;
-        let mut waves = vec![];
+        let mut sinusoids = vec![];
         for (axis, name) in ["x_pos_emb", "y_pos_emb"].into_iter().enumerate() {
             let frequencies = w.scope("bbox_sinusoid_emb").scope(name).name("inv_freq");
             let frequencies = g.weight(&frequencies, &[pairs])?;
@@ -150,29 +155,29 @@ impl Boxes {
             // Not of five axes: not every backend has waves of these.
             let along = g.reshape(&along, dims![BATCH, SEQUENCE, SEQUENCE * Dim::Fixed(4), 1])?;
             let angles = g.mul(&along, &frequencies)?;
-            waves.extend([Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angles)));
+            sinusoids.extend([Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angles)));
         }
-        let waves: Vec<_> = waves.iter().collect();
-        let waves = g.concat(&waves, 3)?;
-        let waves = g.reshape(&waves, dims![BATCH, SEQUENCE, SEQUENCE, 16 * pairs])?;
+        let sinusoids: Vec<_> = sinusoids.iter().collect();
+        let sinusoids = g.concat(&sinusoids, 3)?;
+        let sinusoids = g.reshape(&sinusoids, dims![BATCH, SEQUENCE, SEQUENCE, 16 * pairs])?;
         let size = c.hidden_size / c.num_attention_heads;
-        let places = g.linear_no_bias(&w.scope("bbox_projection"), &waves, size)?;
-        Ok(Self { seen, places })
+        let bbox_pos_emb = g.linear_no_bias(&w.scope("bbox_projection"), &sinusoids, size)?;
+        Ok(Self { mask, bbox_pos_emb })
     }
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, boxes: &Boxes) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, size) = (c.num_attention_heads, c.hidden_size / c.num_attention_heads);
     let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
     let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
     let queries = g.reshape(&q, dims![BATCH, SEQUENCE, heads, size])?;
-    let places = g.transpose(&boxes.places, &[0, 1, 3, 2])?;
-    let bias = g.matmul(&queries, &places)?;
+    let bbox_pos_emb = g.transpose(&context.bbox_pos_emb, &[0, 1, 3, 2])?;
+    let bias = g.matmul(&queries, &bbox_pos_emb)?;
     let bias = g.transpose(&bias, &[0, 2, 1, 3])?;
     let bias = g.scale(&bias, (size as f64).powf(-0.5))?;
-    let mask = nn::masked_bias(g, &boxes.seen, &bias)?;
+    let mask = nn::masked_bias(g, &context.mask, &bias)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)

@@ -20,7 +20,7 @@ use crate::{Config, Head};
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => base(g, c),
-        Head::ModelWithProjection => text_embeds_for_sounds(g, c),
+        Head::ModelWithProjection => clap_text_embeds(g, c),
     }
 }
 
@@ -39,7 +39,7 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
 /// The text's vector in the space that it shares with sounds.
 ///
 /// Outputs: `text_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn text_embeds_for_sounds(g: &mut Graph, c: &Config) -> Result<()> {
+fn clap_text_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("text_model");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -95,21 +95,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

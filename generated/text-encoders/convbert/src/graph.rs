@@ -155,21 +155,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.embedding_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.embedding_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.embedding_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     if c.embedding_size == c.hidden_size {
         return Ok(x);
@@ -196,16 +201,16 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     let k = g.linear(&own.scope("key"), x, width)?;
     let v = g.linear(&own.scope("value"), x, width)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
-    let seen = g.attention(&q, &k, &v, &options)?;
-    let spans = spans(g, c, &own.scope("key_conv_attn_layer"), x, width)?;
+    let attended = g.attention(&q, &k, &v, &options)?;
+    let spans = separable_conv(g, c, &own.scope("key_conv_attn_layer"), x, width)?;
     let spans = g.mul(&spans, &q)?;
-    let near = convolved(g, c, &own, &spans, x, heads, width)?;
-    let h = g.concat(&[&seen, &near], 2)?;
+    let convolved = dynamic_conv(g, c, &own, &spans, x, heads, width)?;
+    let h = g.concat(&[&attended, &convolved], 2)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
 /// What stands around each position, by a separable convolution: `[batch, sequence, width]`.
-fn spans(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+fn separable_conv(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let depthwise = Conv::new(c.hidden_size, &[c.conv_kernel_size])
         .padding(&[c.conv_kernel_size / 2])
         .groups(c.hidden_size)
@@ -219,7 +224,7 @@ fn spans(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
 }
 
 /// A convolution with kernels made of `spans`, one for each position and head: `[batch, sequence, width]`.
-fn convolved(
+fn dynamic_conv(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
@@ -256,13 +261,13 @@ fn convolved(
 
 /// Two linear layers, in groups where the configuration says so, with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = grouped(g, &w.scope("intermediate").scope("dense"), x, c.intermediate_size, c.num_groups)?;
+    let h = grouped_linear(g, &w.scope("intermediate").scope("dense"), x, c.intermediate_size, c.num_groups)?;
     let h = g.activation(c.hidden_act, &h)?;
-    grouped(g, &w.scope("output").scope("dense"), &h, c.hidden_size, c.num_groups)
+    grouped_linear(g, &w.scope("output").scope("dense"), &h, c.hidden_size, c.num_groups)
 }
 
 /// A linear layer, each group of outputs from a group of inputs of its own.
-fn grouped(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
+fn grouped_linear(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
     if groups == 1 {
         return g.linear(w, x, out);
     }

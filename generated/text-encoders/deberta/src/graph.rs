@@ -114,7 +114,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let relative = Relative::new(g, c, w, inputs)?;
+    let relative = RelativePositions::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &relative)?;
@@ -143,7 +143,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to what it was given and normalised after it.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relative) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &RelativePositions) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, relative)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("attention").scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)?;
@@ -153,9 +153,9 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relative) 
 }
 
 /// What all layers share: which tokens see which, and the embeddings of distances.
-struct Relative {
+struct RelativePositions {
     /// `[batch, 1, sequence, sequence]`.
-    seen: Tensor,
+    mask: Tensor,
     /// 1 for tokens and 0 for padding, `[batch, sequence, 1]`.
     tokens: Tensor,
     /// The table `[2 · span, hidden_size]`, and its row for every query and key, for every key and query
@@ -163,7 +163,7 @@ struct Relative {
     distances: Option<[Tensor; 3]>,
 }
 
-impl Relative {
+impl RelativePositions {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         // What padding sees does not matter where its queries are nothing: it gets the mean of all.
         let batch = inputs.attention_mask.shape()[0].clone();
@@ -171,12 +171,12 @@ impl Relative {
         let one = g.integer(1);
         let padding = g.sub(&one, &inputs.attention_mask)?;
         let padding = g.reshape(&padding, dims![&batch, 1, SEQUENCE, 1])?;
-        let seen = g.add(&keys, &padding)?;
-        let seen = g.cast(&seen, Dtype::Bool);
+        let mask = g.add(&keys, &padding)?;
+        let mask = g.cast(&mask, Dtype::Bool);
         let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
         let tokens = g.unsqueeze(&tokens, 2)?;
         if !c.relative_attention {
-            return Ok(Self { seen, tokens, distances: None });
+            return Ok(Self { mask, tokens, distances: None });
         }
         let w = w.scope("encoder");
         let reach = usize::try_from(c.max_relative_positions).ok().filter(|&reach| reach > 0);
@@ -188,12 +188,18 @@ impl Relative {
         let reversed = rows.iter().rev().copied().collect();
         let by_query = nn::by_distance(g, &positions, &positions, reversed)?;
         let by_key = nn::by_distance(g, &positions, &positions, rows)?;
-        Ok(Self { seen, tokens, distances: Some([table, by_query, by_key]) })
+        Ok(Self { mask, tokens, distances: Some([table, by_query, by_key]) })
     }
 }
 
 /// Self-attention: every token's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relative) -> Result<Tensor> {
+fn attention(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    relative: &RelativePositions,
+) -> Result<Tensor> {
     let (heads, size) = (c.num_attention_heads, c.hidden_size / c.num_attention_heads);
     let joint = g.linear_no_bias(&w.scope("self").scope("in_proj"), x, 3 * c.hidden_size)?;
     let joint = g.reshape(&joint, dims![&x.shape() [0], SEQUENCE, heads, 3 * size])?;
@@ -210,18 +216,18 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
     let (by_key, by_query) = (c.pos_att_type.contain("c2p"), c.pos_att_type.contain("p2c"));
     let terms = 1 + usize::from(by_key) + usize::from(by_query);
     let scale = ((c.hidden_size / heads * terms) as f64).powf(-0.5);
-    let mut mask = relative.seen.clone();
+    let mut mask = relative.mask.clone();
     if let Some([table, index, index_by_key]) = &relative.distances {
         let mut bias = None;
         if by_key {
             let keys = w.scope("self").scope("pos_proj");
             let keys = g.linear_no_bias(&keys, table, c.hidden_size)?;
-            bias = Some(met(g, &q, &keys, index, heads)?);
+            bias = Some(disentangled_scores(g, &q, &keys, index, heads)?);
         }
         if by_query {
             let queries = w.scope("self").scope("pos_q_proj");
             let queries = g.linear(&queries, table, c.hidden_size)?;
-            let scores = met(g, k, &queries, index_by_key, heads)?;
+            let scores = disentangled_scores(g, k, &queries, index_by_key, heads)?;
             let scores = g.transpose(&scores, &[0, 1, 3, 2])?;
             bias = Some(
                 match bias {
@@ -250,7 +256,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &Relati
 
 /// Contents `[batch, sequence, hidden]` by distances `[rows, hidden]`: for every pair of tokens, the product with the
 /// row that `index` `[sequence, sequence]` says. `[batch, heads, sequence, sequence]`.
-fn met(g: &mut Graph, x: &Tensor, distances: &Tensor, index: &Tensor, heads: usize) -> Result<Tensor> {
+fn disentangled_scores(
+    g: &mut Graph,
+    x: &Tensor,
+    distances: &Tensor,
+    index: &Tensor,
+    heads: usize,
+) -> Result<Tensor> {
     let (batch, width) = (x.shape()[0].clone(), x.shape()[2].fixed().unwrap_or_default());
     let rows = distances.shape()[0].clone();
     let x = g.reshape(x, dims![&batch, SEQUENCE, heads, width / heads])?;

@@ -19,16 +19,16 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::QuestionEncoder => text_vector(g, c),
+        Head::QuestionEncoder => dpr_encoder(g, c),
         Head::ContextEncoder => context_encoder(g, c),
-        Head::Reader => passage_span(g, c),
+        Head::Reader => dpr_reader(g, c),
     }
 }
 
 /// One vector for the text, from its first token.
 ///
 /// Outputs: `pooler_output` `[batch, hidden_size]`, or `[batch, projection_dim]` where that is not 0.
-fn text_vector(g: &mut Graph, c: &Config) -> Result<()> {
+fn dpr_encoder(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let w = g.scope("question_encoder");
     let hidden = encoder(g, c, &w.scope("bert_model"), &inputs)?;
@@ -60,7 +60,7 @@ fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
 /// Where in each passage the answer starts and ends, and how well the passage answers the question.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each, `relevance_logits` `[batch]`.
-fn passage_span(g: &mut Graph, c: &Config) -> Result<()> {
+fn dpr_reader(g: &mut Graph, c: &Config) -> Result<()> {
     let mut inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     // The reference takes segments here and does not read them: all are 0.
     inputs.token_type_ids = g.sub(&inputs.token_type_ids, &inputs.token_type_ids)?;
@@ -123,21 +123,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

@@ -108,7 +108,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     // Every head has these, and not every one reads them.
     g.idle_weight(&w.name("contact_head.regression.weight"));
     g.idle_weight(&w.name("contact_head.regression.bias"));
-    let context = Context::new(g, c, w, inputs)?;
+    let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &context)?;
@@ -125,19 +125,19 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let tokens = g.unsqueeze(&tokens, 2)?;
     if c.token_dropout {
         // Texts of the training had 15 % of their tokens hidden, 80 % of these by the mask token.
-        let hidden = g.integer(c.mask_token_id as i64);
-        let hidden = g.binary(Binary::Equal, &inputs.input_ids, &hidden)?;
-        let hidden = g.unsqueeze(&hidden, 2)?;
+        let mask_token = g.integer(c.mask_token_id as i64);
+        let masked = g.binary(Binary::Equal, &inputs.input_ids, &mask_token)?;
+        let masked = g.unsqueeze(&masked, 2)?;
         let nothing = g.scalar(0.0);
-        x = g.select(&hidden, &nothing, &x)?;
-        let hidden = g.cast(&hidden, Dtype::F32);
-        let hidden = g.reduce(Reduction::Sum, &hidden, &[1], true)?;
+        x = g.select(&masked, &nothing, &x)?;
+        let masked = g.cast(&masked, Dtype::F32);
+        let masked = g.reduce(Reduction::Sum, &masked, &[1], true)?;
         let length = g.reduce(Reduction::Sum, &tokens, &[1], true)?;
-        let share = g.div(&hidden, &length)?;
+        let share = g.div(&masked, &length)?;
         let whole = g.scalar(1.0);
-        let seen = g.sub(&whole, &share)?;
+        let unmasked = g.sub(&whole, &share)?;
         x = g.scale(&x, 1.0 - 0.15 * 0.8)?;
-        x = g.div(&x, &seen)?;
+        x = g.div(&x, &unmasked)?;
     }
     if c.position_embedding_type == "absolute" {
         let table = w.scope("position_embeddings");
@@ -151,7 +151,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each given what is normalised and added to what was not.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("attention").scope("LayerNorm"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h, context)?;
     let x = g.add(x, &h)?;
@@ -161,12 +161,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) ->
 }
 
 /// What all layers share: which positions are seen, and how far each is turned.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     rotary: Option<Rotary>,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         let mask = if c.is_decoder {
             nn::causal_padding_mask(g, &inputs.attention_mask)?
@@ -185,7 +185,7 @@ impl Context {
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let width = heads * c.head_dim();
     let q = g.linear(&w.scope("self").scope("query"), x, width)?;

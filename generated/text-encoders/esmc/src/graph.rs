@@ -93,7 +93,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let context = Context::new(g, c, w, inputs)?;
+    let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), &x, &context)?;
@@ -107,7 +107,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each given what is normalised and added to what was not.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), x, 1e-5)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let share = ((c.num_hidden_layers as f64 / 36.0).sqrt()).recip();
@@ -120,12 +120,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) ->
 }
 
 /// What all layers share: which positions are seen, and how far each is turned.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, _: &Scope, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
         let frequencies = c.rope_parameters.frequencies(c.head_dim(), c.max_position_embeddings, None);
@@ -140,7 +140,7 @@ impl Context {
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, kv_heads, bias) = (c.num_attention_heads, c.num_key_value_heads(), c.attention_bias);
     let q = g.linear_biased(&w.scope("q_proj"), x, heads * c.head_dim(), bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, kv_heads * c.head_dim(), bias)?;

@@ -170,10 +170,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     // Every head has these, and not every one reads them.
     g.idle_weight(&w.name("pooler.dense.weight"));
     g.idle_weight(&w.name("pooler.dense.bias"));
-    let waves = Waves { sequence: waves(g, SEQUENCE)?, hidden: waves(g, c.hidden_size.into())? };
+    let dft = DftMatrices { sequence: dft(g, SEQUENCE)?, hidden: dft(g, c.hidden_size.into())? };
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &waves)?;
+        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &dft)?;
     }
     Ok(x)
 }
@@ -182,28 +182,33 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     g.linear(&base.scope("embeddings").scope("projection"), &x, c.hidden_size)
 }
 
 /// Attention and MLP, each added to what it was given and normalised after it.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, waves: &Waves) -> Result<Tensor> {
-    let h = attention(g, c, &w, x, waves)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, dft: &DftMatrices) -> Result<Tensor> {
+    let h = attention(g, c, &w, x, dft)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("fourier").scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &x)?;
@@ -212,13 +217,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, waves: &Waves) -> Res
 }
 
 /// Cosines and sines of whole numbers of turns along an axis of `n` elements: `[n, n]` each.
-struct Waves {
+struct DftMatrices {
     sequence: [Tensor; 2],
     hidden: [Tensor; 2],
 }
 
 /// Cosine and sine of `2π · row · column / length`.
-fn waves(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
+fn dft(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     let positions = g.positions(&length);
     let rows = g.reshape(&positions, dims![&length, 1])?;
     let columns = g.reshape(&positions, dims![1, &length])?;
@@ -237,11 +242,11 @@ fn waves(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
 }
 
 /// The real part of the Fourier transform along the sequence and the hidden size.
-fn attention(g: &mut Graph, _: &Config, _: &Scope, x: &Tensor, waves: &Waves) -> Result<Tensor> {
+fn attention(g: &mut Graph, _: &Config, _: &Scope, x: &Tensor, dft: &DftMatrices) -> Result<Tensor> {
     let parts = [0, 1]
         .map(|part| {
-            let along = g.matmul(x, &waves.hidden[part])?;
-            g.matmul(&waves.sequence[part], &along)
+            let along = g.matmul(x, &dft.hidden[part])?;
+            g.matmul(&dft.sequence[part], &along)
         });
     let [cosines, sines] = parts;
     g.sub(&cosines?, &sines?)

@@ -138,14 +138,19 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment, position and bounding box embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let mut x = g.add(&words, &positions)?;
+    let mut x = g.add(&inputs_embeds, &positions)?;
     let (left, upper) = (g.take(&inputs.bbox, 2, 0)?, g.take(&inputs.bbox, 2, 1)?);
     let (right, lower) = (g.take(&inputs.bbox, 2, 2)?, g.take(&inputs.bbox, 2, 3)?);
     let (height, width) = (g.sub(&lower, &upper)?, g.sub(&right, &left)?);

@@ -117,7 +117,7 @@ impl Inputs {
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
-    let mut layout = layout(g, c, &w.scope("layout_embeddings"), inputs)?;
+    let mut layout = layout_embeddings(g, c, &w.scope("layout_embeddings"), inputs)?;
     for index in 0..c.num_hidden_layers {
         (x, layout) = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &layout, &mask)?;
     }
@@ -127,26 +127,31 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
 /// Where each token is on the page and in the text: `[batch, sequence, hidden_size / channel_shrink_ratio]`.
-fn layout(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
+fn layout_embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let narrow = c.hidden_size / c.channel_shrink_ratio;
     let (left, upper) = (g.take(&inputs.bbox, 2, 0)?, g.take(&inputs.bbox, 2, 1)?);
     let (right, lower) = (g.take(&inputs.bbox, 2, 2)?, g.take(&inputs.bbox, 2, 3)?);
@@ -185,22 +190,22 @@ fn layer(
     layout: &Tensor,
     mask: &Tensor,
 ) -> Result<(Tensor, Tensor)> {
-    let (h, l) = together(g, c, &w.scope("attention").scope("self"), text, layout, mask)?;
+    let (h, l) = bi_attention_complementation(g, c, &w.scope("attention").scope("self"), text, layout, mask)?;
     let own = w.scope("attention");
-    let h = added(g, c, &own.scope("output"), &h, text)?;
-    let l = added(g, c, &own.scope("layout_output"), &l, layout)?;
+    let h = output(g, c, &own.scope("output"), &h, text)?;
+    let l = output(g, c, &own.scope("layout_output"), &l, layout)?;
     let inner = g.linear(&w.scope("intermediate").scope("dense"), &h, c.intermediate_size)?;
     let inner = g.activation(c.hidden_act, &inner)?;
-    let text = added(g, c, &w.scope("output"), &inner, &h)?;
+    let text = output(g, c, &w.scope("output"), &inner, &h)?;
     let narrow = c.intermediate_size / c.channel_shrink_ratio;
     let inner = g.linear(&w.scope("layout_intermediate").scope("dense"), &l, narrow)?;
     let inner = g.activation(c.hidden_act, &inner)?;
-    let layout = added(g, c, &w.scope("layout_output"), &inner, &l)?;
+    let layout = output(g, c, &w.scope("layout_output"), &inner, &l)?;
     Ok((text, layout))
 }
 
 /// Self-attention whose scores are those of the text plus those of the layout: each head has a part of either.
-fn together(
+fn bi_attention_complementation(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
@@ -241,7 +246,7 @@ fn together(
 }
 
 /// A linear layer of `h` to the width of `x`, added to it and normalised.
-fn added(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor) -> Result<Tensor> {
+fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let h = g.linear(&w.scope("dense"), h, width)?;
     let h = g.add(&h, x)?;

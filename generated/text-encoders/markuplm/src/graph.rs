@@ -124,7 +124,12 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let w = w.scope("embeddings");
     // The reference does not read it either.
     g.idle_scope(&w.scope("xpath_embeddings").scope("xpath_unitseq2_embeddings"));
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
@@ -137,21 +142,21 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let places = places(g, c, &w.scope("xpath_embeddings"))?;
-    let x = g.add(&words, &positions)?;
+    let xpath = xpath_embeddings(g, c, &w.scope("xpath_embeddings"))?;
+    let x = g.add(&inputs_embeds, &positions)?;
     let x = g.add(&x, &types)?;
-    let x = g.add(&x, &places)?;
+    let x = g.add(&x, &xpath)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
 /// Embeddings of the nodes on the way to each token, level by level, through two linear layers.
-fn places(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+fn xpath_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (names, numbers) = (c.max_xpath_tag_unit_embeddings, c.max_xpath_subs_unit_embeddings);
     let tags = Input::i64("xpath_tags_seq", dims![BATCH, SEQUENCE, c.max_depth]);
-    let tags = g.input(all(tags.below(names, "max_xpath_tag_unit_embeddings"), c.max_depth, c.tag_pad_id));
+    let tags = g.input(filled(tags.below(names, "max_xpath_tag_unit_embeddings"), c.max_depth, c.tag_pad_id));
     let subs = Input::i64("xpath_subs_seq", dims![BATCH, SEQUENCE, c.max_depth]);
     let subs = g.input(
-        all(subs.below(numbers, "max_xpath_subs_unit_embeddings"), c.max_depth, c.subs_pad_id),
+        filled(subs.below(numbers, "max_xpath_subs_unit_embeddings"), c.max_depth, c.subs_pad_id),
     );
     let mut levels = vec![];
     for level in 0..c.max_depth {
@@ -171,7 +176,7 @@ fn places(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 }
 
 /// An input that is `padding` everywhere where it is not given.
-fn all(input: Input, depth: usize, padding: usize) -> Input {
+fn filled(input: Input, depth: usize, padding: usize) -> Input {
     input
         .computed(move |given| match given.get("input_ids").map(Value::shape) {
             Some([batch, sequence]) => {

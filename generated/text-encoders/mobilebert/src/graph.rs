@@ -206,14 +206,14 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     )?;
     let x = g.add(&x, &positions)?;
     let x = g.add(&x, &types)?;
-    scaled(g, c, &w.scope("LayerNorm"), &x, 1e-5)
+    norm_by_type(g, c, &w.scope("LayerNorm"), &x, 1e-5)
 }
 
 /// Attention and several MLPs in a narrow stream, whose result is made wide again and added.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let eps = c.layer_norm_eps;
     let width = if c.use_bottleneck { c.intra_bottleneck_size } else { c.hidden_size };
-    let (queries, values, input) = narrowed(g, c, &w.scope("bottleneck"), x)?;
+    let (queries, values, input) = bottleneck(g, c, &w.scope("bottleneck"), x)?;
     let own = w.scope("attention").scope("self");
     let q = g.linear(&own.scope("query"), &queries, width)?;
     let k = g.linear(&own.scope("key"), &queries, width)?;
@@ -221,27 +221,27 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     let heads = c.num_attention_heads;
     let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
-    let h = added(g, c, &w.scope("attention").scope("output"), &h, &input, eps)?;
+    let h = output(g, c, &w.scope("attention").scope("output"), &h, &input, eps)?;
     let mut h = h;
     for index in 1..c.num_feedforward_networks {
         let w = w.scope("ffn").index(index - 1);
-        let inner = inner(g, c, &w, &h)?;
-        h = added(g, c, &w.scope("output"), &inner, &h, eps)?;
+        let intermediate = intermediate(g, c, &w, &h)?;
+        h = output(g, c, &w.scope("output"), &intermediate, &h, eps)?;
     }
-    let inner = inner(g, c, w, &h)?;
-    let h = added(g, c, &w.scope("output"), &inner, &h, 1e-5)?;
+    let intermediate = intermediate(g, c, w, &h)?;
+    let h = output(g, c, &w.scope("output"), &intermediate, &h, 1e-5)?;
     if !c.use_bottleneck {
         return Ok(h);
     }
-    added(g, c, &w.scope("output").scope("bottleneck"), &h, x, eps)
+    output(g, c, &w.scope("output").scope("bottleneck"), &h, x, eps)
 }
 
 /// What queries and keys are made of, what values are, and the narrow stream.
-fn narrowed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+fn bottleneck(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     if !c.use_bottleneck {
         return Ok((x.clone(), x.clone(), x.clone()));
     }
-    let input = narrow(g, c, &w.scope("input"), x)?;
+    let input = bottleneck_layer(g, c, &w.scope("input"), x)?;
     if c.use_bottleneck_attention {
         if c.key_query_shared_bottleneck {
             // The reference has these too, and does not read them.
@@ -252,7 +252,7 @@ fn narrowed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor,
         return Ok((input.clone(), input.clone(), input));
     }
     let queries = if c.key_query_shared_bottleneck {
-        narrow(g, c, &w.scope("attention"), x)?
+        bottleneck_layer(g, c, &w.scope("attention"), x)?
     } else {
         x.clone()
     };
@@ -260,27 +260,27 @@ fn narrowed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor,
 }
 
 /// The narrow stream's width, normalised.
-fn narrow(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn bottleneck_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("dense"), x, c.intra_bottleneck_size)?;
-    scaled(g, c, &w.scope("LayerNorm"), &h, c.layer_norm_eps)
+    norm_by_type(g, c, &w.scope("LayerNorm"), &h, c.layer_norm_eps)
 }
 
 /// A linear layer and the activation function.
-fn inner(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn intermediate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     g.activation(c.hidden_act, &h)
 }
 
 /// A linear layer of `h` to the width of `x`, added to it and normalised.
-fn added(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor, eps: f64) -> Result<Tensor> {
+fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor, eps: f64) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let h = g.linear(&w.scope("dense"), h, width)?;
     let h = g.add(&h, x)?;
-    scaled(g, c, &w.scope("LayerNorm"), &h, eps)
+    norm_by_type(g, c, &w.scope("LayerNorm"), &h, eps)
 }
 
 /// Layer normalisation, or its weight and bias alone.
-fn scaled(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, eps: f64) -> Result<Tensor> {
+fn norm_by_type(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, eps: f64) -> Result<Tensor> {
     if c.normalization_type == "layer_norm" {
         return g.layer_norm(w, x, eps);
     }
@@ -311,7 +311,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.layer_norm(&w.scope("transform").scope("LayerNorm"), &h, c.layer_norm_eps)?;
     let first = g.slice(&h, 2, 0..c.embedding_size)?;
     let rest = g.slice(&h, 2, c.embedding_size..c.hidden_size)?;
-    let words = if c.tie_word_embeddings {
+    let logits = if c.tie_word_embeddings {
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), &first, c.vocab_size)?
     } else {
@@ -324,5 +324,5 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         &[c.hidden_size - c.embedding_size, c.vocab_size],
     )?;
     let wide = g.matmul(&rest, &table)?;
-    g.add(&words, &wide)
+    g.add(&logits, &wide)
 }

@@ -57,7 +57,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("model");
     let hidden = encoder(g, c, &base, &inputs)?;
     let pooled = pooler(g, c, &inputs, &hidden, false)?;
-    let pooled = transformed(g, c, &pooled)?;
+    let pooled = prediction_head(g, c, &pooled)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -70,7 +70,7 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("model");
     let hidden = encoder(g, c, &base, &inputs)?;
     let pooled = pooler(g, c, &inputs, &hidden, true)?;
-    let pooled = transformed(g, c, &pooled)?;
+    let pooled = prediction_head(g, c, &pooled)?;
     let scores = g.linear(&g.scope("classifier"), &pooled, 1)?;
     let logits = g.reshape(&scores, dims![BATCH, CHOICES])?;
     g.output("logits", &logits)
@@ -83,7 +83,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("model");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let hidden = transformed(g, c, &hidden)?;
+    let hidden = prediction_head(g, c, &hidden)?;
     let logits = g.linear(&g.scope("classifier"), &hidden, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -95,7 +95,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("model");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let hidden = transformed(g, c, &hidden)?;
+    let hidden = prediction_head(g, c, &hidden)?;
     let span = g.linear(&g.scope("classifier"), &hidden, 2)?;
     let start = g.take(&span, 2, 0)?;
     let end = g.take(&span, 2, 1)?;
@@ -137,16 +137,16 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let (global, local) = (Sight::global(g, c, inputs)?, Sight::local(g, c, inputs)?);
+    let (global, local) = (LayerContext::global(g, c, inputs)?, LayerContext::local(g, c, inputs)?);
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         let near = match c.layer_types.get(index) {
             Some(kind) => kind == "sliding_attention",
             None => index % c.global_attn_every_n_layers != 0,
         };
-        let sight = if near { &local } else { &global };
+        let context = if near { &local } else { &global };
         // Embeddings are normalised: the first layer does not do it again.
-        x = layer(g, c, &w.scope("layers").index(index), &x, sight, index > 0)?;
+        x = layer(g, c, &w.scope("layers").index(index), &x, context, index > 0)?;
     }
     g.layer_norm_biased(&w.scope("final_norm"), &x, c.norm_eps, c.norm_bias)
 }
@@ -154,8 +154,13 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// Word embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("tok_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    g.layer_norm_biased(&w.scope("norm"), &words, c.norm_eps, c.norm_bias)
+    let inputs_embeds = g.embedding(
+        &w.scope("tok_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
+    g.layer_norm_biased(&w.scope("norm"), &inputs_embeds, c.norm_eps, c.norm_bias)
 }
 
 /// Attention and MLP, each given what is normalised and added to what was not.
@@ -164,7 +169,7 @@ fn layer(
     c: &Config,
     w: &Scope,
     x: &Tensor,
-    sight: &Sight,
+    context: &LayerContext,
     normalised: bool,
 ) -> Result<Tensor> {
     let h = if normalised {
@@ -172,7 +177,7 @@ fn layer(
     } else {
         x.clone()
     };
-    let h = attention(g, c, w, &h, sight)?;
+    let h = attention(g, c, w, &h, context)?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm_biased(&w.scope("mlp_norm"), &x, c.norm_eps, c.norm_bias)?;
     let h = mlp(g, c, w, &h)?;
@@ -180,22 +185,22 @@ fn layer(
 }
 
 /// What the layers of one kind share: which positions are seen, and how far each is turned.
-struct Sight {
+struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
 }
 
-impl Sight {
+impl LayerContext {
     /// All tokens.
     fn global(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
-        let rotary = turned(g, c, inputs, "full_attention", c.global_rope_theta)?;
+        let rotary = rotary(g, c, inputs, "full_attention", c.global_rope_theta)?;
         Ok(Self { mask, rotary })
     }
 
     /// Tokens at most half of `local_attention` away.
     fn local(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
-        let seen = nn::padding_mask(g, &inputs.attention_mask)?;
+        let padding = nn::padding_mask(g, &inputs.attention_mask)?;
         let positions = g.positions(&SEQUENCE);
         let queries = g.reshape(&positions, dims![SEQUENCE, 1])?;
         let keys = g.reshape(&positions, dims![1, SEQUENCE])?;
@@ -204,15 +209,15 @@ impl Sight {
         let (first, last) = (g.integer(-reach), g.integer(reach));
         let after = g.binary(Binary::GreaterOrEqual, &distances, &first)?;
         let before = g.binary(Binary::LessOrEqual, &distances, &last)?;
-        let near = g.binary(Binary::And, &after, &before)?;
-        let mask = g.binary(Binary::And, &seen, &near)?;
-        let rotary = turned(g, c, inputs, "sliding_attention", c.local_rope_theta)?;
+        let window = g.binary(Binary::And, &after, &before)?;
+        let mask = g.binary(Binary::And, &padding, &window)?;
+        let rotary = rotary(g, c, inputs, "sliding_attention", c.local_rope_theta)?;
         Ok(Self { mask, rotary })
     }
 }
 
 /// How far positions are turned in layers of one kind.
-fn turned(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) -> Result<Rotary> {
+fn rotary(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) -> Result<Rotary> {
     let parameters = c.rope_parameters.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta));
     let size = c.hidden_size / c.num_attention_heads;
     let frequencies = parameters.frequencies(size, c.max_position_embeddings, None);
@@ -220,14 +225,14 @@ fn turned(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) ->
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, sight: &Sight) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, width) = (c.num_attention_heads, c.hidden_size);
     let joint = g.linear_biased(&w.scope("attn").scope("Wqkv"), x, 3 * width, c.attention_bias)?;
     let q = g.slice(&joint, 2, 0..width)?;
     let k = g.slice(&joint, 2, width..2 * width)?;
     let v = g.slice(&joint, 2, 2 * width..3 * width)?;
-    let (q, k) = (sight.rotary.apply(g, &q, heads)?, sight.rotary.apply(g, &k, heads)?);
-    let options = Attention { heads, kv_heads: heads, mask: Some(&sight.mask), ..Attention::default() };
+    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, heads)?);
+    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     g.linear_biased(&w.scope("attn").scope("Wo"), &h, width, c.attention_bias)
 }
@@ -235,9 +240,9 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, sight: &Sight) ->
 /// One linear layer whose first half, through the activation function, gates its second; then one back.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let width = c.intermediate_size;
-    let both = g.linear_biased(&w.scope("mlp").scope("Wi"), x, 2 * width, c.mlp_bias)?;
-    let input = g.slice(&both, 2, 0..width)?;
-    let gate = g.slice(&both, 2, width..2 * width)?;
+    let gate_up = g.linear_biased(&w.scope("mlp").scope("Wi"), x, 2 * width, c.mlp_bias)?;
+    let input = g.slice(&gate_up, 2, 0..width)?;
+    let gate = g.slice(&gate_up, 2, width..2 * width)?;
     let input = g.activation(c.hidden_activation, &input)?;
     let h = g.mul(&input, &gate)?;
     g.linear_biased(&w.scope("mlp").scope("Wo"), &h, c.hidden_size, c.mlp_bias)
@@ -263,7 +268,7 @@ fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded:
 }
 
 /// A linear layer, activation and normalisation, which all heads have.
-fn transformed(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let w = g.scope("head");
     let h = g.linear_biased(&w.scope("dense"), x, c.hidden_size, c.classifier_bias)?;
     let h = g.activation(c.classifier_activation, &h)?;
@@ -272,7 +277,7 @@ fn transformed(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
 
 /// Scores of tokens: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let h = transformed(g, c, hidden)?;
+    let h = prediction_head(g, c, hidden)?;
     let w = g.scope("decoder");
     let table = if c.tie_word_embeddings {
         base.scope("embeddings").scope("tok_embeddings")

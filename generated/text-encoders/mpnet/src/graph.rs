@@ -139,7 +139,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let seen = nn::padding_mask(g, &inputs.attention_mask)?;
+    let padding = nn::padding_mask(g, &inputs.attention_mask)?;
     let table = w.scope("encoder").scope("relative_attention_bias").name("weight");
     let table = g.weight(&table, &[c.relative_attention_num_buckets, c.num_attention_heads])?;
     let positions = g.positions(&SEQUENCE);
@@ -149,7 +149,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
         causal: false,
     };
     let bias = nn::relative_bias(g, &table, &positions, &positions, buckets)?;
-    let mask = nn::masked_bias(g, &seen, &bias)?;
+    let mask = nn::masked_bias(g, &padding, &bias)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &mask)?;
@@ -160,14 +160,19 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

@@ -100,7 +100,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let context = Context::new(g, c, w, inputs)?;
+    let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), &x, &context)?;
@@ -111,19 +111,24 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word and segment embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
-    g.layer_norm(&w.scope("LayerNorm"), &words, c.layer_norm_eps)
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
+    g.layer_norm(&w.scope("LayerNorm"), &inputs_embeds, c.layer_norm_eps)
 }
 
 /// Attention and MLP, each added to what it was given and normalised after it.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = attention(g, c, &w, x, context)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("post_attention_layernorm"), &x, c.layer_norm_eps)?;
@@ -133,12 +138,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) ->
 }
 
 /// What all layers share: which positions are seen, and how far each is turned.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, _: &Scope, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
         let frequencies = c.rope_parameters.frequencies(c.head_dim(), c.max_position_embeddings, None);
@@ -153,7 +158,7 @@ impl Context {
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let width = heads * c.head_dim();
     let q = g.linear_no_bias(&w.scope("self_attn").scope("q_proj"), x, width)?;

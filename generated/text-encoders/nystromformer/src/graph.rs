@@ -152,21 +152,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings + 2,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -194,10 +199,10 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     let values = g.transpose(&values, &[0, 2, 1, 3])?;
     let kernel = c.conv_kernel_size;
     let conv = Conv::new(heads, &[kernel, 1]).padding(&[kernel / 2, 0]).groups(heads).no_bias();
-    let near = g.conv(&own.scope("conv"), &values, &conv)?;
-    let near = g.transpose(&near, &[0, 2, 1, 3])?;
-    let near = g.reshape(&near, dims![&batch, SEQUENCE, c.hidden_size])?;
-    let h = g.add(&h, &near)?;
+    let convolved = g.conv(&own.scope("conv"), &values, &conv)?;
+    let convolved = g.transpose(&convolved, &[0, 2, 1, 3])?;
+    let convolved = g.reshape(&convolved, dims![&batch, SEQUENCE, c.hidden_size])?;
+    let h = g.add(&h, &convolved)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 

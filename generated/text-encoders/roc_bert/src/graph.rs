@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForMultipleChoice => multiple_choice(g, c),
         Head::ForTokenClassification => token_classification(g, c),
         Head::ForQuestionAnswering => question_answering(g, c),
-        Head::ForCausalLM => causal_lm(g, c),
+        Head::ForCausalLM => encoder_causal_lm(g, c),
     }
 }
 
@@ -106,7 +106,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
+fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roc_bert");
     let hidden = encoder(g, c, &base, &inputs)?;

@@ -25,7 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForMultipleChoice => multiple_choice(g, c),
         Head::ForTokenClassification => token_classification(g, c),
         Head::ForQuestionAnswering => question_answering(g, c),
-        Head::ForCausalLM => causal_lm(g, c),
+        Head::ForCausalLM => encoder_causal_lm(g, c),
     }
 }
 
@@ -105,7 +105,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
+fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roformer");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -155,7 +155,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let context = Context::new(g, c, w, inputs)?;
+    let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &context)?;
@@ -167,7 +167,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let words = g.embedding(
+    let inputs_embeds = g.embedding(
         &w.scope("word_embeddings"),
         &inputs.input_ids,
         c.vocab_size,
@@ -179,8 +179,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.type_vocab_size,
         c.embedding_size(),
     )?;
-    let words = g.add(&words, &types)?;
-    let x = g.layer_norm(&w.scope("LayerNorm"), &words, c.layer_norm_eps)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
+    let x = g.layer_norm(&w.scope("LayerNorm"), &inputs_embeds, c.layer_norm_eps)?;
     if c.embedding_size() == c.hidden_size {
         return Ok(x);
     }
@@ -188,7 +188,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// Attention and MLP, each added to what it was given and normalised after it.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, context)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("attention").scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)?;
@@ -198,12 +198,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) ->
 }
 
 /// What all layers share: which positions are seen, and how far each is turned.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         let mask = if c.is_decoder {
             nn::causal_padding_mask(g, &inputs.attention_mask)?
@@ -216,16 +216,16 @@ impl Context {
             &[c.max_position_embeddings, size],
         )?;
         let positions = g.positions(&SEQUENCE);
-        let turns = g.gather(&table, &positions, 0)?;
-        let turns = g.unsqueeze(&turns, 0)?;
-        let turns = g.expand(&turns, dims![batch, SEQUENCE, size])?;
-        let [sin, cos] = nn::parts(g, &turns, [size / 2; 2])?;
+        let sin_cos = g.gather(&table, &positions, 0)?;
+        let sin_cos = g.unsqueeze(&sin_cos, 0)?;
+        let sin_cos = g.expand(&sin_cos, dims![batch, SEQUENCE, size])?;
+        let [sin, cos] = nn::parts(g, &sin_cos, [size / 2; 2])?;
         Ok(Self { mask, rotary: Rotary::given(cos, sin).interleaved() })
     }
 }
 
 /// Self-attention: every position's mixture of what the others hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let own = w.scope("self");
     let q = g.linear(&own.scope("query"), x, c.hidden_size)?;

@@ -20,7 +20,7 @@ use crate::{Config, Head};
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => hidden_states(g, c),
-        Head::ForQuestionAnswering => question_aware_span(g, c),
+        Head::ForQuestionAnswering => splinter_qass(g, c),
     }
 }
 
@@ -37,7 +37,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Where in the text the answer to its first question token starts and where it ends; not in padding.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
-fn question_aware_span(g: &mut Graph, c: &Config) -> Result<()> {
+fn splinter_qass(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("splinter");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -110,21 +110,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 

@@ -157,21 +157,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -187,18 +192,18 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Self-attention: every position's mixture of what the others hold.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = pointwise(g, &w.scope("attention").scope("query"), x, c.hidden_size, c.q_groups)?;
-    let k = pointwise(g, &w.scope("attention").scope("key"), x, c.hidden_size, c.k_groups)?;
-    let v = pointwise(g, &w.scope("attention").scope("value"), x, c.hidden_size, c.v_groups)?;
+    let q = grouped_conv1d(g, &w.scope("attention").scope("query"), x, c.hidden_size, c.q_groups)?;
+    let k = grouped_conv1d(g, &w.scope("attention").scope("key"), x, c.hidden_size, c.k_groups)?;
+    let v = grouped_conv1d(g, &w.scope("attention").scope("value"), x, c.hidden_size, c.v_groups)?;
     let heads = c.num_attention_heads;
     let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
-    pointwise(g, &w.scope("post_attention").scope("conv1d"), &h, c.hidden_size, c.post_attention_groups)
+    grouped_conv1d(g, &w.scope("post_attention").scope("conv1d"), &h, c.hidden_size, c.post_attention_groups)
 }
 
 /// A convolution of one position, in groups, which is a linear layer from each group of inputs to one of outputs:
 /// `[batch, sequence, in]` to `[batch, sequence, out]`.
-fn pointwise(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
+fn grouped_conv1d(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let weight = g.weight(&w.name("weight"), &[out, width / groups, 1])?;
     let weight = g.reshape(&weight, dims![groups, out / groups, width / groups])?;
@@ -210,7 +215,7 @@ fn pointwise(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) ->
 
 /// Two convolutions of one position in groups, with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = pointwise(
+    let h = grouped_conv1d(
         g,
         &w.scope("intermediate").scope("conv1d"),
         x,
@@ -218,7 +223,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         c.intermediate_groups,
     )?;
     let h = g.activation(c.hidden_act, &h)?;
-    pointwise(g, &w.scope("output").scope("conv1d"), &h, c.hidden_size, c.output_groups)
+    grouped_conv1d(g, &w.scope("output").scope("conv1d"), &h, c.hidden_size, c.output_groups)
 }
 
 /// The first token's hidden state through a linear layer and the hyperbolic tangent: `[batch, hidden_size]`.

@@ -111,7 +111,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let context = Context::new(g, inputs)?;
+    let context = LayerContext::new(g, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     x = g.mul(&x, &context.tokens)?;
     for index in 0..c.num_hidden_layers {
@@ -123,14 +123,14 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// The sum of word and position embeddings, and of the token's language where it is given; normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let words = g.embedding(&w.scope("embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(&w.scope("embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let mut x = g.add(&words, &positions)?;
+    let mut x = g.add(&inputs_embeds, &positions)?;
     if c.use_lang_emb && c.n_langs > 1 {
         let langs = langs(g, c);
         let table = g.weight(&w.scope("lang_embeddings").name("weight"), &[c.n_langs, c.hidden_size])?;
@@ -162,12 +162,12 @@ fn langs(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// What all layers share: which positions are seen, and 1 for tokens, 0 for padding, `[batch, sequence, 1]`.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     tokens: Tensor,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
         let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
@@ -181,7 +181,7 @@ fn layer(
     c: &Config,
     w: &Scope,
     x: &Tensor,
-    context: &Context,
+    context: &LayerContext,
     index: usize,
 ) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attentions").index(index), x, &context.mask)?;

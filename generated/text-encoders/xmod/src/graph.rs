@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForMultipleChoice => multiple_choice(g, c),
         Head::ForTokenClassification => token_classification(g, c),
         Head::ForQuestionAnswering => question_answering(g, c),
-        Head::ForCausalLM => causal_lm(g, c),
+        Head::ForCausalLM => encoder_causal_lm(g, c),
     }
 }
 
@@ -108,7 +108,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
+fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roberta");
     let hidden = encoder(g, c, &base, &inputs)?;
@@ -159,7 +159,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let context = Context::new(g, c, inputs)?;
+    let context = LayerContext::new(g, c, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &context)?;
@@ -174,31 +174,36 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of word, segment and position embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let words = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let inputs_embeds = g.embedding(
+        &w.scope("word_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
     let types = g.embedding(
         &w.scope("token_type_embeddings"),
         &inputs.token_type_ids,
         c.type_vocab_size,
         c.hidden_size,
     )?;
-    let words = g.add(&words, &types)?;
+    let inputs_embeds = g.add(&inputs_embeds, &types)?;
     let positions = g.embedding(
         &w.scope("position_embeddings"),
         &inputs.position_ids,
         c.max_position_embeddings,
         c.hidden_size,
     )?;
-    let x = g.add(&words, &positions)?;
+    let x = g.add(&inputs_embeds, &positions)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
 /// What all layers share: which positions are seen, and the language of each text `[batch]`.
-struct Context {
+struct LayerContext {
     mask: Tensor,
     languages: Tensor,
 }
 
-impl Context {
+impl LayerContext {
     fn new(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
         let mask = if c.is_decoder {
             nn::causal_padding_mask(g, &inputs.attention_mask)?
@@ -240,7 +245,7 @@ impl Context {
 }
 
 /// Attention and MLP, each added to the residual stream; then the adapter of the text's language.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (first, second) = (
         w.scope("attention").scope("output").scope("LayerNorm"),
         w.scope("output").scope("LayerNorm"),
@@ -260,12 +265,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &Context) ->
     };
     let h = mlp(g, c, w, &h)?;
     let x = g.add(&h, &x)?;
-    let x = adapted(g, c, &w.scope("output"), &x, &context.languages)?;
+    let x = language_adapter(g, c, &w.scope("output"), &x, &context.languages)?;
     if c.pre_norm { Ok(x) } else { g.layer_norm(&second, &x, c.layer_norm_eps) }
 }
 
 /// Two linear layers of the text's language, with the activation function between them, added to `x`.
-fn adapted(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, languages: &Tensor) -> Result<Tensor> {
+fn language_adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, languages: &Tensor) -> Result<Tensor> {
     let h = if c.adapter_layer_norm {
         g.layer_norm(&w.scope("adapter_layer_norm"), &x, c.layer_norm_eps)?
     } else if c.adapter_reuse_layer_norm {
@@ -275,14 +280,14 @@ fn adapted(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, languages: &Tensor)
     };
     let residual = if c.ln_before_adapter { h.clone() } else { x.clone() };
     let narrow = c.hidden_size / c.adapter_reduction_factor;
-    let h = of_language(g, c, w, "dense1", &h, [c.hidden_size, narrow], languages)?;
+    let h = language_linear(g, c, w, "dense1", &h, [c.hidden_size, narrow], languages)?;
     let h = g.activation(c.hidden_act, &h)?;
-    let h = of_language(g, c, w, "dense2", &h, [narrow, c.hidden_size], languages)?;
+    let h = language_linear(g, c, w, "dense2", &h, [narrow, c.hidden_size], languages)?;
     g.add(&h, &residual)
 }
 
 /// A linear layer of which every language has its own: `[batch, sequence, from]` to `[batch, sequence, to]`.
-fn of_language(
+fn language_linear(
     g: &mut Graph,
     c: &Config,
     w: &Scope,

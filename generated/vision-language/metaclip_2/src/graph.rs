@@ -24,7 +24,7 @@ mod vision;
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => image_text_similarity(g, c),
-        Head::ForImageClassification => patches_classification(g, c),
+        Head::ForImageClassification => mean_classification(g, c),
     }
 }
 
@@ -33,12 +33,12 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, projection_dim]`, `image_embeds` `[images, projection_dim]`.
 fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
-    let texts = text_vectors(g, c)?;
+    let texts = text_pooler_output(g, c)?;
     let texts = g.linear_no_bias(&g.scope("text_projection"), &texts, c.projection_dim)?;
-    let texts = unit(g, &texts)?;
-    let images = image_vectors(g, c)?;
+    let texts = l2_normalize(g, &texts)?;
+    let images = image_pooler_output(g, c)?;
     let images = g.linear_no_bias(&g.scope("visual_projection"), &images, c.projection_dim)?;
-    let images = unit(g, &images)?;
+    let images = l2_normalize(g, &images)?;
     let scale = g.weight("logit_scale", &[])?;
     let scale = g.unary(Unary::Exp, &scale);
     let across = g.transpose(&images, &[1, 0])?;
@@ -54,7 +54,7 @@ fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole image, by the mean of its patches.
 ///
 /// Outputs: `logits` `[images, num_labels]`.
-fn patches_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
@@ -76,7 +76,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The vision model's vectors: `[images, hidden_size]`.
-fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
+fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
@@ -84,7 +84,7 @@ fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 }
 
 /// The text model's vectors: `[batch, hidden_size]`.
-fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
+fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
     let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
@@ -92,7 +92,7 @@ fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 }
 
 /// Vectors of length 1 in the same directions.
-fn unit(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
     let length = g.unary(Unary::Sqrt, &sum);

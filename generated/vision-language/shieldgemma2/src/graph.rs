@@ -34,18 +34,18 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `logits` and `probabilities` `[batch, 2]`, of `Yes` and of `No`.
 fn shieldgemma2(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let logits = g.within(&g.scope("model"), |g| verdict(g, c, part))?;
+    let logits = g.within(&g.scope("model"), |g| yes_no_logits(g, c, part))?;
     let probabilities = g.softmax(&logits)?;
     g.output("logits", &logits)?;
     g.output("probabilities", &probabilities)
 }
 
 /// Scores of `Yes` and `No` after the last token: `[batch, 2]`.
-fn verdict(g: &mut Graph, c: &Config, part: Part) -> Result<Tensor> {
+fn yes_no_logits(g: &mut Graph, c: &Config, part: Part) -> Result<Tensor> {
     let base = g.scope("model");
     let (hidden, _) = vlm::multimodal(g, c, &base, part)?;
     let last = g.take(&hidden, 1, -1)?;
     let logits = vlm::logits(g, c, &base, &last)?;
-    let chosen = g.integers(&[2], vec![c.yes_token_index as i64, c.no_token_index as i64])?;
-    g.gather(&logits, &chosen, 1)
+    let tokens = g.integers(&[2], vec![c.yes_token_index as i64, c.no_token_index as i64])?;
+    g.gather(&logits, &tokens, 1)
 }

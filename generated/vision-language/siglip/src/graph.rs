@@ -23,8 +23,8 @@ mod vision;
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => image_text_pairs(g, c),
-        Head::ForImageClassification => patches_classification(g, c),
+        Head::Model => siglip(g, c),
+        Head::ForImageClassification => mean_classification(g, c),
     }
 }
 
@@ -32,14 +32,14 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`.
-fn image_text_pairs(g: &mut Graph, c: &Config) -> Result<()> {
+fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     g.fills(&SEQUENCE, 64);
     g.independent("logits_per_image");
     g.independent("logits_per_text");
-    let texts = text_vectors(g, c)?;
-    let texts = unit(g, &texts)?;
-    let images = image_vectors(g, c)?;
-    let images = unit(g, &images)?;
+    let texts = text_pooler_output(g, c)?;
+    let texts = l2_normalize(g, &texts)?;
+    let images = image_pooler_output(g, c)?;
+    let images = l2_normalize(g, &images)?;
     let scale = g.weight("logit_scale", &[1])?;
     let scale = g.unary(Unary::Exp, &scale);
     let shift = g.weight("logit_bias", &[1])?;
@@ -57,7 +57,7 @@ fn image_text_pairs(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole image, by the mean of its patches.
 ///
 /// Outputs: `logits` `[images, num_labels]`.
-fn patches_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
@@ -78,7 +78,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 }
 
 /// The vision model's vectors: `[images, hidden_size]`.
-fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
+fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
@@ -86,7 +86,7 @@ fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 }
 
 /// The text model's vectors: `[batch, hidden_size]`.
-fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
+fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
     let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
@@ -94,7 +94,7 @@ fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 }
 
 /// Vectors of length 1 in the same directions.
-fn unit(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
     let length = g.unary(Unary::Sqrt, &sum);

@@ -23,8 +23,8 @@ mod vision;
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => image_text_pairs(g, c),
-        Head::ForImageClassification => seen_patches_classification(g, c),
+        Head::Model => siglip(g, c),
+        Head::ForImageClassification => masked_mean_classification(g, c),
     }
 }
 
@@ -32,15 +32,15 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`.
-fn image_text_pairs(g: &mut Graph, c: &Config) -> Result<()> {
+fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     g.fills(&SEQUENCE, 64);
     g.lower_case();
     g.independent("logits_per_image");
     g.independent("logits_per_text");
-    let texts = text_vectors(g, c)?;
-    let texts = unit(g, &texts)?;
-    let images = image_vectors(g, c)?;
-    let images = unit(g, &images)?;
+    let texts = text_pooler_output(g, c)?;
+    let texts = l2_normalize(g, &texts)?;
+    let images = image_pooler_output(g, c)?;
+    let images = l2_normalize(g, &images)?;
     let scale = g.weight("logit_scale", &[1])?;
     let scale = g.unary(Unary::Exp, &scale);
     let shift = g.weight("logit_bias", &[1])?;
@@ -58,31 +58,31 @@ fn image_text_pairs(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole image, by the mean of the patches that are its own.
 ///
 /// Outputs: `logits` `[images, num_labels]`.
-fn seen_patches_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let (pixels, seen) = vision::images(g, &c.vision_config);
+fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
+    let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");
-    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &seen)?;
+    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
     g.idle_scope(&w.scope("head"));
-    let seen = g.cast(&seen, Dtype::F32);
-    let seen = g.unsqueeze(&seen, 2)?;
-    let own = g.mul(&hidden, &seen)?;
+    let attention_mask = g.cast(&attention_mask, Dtype::F32);
+    let attention_mask = g.unsqueeze(&attention_mask, 2)?;
+    let own = g.mul(&hidden, &attention_mask)?;
     let sum = g.reduce(Reduction::Sum, &own, &[1], false)?;
-    let count = g.reduce(Reduction::Sum, &seen, &[1], false)?;
+    let count = g.reduce(Reduction::Sum, &attention_mask, &[1], false)?;
     let pooled = g.div(&sum, &count)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
 
 /// The vision model's vectors: `[images, hidden_size]`.
-fn image_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let (pixels, seen) = vision::images(g, &c.vision_config);
+fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
+    let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");
-    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &seen)?;
-    vision::pooler(g, &c.vision_config, &w, &hidden, &seen)
+    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
+    vision::pooler(g, &c.vision_config, &w, &hidden, &attention_mask)
 }
 
 /// The text model's vectors: `[batch, hidden_size]`.
-fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
+fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
     let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
@@ -90,7 +90,7 @@ fn text_vectors(g: &mut Graph, c: &Config) -> Result<Tensor> {
 }
 
 /// Vectors of length 1 in the same directions.
-fn unit(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
     let length = g.unary(Unary::Sqrt, &sum);

@@ -23,7 +23,7 @@ mod vision;
 /// When the configuration asks for shapes that do not fit together, or the head has no such part.
 pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
     match (head, part) {
-        (Head::Model, Part::Whole | Part::Text) => image_text_features(g, c, part),
+        (Head::Model, Part::Whole | Part::Text) => image_text_hidden_states(g, c, part),
         (
             Head::ForConditionalGeneration,
             Part::Whole | Part::Text | Part::Start | Part::Step | Part::Reorder,
@@ -35,7 +35,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 /// Hidden states of a text with images, or without any. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
-fn image_text_features(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn image_text_hidden_states(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let (hidden, images) = multimodal(g, c, &g.root(), part)?;
     g.output("last_hidden_state", &hidden)?;
     if let Some(images) = images {
@@ -80,7 +80,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<(Tenso
         g.refuse("input_ids", c.image_token_index, "images");
     }
     if let Some(images) = &images {
-        x = placed(g, c, &x, images)?;
+        x = merge_image_features(g, c, &x, images)?;
     }
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
@@ -93,21 +93,21 @@ struct Images {
 }
 
 /// Features in the places of image tokens, one after the other: `[batch, sequence, hidden_size]`.
-fn placed(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
+fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
-    let places = Input::i64("image_places", dims![BATCH, SEQUENCE])
+    let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
         .computed(move |values| image_places(values, token, of, each));
-    let places = g.input(places);
+    let indices = g.input(indices);
     let text = g.flatten(x, 0..2)?;
     let all = g.concat(&[&text, &images.features], 0)?;
-    g.gather(&all, &places, 0)
+    g.gather(&all, &indices, 0)
 }
 
 /// Images to what stands in the places of image tokens: `[features, hidden_size]`.
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, channels, size, size]));
-    let features = projected(g, c, w, &pixels)?;
+    let features = project_image_features(g, c, w, &pixels)?;
     let patches = (size / c.vision_config.patch_size).pow(2);
     let each = if c.vision_feature_select_strategy == "default" {
         patches
@@ -118,13 +118,13 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
 }
 
 /// What the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
-fn projected(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    let x = seen(g, c, &w.scope("vision_tower"), pixels)?;
+fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
+    let x = feature_select(g, c, &w.scope("vision_tower"), pixels)?;
     projector(g, c, &w.scope("multi_modal_projector"), &x)
 }
 
 /// What layers of the vision model give for each patch: `[images, patches, layers·hidden_size]`.
-fn seen(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
+fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let mut vision = VisionConfig::clone(&c.vision_config);
     let layers = vision.num_hidden_layers;
     let read = c

@@ -58,12 +58,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     let embeddings = w.scope("embeddings");
     let conv = Conv::new(width, &patch).stride(&patch);
     let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &conv)?;
-    let mut x = by_channel(g, &embeddings.scope("layernorm"), &x)?;
+    let mut x = layer_norm_channels_first(g, &embeddings.scope("layernorm"), &x)?;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage);
         if stage > 0 || out != width {
             let down = w.scope("downsampling_layer");
-            x = by_channel(g, &down.index(0), &x)?;
+            x = layer_norm_channels_first(g, &down.index(0), &x)?;
             let stride = if stage > 0 { 2 } else { 1 };
             x = g.conv(&down.index(1), &x, &Conv::new(out, &[2, 2]).stride(&[stride, stride]))?;
             width = out;
@@ -82,7 +82,7 @@ fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// Each place's channels, normalised.
-fn by_channel(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn layer_norm_channels_first(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let x = g.transpose(x, &[0, 2, 3, 1])?;
     let x = g.layer_norm(w, &x, 1e-6)?;
     g.transpose(&x, &[0, 3, 1, 2])

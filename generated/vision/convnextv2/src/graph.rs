@@ -59,12 +59,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     let embeddings = w.scope("embeddings");
     let conv = Conv::new(width, &patch).stride(&patch);
     let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &conv)?;
-    let mut x = by_channel(g, &embeddings.scope("layernorm"), &x)?;
+    let mut x = layer_norm_channels_first(g, &embeddings.scope("layernorm"), &x)?;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage);
         if stage > 0 || out != width {
             let down = w.scope("downsampling_layer");
-            x = by_channel(g, &down.index(0), &x)?;
+            x = layer_norm_channels_first(g, &down.index(0), &x)?;
             let stride = if stage > 0 { 2 } else { 1 };
             x = g.conv(&down.index(1), &x, &Conv::new(out, &[2, 2]).stride(&[stride, stride]))?;
             width = out;
@@ -83,7 +83,7 @@ fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// Each place's channels, normalised.
-fn by_channel(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn layer_norm_channels_first(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let x = g.transpose(x, &[0, 2, 3, 1])?;
     let x = g.layer_norm(w, &x, 1e-6)?;
     g.transpose(&x, &[0, 3, 1, 2])
@@ -97,25 +97,25 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
     let h = g.layer_norm(&w.scope("layernorm"), &h, 1e-6)?;
     let h = g.linear(&w.scope("pwconv1"), &h, 4 * width)?;
     let h = g.activation(c.hidden_act, &h)?;
-    let h = weighed(g, &w.scope("grn"), &h, 4 * width)?;
+    let h = grn(g, &w.scope("grn"), &h, 4 * width)?;
     let h = g.linear(&w.scope("pwconv2"), &h, width)?;
     let h = g.transpose(&h, &[0, 3, 1, 2])?;
     g.add(x, &h)
 }
 
 /// Channels weighed by their length over the whole map, against that of the others.
-fn weighed(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+fn grn(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let squares = g.reduce(Reduction::Sum, &squares, &[1, 2], true)?;
     let lengths = g.unary(Unary::Sqrt, &squares);
     let mean = g.reduce(Reduction::Mean, &lengths, &[3], true)?;
     let epsilon = g.scalar(1e-6);
     let mean = g.add(&mean, &epsilon)?;
-    let share = g.div(&lengths, &mean)?;
-    let weighed = g.mul(x, &share)?;
+    let ratio = g.div(&lengths, &mean)?;
+    let normalised = g.mul(x, &ratio)?;
     let weight = g.weight(&w.name("weight"), &[1, 1, 1, width])?;
-    let weighed = g.mul(&weighed, &weight)?;
+    let normalised = g.mul(&normalised, &weight)?;
     let bias = g.weight(&w.name("bias"), &[1, 1, 1, width])?;
-    let weighed = g.add(&weighed, &bias)?;
-    g.add(&weighed, x)
+    let normalised = g.add(&normalised, &bias)?;
+    g.add(&normalised, x)
 }

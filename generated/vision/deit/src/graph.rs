@@ -22,7 +22,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::Model => image_features(g, c),
         Head::ForImageClassification => image_classification(g, c),
         Head::ForMaskedImageModeling => masked_image_modeling(g, c),
-        Head::ForImageClassificationWithTeacher => distilled_classification(g, c),
+        Head::ForImageClassificationWithTeacher => distilled_image_classification(g, c),
     }
 }
 
@@ -81,7 +81,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of classes for the whole image, by the class token and by the one that learned from a teacher.
 ///
 /// Outputs: `logits`, the mean of `cls_logits` and `distillation_logits`, `[batch, num_labels]` each.
-fn distilled_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn distilled_image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.scope("deit");
     let hidden = encoder(g, c, &base, &pixels)?;
@@ -155,12 +155,17 @@ fn embeddings(
     if grid.iter().all(|length| length.fixed() == Some(side)) {
         return g.add(&x, &positions);
     }
-    let positions = interpolated(g, &positions, side, grid)?;
+    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
     g.add(&x, &positions)
 }
 
 /// What the places of a square of patches add, for a grid of another size: `[1, 2 + patches, hidden_size]`.
-fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+fn interpolate_pos_encoding(
+    g: &mut Graph,
+    positions: &Tensor,
+    side: usize,
+    grid: [Dim; 2],
+) -> Result<Tensor> {
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let tokens = g.slice(positions, 1, 0..2)?;
     let x = g.slice(positions, 1, 2..2 + side * side)?;

@@ -23,19 +23,19 @@ mod backbone;
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => detection_features(g, c),
-        Head::ForObjectDetection => object_detection(g, c),
-        Head::ForSegmentation => segmentation(g, c),
+        Head::Model => detr_hidden_states(g, c),
+        Head::ForObjectDetection => detr_detection(g, c),
+        Head::ForSegmentation => detr_segmentation(g, c),
     }
 }
 
 /// What each query and each place of the feature map holds. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state` `[batch, places, d_model]`.
-fn detection_features(g: &mut Graph, c: &Config) -> Result<()> {
+fn detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.root())?;
     g.output("last_hidden_state", &hidden.queries)?;
-    g.output("encoder_last_hidden_state", &hidden.places)
+    g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
 /// A class and a box for each query.
@@ -43,80 +43,80 @@ fn detection_features(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, the last of which is no object; `pred_boxes`
 /// `[batch, num_queries, 4]`: centre, width and height, as parts of the image; `last_hidden_state`,
 /// `encoder_last_hidden_state`.
-fn object_detection(g: &mut Graph, c: &Config) -> Result<()> {
+fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
-    let [logits, boxes] = objects(g, c, &g.root(), &hidden.queries)?;
+    let [logits, boxes] = detection_head(g, c, &g.root(), &hidden.queries)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     g.output("last_hidden_state", &hidden.queries)?;
-    g.output("encoder_last_hidden_state", &hidden.places)
+    g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
 /// A class, a box and a mask for each query.
 ///
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, `pred_boxes` `[batch, num_queries, 4]`, `pred_masks`
 /// `[batch, num_queries, mask_height, mask_width]`, `last_hidden_state`, `encoder_last_hidden_state`.
-fn segmentation(g: &mut Graph, c: &Config) -> Result<()> {
+fn detr_segmentation(g: &mut Graph, c: &Config) -> Result<()> {
     let w = g.scope("detr");
     let hidden = detector(g, c, &w.scope("model"))?;
-    let [logits, boxes] = objects(g, c, &w, &hidden.queries)?;
-    let looked = looked_at(g, c, &g.scope("bbox_attention"), &hidden)?;
-    let masks = masks(g, c, &g.scope("mask_head"), &hidden, &looked)?;
+    let [logits, boxes] = detection_head(g, c, &w, &hidden.queries)?;
+    let attention = bbox_attention(g, c, &g.scope("bbox_attention"), &hidden)?;
+    let masks = mask_head(g, c, &g.scope("mask_head"), &hidden, &attention)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     g.output("pred_masks", &masks)?;
     g.output("last_hidden_state", &hidden.queries)?;
-    g.output("encoder_last_hidden_state", &hidden.places)
+    g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
 /// How much each head of a query looks at each place, all of them together 1: `[batch * num_queries, heads, rows, columns]`.
-fn looked_at(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<Tensor> {
+fn bbox_attention(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<Tensor> {
     let heads = c.encoder_attention_heads;
     let width = c.d_model / heads.max(1);
-    let (rows, columns) = (&hidden.map.shape()[2], &hidden.map.shape()[3]);
+    let (rows, columns) = (&hidden.feature_map.shape()[2], &hidden.feature_map.shape()[3]);
     let places = rows.clone() * columns.clone();
     let q = g.linear(&w.scope("q_proj"), &hidden.queries, c.d_model)?;
     let q = g.scale(&q, (width as f64).powf(-0.5))?;
     let q = g.reshape(&q, dims![BATCH, c.num_queries, heads, width])?;
     let q = g.transpose(&q, &[0, 2, 1, 3])?;
-    let k = g.linear(&w.scope("k_proj"), &hidden.places, c.d_model)?;
+    let k = g.linear(&w.scope("k_proj"), &hidden.encoder, c.d_model)?;
     let k = g.reshape(&k, dims![BATCH, &places, heads, width])?;
     let k = g.transpose(&k, &[0, 2, 3, 1])?;
     let scores = g.matmul(&q, &k)?;
     let scores = g.transpose(&scores, &[0, 2, 1, 3])?;
-    let unseen = g.scalar(-1e4);
-    let scores = g.select(&hidden.seen, &scores, &unseen)?;
+    let lowest = g.scalar(-1e4);
+    let scores = g.select(&hidden.attention_mask, &scores, &lowest)?;
     let scores = g.reshape(&scores, dims![BATCH, c.num_queries, places * heads.into()])?;
-    let looked = g.softmax(&scores)?;
-    g.reshape(&looked, dims![BATCH * c.num_queries.into(), heads, rows, columns])
+    let attention = g.softmax(&scores)?;
+    g.reshape(&attention, dims![BATCH * c.num_queries.into(), heads, rows, columns])
 }
 
 /// Masks from where queries look, ever larger with what the stages before saw: `[batch, num_queries, rows, columns]`.
-fn masks(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, looked: &Tensor) -> Result<Tensor> {
-    let [first, second, third] = hidden.maps.as_slice() else {
-        let problem = format!("masks need a backbone of four stages, not of {}", hidden.maps.len() + 1);
+fn mask_head(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, attention: &Tensor) -> Result<Tensor> {
+    let [first, second, third] = hidden.stage_maps.as_slice() else {
+        let problem = format!("masks need a backbone of four stages, not of {}", hidden.stage_maps.len() + 1);
         return Err(Error::Graph { op: "Conv".to_owned(), scope: w.path().to_owned(), problem });
     };
     let (queries, all) = (c.num_queries, BATCH * c.num_queries.into());
-    let (rows, columns) = (&hidden.map.shape()[2], &hidden.map.shape()[3]);
-    let x = g.unsqueeze(&hidden.map, 1)?;
+    let (rows, columns) = (&hidden.feature_map.shape()[2], &hidden.feature_map.shape()[3]);
+    let x = g.unsqueeze(&hidden.feature_map, 1)?;
     let x = g.expand(&x, dims![BATCH, queries, c.d_model, rows, columns])?;
     let x = g.reshape(&x, dims![&all, c.d_model, rows, columns])?;
-    let x = g.concat(&[&x, looked], 1)?;
-    let x = refined(g, c, &w.scope("conv1"), &x, c.d_model + c.encoder_attention_heads)?;
-    let mut x = refined(g, c, &w.scope("conv2"), &x, c.d_model / 2)?;
+    let x = g.concat(&[&x, attention], 1)?;
+    let x = conv_norm_act(g, c, &w.scope("conv1"), &x, c.d_model + c.encoder_attention_heads)?;
+    let mut x = conv_norm_act(g, c, &w.scope("conv2"), &x, c.d_model / 2)?;
     for (stage, map) in [third, second, first].into_iter().enumerate() {
         let w = w.scope("fpn_stages").index(stage);
         let width = c.d_model >> (stage + 1);
-        let seen = g.conv(&w.scope("fpn_adapter"), map, &Conv::new(width, &[1, 1]))?;
-        let [rows, columns] = [seen.shape()[2].clone(), seen.shape()[3].clone()];
+        let lateral = g.conv(&w.scope("fpn_adapter"), map, &Conv::new(width, &[1, 1]))?;
+        let [rows, columns] = [lateral.shape()[2].clone(), lateral.shape()[3].clone()];
         x = g.resize(&x, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
         // What the stage saw is the same for all queries of an image.
         let by_image = g.reshape(&x, dims![BATCH, queries, width, &rows, &columns])?;
-        let seen = g.unsqueeze(&seen, 1)?;
-        let both = g.add(&by_image, &seen)?;
+        let lateral = g.unsqueeze(&lateral, 1)?;
+        let both = g.add(&by_image, &lateral)?;
         x = g.reshape(&both, dims![&all, width, rows, columns])?;
-        x = refined(g, c, &w.scope("refine"), &x, width / 2)?;
+        x = conv_norm_act(g, c, &w.scope("refine"), &x, width / 2)?;
     }
     let x = g.conv(&w.scope("output_conv"), &x, &Conv::new(1, &[3, 3]).padding(&[1, 1]))?;
     let [rows, columns] = [x.shape()[2].clone(), x.shape()[3].clone()];
@@ -124,7 +124,7 @@ fn masks(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, looked: &Tensor)
 }
 
 /// A convolution, normalised by groups of channels.
-fn refined(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
+fn conv_norm_act(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
     let x = g.conv(&w.scope("conv"), x, &Conv::new(out, &[3, 3]).padding(&[1, 1]))?;
     let x = g.group_norm(&w.scope("norm"), &x, out.min(8), EPSILON)?;
     g.activation(c.activation_function, &x)
@@ -136,27 +136,27 @@ const EPSILON: f64 = 1e-5;
 /// What the layers give.
 struct Hidden {
     /// The places of the feature map: `[batch, places, d_model]`.
-    places: Tensor,
+    encoder: Tensor,
     /// The queries: `[batch, num_queries, d_model]`.
     queries: Tensor,
     /// The feature map before the layers, `[batch, d_model, rows, columns]`, and those of the stages before the last.
-    map: Tensor,
-    maps: Vec<Tensor>,
+    feature_map: Tensor,
+    stage_maps: Vec<Tensor>,
     /// Which places show the image and no padding: `[batch, 1, 1, places]`.
-    seen: Tensor,
+    attention_mask: Tensor,
 }
 
 /// Images to what was found at each place and by each query.
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(Fill::Ones));
-    let (map, maps) = backbone::stages(
+    let (feature_map, stage_maps) = backbone::stages(
         g,
         &backbone_layout(c)?,
         &w.scope("backbone").scope("model"),
         &pixels,
     )?;
-    let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
+    let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
     let mask = g.cast(&mask, Dtype::F32);
     let mask = g.unsqueeze(&mask, 1)?;
     let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
@@ -167,23 +167,41 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         }
         _ => sine_positions(g, c, &mask)?,
     };
-    let seen = g.cast(&mask, Dtype::Bool);
-    let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.flatten(&map, 2..4)?;
+    let attention_mask = g.cast(&mask, Dtype::Bool);
+    let feature_map = g.conv(&w.scope("input_projection"), &feature_map, &Conv::new(c.d_model, &[1, 1]))?;
+    let x = g.flatten(&feature_map, 2..4)?;
     let mut x = g.transpose(&x, &[0, 2, 1])?;
-    let seen = g.reshape(&seen, dims![BATCH, 1, 1, &x.shape() [1]])?;
+    let attention_mask = g.reshape(&attention_mask, dims![BATCH, 1, 1, &x.shape() [1]])?;
     for index in 0..c.encoder_layers {
-        x = encoder_layer(g, c, &w.scope("encoder").scope("layers").index(index), &x, &positions, &seen)?;
+        x = encoder_layer(
+            g,
+            c,
+            &w.scope("encoder").scope("layers").index(index),
+            &x,
+            &positions,
+            &attention_mask,
+        )?;
     }
-    let asked = g.weight(&w.scope("query_position_embeddings").name("weight"), &[c.num_queries, c.d_model])?;
-    let placed = g.add(&x, &positions)?;
+    let query_positions = g.weight(
+        &w.scope("query_position_embeddings").name("weight"),
+        &[c.num_queries, c.d_model],
+    )?;
+    let memory_with_positions = g.add(&x, &positions)?;
     let mut queries = g.full(dims![BATCH, c.num_queries, c.d_model], 0.0)?;
     for index in 0..c.decoder_layers {
         let w = w.scope("decoder").scope("layers").index(index);
-        queries = decoder_layer(g, c, &w, &queries, &asked, [&placed, &x], &seen)?;
+        queries = decoder_layer(
+            g,
+            c,
+            &w,
+            &queries,
+            &query_positions,
+            [&memory_with_positions, &x],
+            &attention_mask,
+        )?;
     }
     let queries = g.layer_norm(&w.scope("decoder").scope("layernorm"), &queries, EPSILON)?;
-    Ok(Hidden { places: x, queries, map, maps, seen })
+    Ok(Hidden { encoder: x, queries, feature_map, stage_maps, attention_mask })
 }
 
 /// The convolutional network's layout; timm's names stand for one.
@@ -250,11 +268,18 @@ fn encoder_layer(
     w: &Scope,
     x: &Tensor,
     positions: &Tensor,
-    seen: &Tensor,
+    attention_mask: &Tensor,
 ) -> Result<Tensor> {
-    let placed = g.add(x, positions)?;
+    let with_positions = g.add(x, positions)?;
     let heads = c.encoder_attention_heads;
-    let h = attention(g, c, &w.scope("self_attn"), [&placed, &placed, x], heads, Some(seen))?;
+    let h = attention(
+        g,
+        c,
+        &w.scope("self_attn"),
+        [&with_positions, &with_positions, x],
+        heads,
+        Some(attention_mask),
+    )?;
     let x = g.add(x, &h)?;
     let x = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, EPSILON)?;
     let h = mlp(g, c, &w.scope("mlp"), &x, c.encoder_ffn_dim)?;
@@ -262,25 +287,32 @@ fn encoder_layer(
     g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)
 }
 
-/// Attention among queries, of queries to places, then the MLP. `asked` is added to queries wherever they are compared.
+/// Attention among queries, of queries to places, then the MLP. `query_positions` is added to queries wherever they are compared.
 fn decoder_layer(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
     x: &Tensor,
-    asked: &Tensor,
-    [placed,
-    places,
+    query_positions: &Tensor,
+    [with_positions,
+    memory,
     ]: [&Tensor; 2],
-    seen: &Tensor,
+    attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let heads = c.decoder_attention_heads;
-    let query = g.add(x, asked)?;
+    let query = g.add(x, query_positions)?;
     let h = attention(g, c, &w.scope("self_attn"), [&query, &query, x], heads, None)?;
     let x = g.add(x, &h)?;
     let x = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, EPSILON)?;
-    let query = g.add(&x, asked)?;
-    let h = attention(g, c, &w.scope("encoder_attn"), [&query, placed, places], heads, Some(seen))?;
+    let query = g.add(&x, query_positions)?;
+    let h = attention(
+        g,
+        c,
+        &w.scope("encoder_attn"),
+        [&query, with_positions, memory],
+        heads,
+        Some(attention_mask),
+    )?;
     let x = g.add(&x, &h)?;
     let x = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, EPSILON)?;
     let h = mlp(g, c, &w.scope("mlp"), &x, c.decoder_ffn_dim)?;
@@ -290,7 +322,7 @@ fn decoder_layer(
 
 /// Scores of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
 /// `[batch, num_queries, 4]`: centre, width and height, as parts of the image.
-fn objects(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
+fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
     let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
     let w = w.scope("bbox_predictor").scope("layers");
     let mut x = queries.clone();

@@ -92,12 +92,12 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let x = g.transpose(&x, &[0, 2, 1])?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, width])?;
-    let places = g.slice(&positions, 1, 1..1 + side * side)?;
-    let places = resized(g, c, &places, grid)?;
-    let x = g.add(&x, &places)?;
+    let positions = g.slice(&positions, 1, 1..1 + side * side)?;
+    let positions = interpolate(g, c, &positions, grid)?;
+    let x = g.add(&x, &positions)?;
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
-    let place = g.slice(&positions, 1, 0..1)?;
-    let class = g.add(&class, &place)?;
+    let class_position = g.slice(&positions, 1, 0..1)?;
+    let class = g.add(&class, &class_position)?;
     let class = g.expand(&class, dims![&batch, 1, width])?;
     let registers = g.weight(&w.name("register_tokens"), &[1, c.num_register_tokens, width])?;
     let registers = g.expand(&registers, dims![&batch, c.num_register_tokens, width])?;
@@ -105,14 +105,14 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 }
 
 /// What the places of a square of patches add, for a grid of any size: `[1, patches, hidden_size]`.
-fn resized(g: &mut Graph, c: &Config, places: &Tensor, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
+fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let (patch, side, width) = (c.patch_size, c.image_size / c.patch_size, c.hidden_size);
-    let mut shares = |name: &str, length: &Dim, axis| {
+    let mut weights = |name: &str, length: &Dim, axis| {
         let input = Input::f32(name, dims![length, side]);
         g.input(input.computed(move |values| line_shares(values, axis, patch, side, Filter::Bicubic)))
     };
-    let (down, across) = (shares("row_shares", &rows, 2), shares("column_shares", &columns, 3));
-    let x = g.reshape(places, dims![side, side * width])?;
+    let (down, across) = (weights("row_shares", &rows, 2), weights("column_shares", &columns, 3));
+    let x = g.reshape(positions, dims![side, side * width])?;
     let x = g.matmul(&down, &x)?;
     let x = g.reshape(&x, dims![&rows, side, width])?;
     let x = g.matmul(&across, &x)?;

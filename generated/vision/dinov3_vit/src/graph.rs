@@ -86,13 +86,13 @@ fn rotary(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Rotary> {
         .collect();
     let before = 1 + c.num_register_tokens;
     let [rows, columns] = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
-    let places = rows * columns + before.into();
+    let positions = rows * columns + before.into();
     let mut of = |name: &str, of: Turn| {
         let (patch, frequencies) = (c.patch_size, frequencies.clone());
-        let input = Input::f32(name, dims![&places, size / 2]);
+        let input = Input::f32(name, dims![&positions, size / 2]);
         let x = g.input(input.computed(move |values| patch_turns(values, patch, before, &frequencies, of)));
         let x = g.unsqueeze(&x, 0)?;
-        g.expand(&x, dims![&pixel_values.shape() [0], &places, size / 2])
+        g.expand(&x, dims![&pixel_values.shape() [0], &positions, size / 2])
     };
     let (cos, sin) = (of("cosines", f64::cos)?, of("sines", f64::sin)?);
     Ok(Rotary::given(cos, sin))

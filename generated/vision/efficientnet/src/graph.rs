@@ -56,30 +56,33 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 /// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = w.scope("embeddings");
-    let conv = Conv::new(channels(c, 32), &[3, 3]).stride(&[2, 2]).padding_around(&[(0, 1); 2]).no_bias();
+    let conv = Conv::new(round_filters(c, 32), &[3, 3])
+        .stride(&[2, 2])
+        .padding_around(&[(0, 1); 2])
+        .no_bias();
     let x = g.conv(&stem.scope("convolution"), pixel_values, &conv)?;
-    let mut x = active(g, c, &stem.scope("batchnorm"), &x)?;
+    let mut x = bn_act(g, c, &stem.scope("batchnorm"), &x)?;
     let w = w.scope("encoder");
     let mut count = 0;
     for (stage, &repeats) in c.num_block_repeats.iter().enumerate() {
-        let out = channels(c, c.out_channels[stage]);
+        let out = round_filters(c, c.out_channels[stage]);
         for index in 0..(c.depth_coefficient * repeats as f64).ceil() as usize {
             let first = index == 0;
             let block = Block {
-                from: if first { channels(c, c.in_channels[stage]) } else { out },
+                from: if first { round_filters(c, c.in_channels[stage]) } else { out },
                 out,
                 stride: if first { c.strides[stage] } else { 1 },
                 kernel: c.kernel_sizes[stage],
-                wider: c.expand_ratios[stage],
+                expand_ratio: c.expand_ratios[stage],
                 first,
-                even: c.depthwise_padding.contains(&count),
+                adjust_padding: c.depthwise_padding.contains(&count),
             };
             x = layer(g, c, &w.scope("blocks").index(count), &x, &block)?;
             count += 1;
         }
     }
-    let x = g.conv(&w.scope("top_conv"), &x, &Conv::new(channels(c, 1280), &[1, 1]).no_bias())?;
-    active(g, c, &w.scope("top_bn"), &x)
+    let x = g.conv(&w.scope("top_conv"), &x, &Conv::new(round_filters(c, 1280), &[1, 1]).no_bias())?;
+    bn_act(g, c, &w.scope("top_bn"), &x)
 }
 
 /// The mean of the last feature map, or the largest of it: `[batch, channels]`.
@@ -89,7 +92,7 @@ fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// Channels times the configuration's factor: the nearest multiple that is not a tenth less.
-fn channels(c: &Config, count: usize) -> usize {
+fn round_filters(c: &Config, count: usize) -> usize {
     let (step, count) = (c.depth_divisor.max(1), count as f64 * c.width_coefficient);
     let near = ((count + step as f64 / 2.0) as usize / step * step).max(step);
     if (near as f64) < 0.9 * count { near + step } else { near }
@@ -102,25 +105,25 @@ struct Block {
     stride: usize,
     kernel: usize,
     /// How many times wider it is inside.
-    wider: usize,
+    expand_ratio: usize,
     /// Whether it is the first of its stage, and not added to what it was given.
     first: bool,
     /// Whether there are as many zeros before the map as behind, where it halves rows and columns.
-    even: bool,
+    adjust_padding: bool,
 }
 
 /// Wider channels, a convolution of each, weights by what the whole map shows, and narrower channels.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Result<Tensor> {
-    let wide = block.from * block.wider;
+    let wide = block.from * block.expand_ratio;
     let mut h = x.clone();
-    if block.wider != 1 {
+    if block.expand_ratio != 1 {
         let own = w.scope("expansion");
         h = g.conv(&own.scope("expand_conv"), &h, &Conv::new(wide, &[1, 1]).no_bias())?;
-        h = active(g, c, &own.scope("expand_bn"), &h)?;
+        h = bn_act(g, c, &own.scope("expand_bn"), &h)?;
     }
     let own = w.scope("depthwise_conv");
     let half = block.kernel / 2;
-    let before = if block.stride == 2 && !block.even {
+    let before = if block.stride == 2 && !block.adjust_padding {
         half.saturating_sub(1)
     } else {
         half
@@ -129,7 +132,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Res
         .stride(&[block.stride; 2])
         .padding_around(&[(before, half); 2]);
     let h = g.conv(&own.scope("depthwise_conv"), &h, &around.groups(wide).no_bias())?;
-    let h = active(g, c, &own.scope("depthwise_norm"), &h)?;
+    let h = bn_act(g, c, &own.scope("depthwise_norm"), &h)?;
     let own = w.scope("squeeze_excite");
     let narrow = ((block.from as f64 * c.squeeze_expansion_ratio) as usize).max(1);
     let weights = g.reduce(Reduction::Mean, &h, &[2, 3], true)?;
@@ -145,7 +148,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Res
 }
 
 /// Batch normalisation and the activation function.
-fn active(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn bn_act(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let x = g.batch_norm(w, x, c.batch_norm_eps)?;
     g.activation(c.hidden_act, &x)
 }

@@ -20,14 +20,14 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => patch_states(g, c),
+        Head::Model => patch_hidden_states(g, c),
     }
 }
 
 /// Hidden states of the patches and of what comes before them. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`.
-fn patch_states(g: &mut Graph, c: &Config) -> Result<()> {
+fn patch_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let hidden = encoder(g, c, &g.root(), &pixels)?;
     g.output("last_hidden_state", &hidden)
@@ -75,12 +75,17 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     if grid.iter().all(|length| length.fixed() == Some(side)) {
         return g.add(&x, &positions);
     }
-    let positions = interpolated(g, &positions, side, grid)?;
+    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
     g.add(&x, &positions)
 }
 
 /// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
-fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+fn interpolate_pos_encoding(
+    g: &mut Graph,
+    positions: &Tensor,
+    side: usize,
+    grid: [Dim; 2],
+) -> Result<Tensor> {
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let tokens = g.slice(positions, 1, 0..1)?;
     let x = g.slice(positions, 1, 1..1 + side * side)?;

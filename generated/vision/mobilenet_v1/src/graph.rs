@@ -58,7 +58,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         ((depth as f64 * c.depth_multiplier) as usize).max(c.min_depth)
     };
     let mut depth = 32;
-    let mut x = convolution(g, c, &w.scope("conv_stem"), pixel_values, [channels(depth), 3, 2, 1])?;
+    let mut x = conv_bn_act(g, c, &w.scope("conv_stem"), pixel_values, [channels(depth), 3, 2, 1])?;
     for (index, stride) in [1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1].into_iter().enumerate()
     {
         let from = channels(depth);
@@ -66,8 +66,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             depth *= 2;
         }
         let w = w.scope("layer");
-        x = convolution(g, c, &w.index(2 * index), &x, [from, 3, stride, from])?;
-        x = convolution(g, c, &w.index(2 * index + 1), &x, [channels(depth), 1, 1, 1])?;
+        x = conv_bn_act(g, c, &w.index(2 * index), &x, [from, 3, stride, from])?;
+        x = conv_bn_act(g, c, &w.index(2 * index + 1), &x, [channels(depth), 1, 1, 1])?;
     }
     Ok(x)
 }
@@ -78,7 +78,7 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// A convolution with batch normalisation and an activation function.
-fn convolution(
+fn conv_bn_act(
     g: &mut Graph,
     c: &Config,
     w: &Scope,

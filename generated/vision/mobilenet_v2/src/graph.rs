@@ -61,9 +61,9 @@ const STRIDES: [usize; 16] = [2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1];
 /// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = w.scope("conv_stem");
-    let mut from = multiplied(c, CHANNELS[0]);
-    let wide = multiplied(c, 32);
-    let mut x = active(
+    let mut from = scaled_channels(c, CHANNELS[0]);
+    let wide = scaled_channels(c, 32);
+    let mut x = conv_bn_act(
         g,
         c,
         &stem.scope("first_conv"),
@@ -72,15 +72,15 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         1,
     )?;
     if !c.first_layer_is_expansion {
-        x = active(g, c, &stem.scope("expand_1x1"), &x, Conv::new(wide, &[1, 1]), 1)?;
+        x = conv_bn_act(g, c, &stem.scope("expand_1x1"), &x, Conv::new(wide, &[1, 1]), 1)?;
     }
-    x = active(g, c, &stem.scope("conv_3x3"), &x, Conv::new(wide, &[3, 3]).groups(wide), 1)?;
-    x = convolution(g, c, &stem.scope("reduce_1x1"), &x, Conv::new(from, &[1, 1]), 1)?;
+    x = conv_bn_act(g, c, &stem.scope("conv_3x3"), &x, Conv::new(wide, &[3, 3]).groups(wide), 1)?;
+    x = conv_bn(g, c, &stem.scope("reduce_1x1"), &x, Conv::new(from, &[1, 1]), 1)?;
     let (mut reached, mut dilation) = (2, 1);
     for (index, &halves) in STRIDES.iter().enumerate() {
-        let out = multiplied(c, CHANNELS[index + 1]);
+        let out = scaled_channels(c, CHANNELS[index + 1]);
         // Maps that are small enough stay as they are, and windows grow in their place.
-        let [stride, spread] = if reached == c.output_stride {
+        let [stride, dilation_rate] = if reached == c.output_stride {
             [1, dilation]
         } else {
             [halves, 1]
@@ -89,15 +89,15 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             true => dilation *= halves,
             false => reached *= stride,
         }
-        x = block(g, c, &w.scope("layer").index(index), &x, [from, out, stride, spread])?;
+        x = block(g, c, &w.scope("layer").index(index), &x, [from, out, stride, dilation_rate])?;
         from = out;
     }
     let last = if c.finegrained_output && c.depth_multiplier < 1.0 {
         1280
     } else {
-        multiplied(c, 1280)
+        scaled_channels(c, 1280)
     };
-    active(g, c, &w.scope("conv_1x1"), &x, Conv::new(last, &[1, 1]), 1)
+    conv_bn_act(g, c, &w.scope("conv_1x1"), &x, Conv::new(last, &[1, 1]), 1)
 }
 
 /// The mean of the last feature map: `[batch, channels]`.
@@ -106,12 +106,12 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// Channels times the configuration's factor, as a multiple.
-fn multiplied(c: &Config, channels: usize) -> usize {
-    divisible(c, (channels as f64 * c.depth_multiplier).round_ties_even())
+fn scaled_channels(c: &Config, channels: usize) -> usize {
+    make_divisible(c, (channels as f64 * c.depth_multiplier).round_ties_even())
 }
 
 /// The nearest multiple that is not a tenth less.
-fn divisible(c: &Config, channels: f64) -> usize {
+fn make_divisible(c: &Config, channels: f64) -> usize {
     let step = c.depth_divisible_by.max(1);
     let near = ((channels + step as f64 / 2.0) as usize / step * step).max(c.min_depth);
     if (near as f64) < 0.9 * channels { near + step } else { near }
@@ -126,25 +126,19 @@ fn block(
     [from,
     out,
     stride,
-    spread,
+    dilation_rate,
     ]: [usize; 4],
 ) -> Result<Tensor> {
-    let wide = divisible(c, (from as f64 * c.expand_ratio).round_ties_even());
-    let h = active(g, c, &w.scope("expand_1x1"), x, Conv::new(wide, &[1, 1]), 1)?;
+    let wide = make_divisible(c, (from as f64 * c.expand_ratio).round_ties_even());
+    let h = conv_bn_act(g, c, &w.scope("expand_1x1"), x, Conv::new(wide, &[1, 1]), 1)?;
     let around = Conv::new(wide, &[3, 3]).stride(&[stride; 2]).groups(wide);
-    let h = active(g, c, &w.scope("conv_3x3"), &h, around, spread)?;
-    let h = convolution(g, c, &w.scope("reduce_1x1"), &h, Conv::new(out, &[1, 1]), 1)?;
+    let h = conv_bn_act(g, c, &w.scope("conv_3x3"), &h, around, dilation_rate)?;
+    let h = conv_bn(g, c, &w.scope("reduce_1x1"), &h, Conv::new(out, &[1, 1]), 1)?;
     if stride == 1 && from == out { g.add(x, &h) } else { Ok(h) }
 }
 
 /// A convolution with batch normalisation and an activation function.
-fn active(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, conv: Conv, dilation: usize) -> Result<Tensor> {
-    let x = convolution(g, c, w, x, conv, dilation)?;
-    g.activation(c.hidden_act, &x)
-}
-
-/// A convolution with batch normalisation.
-fn convolution(
+fn conv_bn_act(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
@@ -152,6 +146,12 @@ fn convolution(
     conv: Conv,
     dilation: usize,
 ) -> Result<Tensor> {
+    let x = conv_bn(g, c, w, x, conv, dilation)?;
+    g.activation(c.hidden_act, &x)
+}
+
+/// A convolution with batch normalisation.
+fn conv_bn(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, conv: Conv, dilation: usize) -> Result<Tensor> {
     let conv = conv.dilation(&[dilation; 2]).no_bias();
     let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };
     let x = g.conv(&w.scope("convolution"), x, &conv)?;

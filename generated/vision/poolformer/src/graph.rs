@@ -17,7 +17,7 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => last_map(g, c),
+        Head::Model => last_feature_map(g, c),
         Head::ForImageClassification => image_classification(g, c),
     }
 }
@@ -25,7 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// The last feature map. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, channels, rows, columns]`.
-fn last_map(g: &mut Graph, c: &Config) -> Result<()> {
+fn last_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let hidden = encoder(g, c, &g.root(), &pixels)?;
     g.output("last_hidden_state", &hidden)
@@ -38,7 +38,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.scope("poolformer");
     let hidden = encoder(g, c, &base, &pixels)?;
-    let hidden = normalised(g, &hidden)?;
+    let hidden = final_norm(g, &hidden)?;
     let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], false)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
@@ -73,28 +73,28 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 }
 
 /// The last feature map, normalised as a whole.
-fn normalised(g: &mut Graph, hidden: &Tensor) -> Result<Tensor> {
+fn final_norm(g: &mut Graph, hidden: &Tensor) -> Result<Tensor> {
     g.group_norm(&g.scope("norm"), hidden, 1, EPSILON)
 }
 
 /// What neighbours' means differ by, then two layers place by place, each of the normalised map and added to it.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let h = g.group_norm(&w.scope("before_norm"), x, 1, EPSILON)?;
-    let means = means(g, &h, c.pool_size)?;
+    let means = average_pool(g, &h, c.pool_size)?;
     let h = g.sub(&means, &h)?;
-    let h = scaled(g, c, &w.name("layer_scale_1"), h, width)?;
+    let h = layer_scale(g, c, &w.name("layer_scale_1"), h, width)?;
     let x = g.add(x, &h)?;
     let h = g.group_norm(&w.scope("after_norm"), &x, 1, EPSILON)?;
     let inner = (width as f64 * c.mlp_ratio) as usize;
     let h = g.conv(&w.scope("output.conv1"), &h, &Conv::new(inner, &[1, 1]))?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.conv(&w.scope("output.conv2"), &h, &Conv::new(width, &[1, 1]))?;
-    let h = scaled(g, c, &w.name("layer_scale_2"), h, width)?;
+    let h = layer_scale(g, c, &w.name("layer_scale_2"), h, width)?;
     g.add(&x, &h)
 }
 
 /// The mean of each place and its neighbours, without what lies outside of the map.
-fn means(g: &mut Graph, x: &Tensor, size: usize) -> Result<Tensor> {
+fn average_pool(g: &mut Graph, x: &Tensor, size: usize) -> Result<Tensor> {
     let [kernel, stride, padding] = [[size; 2], [1; 2], [size / 2; 2]];
     let means = g.avg_pool(x, &kernel, &stride, &padding)?;
     // How much of each window lies inside.
@@ -104,7 +104,7 @@ fn means(g: &mut Graph, x: &Tensor, size: usize) -> Result<Tensor> {
 }
 
 /// Channels by their factors, where there are any.
-fn scaled(g: &mut Graph, c: &Config, name: &str, x: Tensor, width: usize) -> Result<Tensor> {
+fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor, width: usize) -> Result<Tensor> {
     if !c.use_layer_scale {
         return Ok(x);
     }

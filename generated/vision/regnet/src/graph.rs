@@ -54,7 +54,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 /// The stem, then the stages: the feature map of the last one, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = Conv::new(c.embedding_size, &[3, 3]).stride(&[2, 2]).padding(&[1, 1]);
-    let x = convolution(g, &w.scope("embedder.embedder"), pixel_values, stem)?;
+    let x = conv_bn(g, &w.scope("embedder.embedder"), pixel_values, stem)?;
     let mut x = g.activation(c.hidden_act, &x)?;
     let mut from = c.embedding_size;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
@@ -81,28 +81,34 @@ fn layer(
 ) -> Result<Tensor> {
     let shortcut = match from != out || stride != 1 {
         true => {
-            convolution(g, &w.scope("shortcut"), x, Conv::new(out, &[1, 1]).stride(&[stride; 2]))?
+            conv_bn(g, &w.scope("shortcut"), x, Conv::new(out, &[1, 1]).stride(&[stride; 2]))?
         }
         false => x.clone(),
     };
     let own = w.scope("layer");
-    let h = convolution(g, &own.index(0), x, Conv::new(out, &[1, 1]))?;
+    let h = conv_bn(g, &own.index(0), x, Conv::new(out, &[1, 1]))?;
     let h = g.activation(c.hidden_act, &h)?;
     let groups = (out / c.groups_width.max(1)).max(1);
     let grouped = Conv::new(out, &[3, 3]).stride(&[stride; 2]).padding(&[1, 1]).groups(groups);
-    let h = convolution(g, &own.index(1), &h, grouped)?;
+    let h = conv_bn(g, &own.index(1), &h, grouped)?;
     let mut h = g.activation(c.hidden_act, &h)?;
-    let weighs = c.layer_type != "x";
-    if weighs {
-        h = weighed(g, &own.scope("2.attention"), &h, out, (from as f64 / 4.0).round_ties_even() as usize)?;
+    let squeezes = c.layer_type != "x";
+    if squeezes {
+        h = squeeze_excite(
+            g,
+            &own.scope("2.attention"),
+            &h,
+            out,
+            (from as f64 / 4.0).round_ties_even() as usize,
+        )?;
     }
-    let h = convolution(g, &own.index(if weighs { 3 } else { 2 }), &h, Conv::new(out, &[1, 1]))?;
+    let h = conv_bn(g, &own.index(if squeezes { 3 } else { 2 }), &h, Conv::new(out, &[1, 1]))?;
     let h = g.add(&h, &shortcut)?;
     g.activation(c.hidden_act, &h)
 }
 
 /// Channels weighed by what the whole map shows.
-fn weighed(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: usize) -> Result<Tensor> {
+fn squeeze_excite(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: usize) -> Result<Tensor> {
     let h = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
     let h = g.conv(&w.index(0), &h, &Conv::new(narrow, &[1, 1]))?;
     let h = g.activation(Activation::Relu, &h)?;
@@ -112,7 +118,7 @@ fn weighed(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: usize) ->
 }
 
 /// A convolution with batch normalisation.
-fn convolution(g: &mut Graph, w: &Scope, x: &Tensor, conv: Conv) -> Result<Tensor> {
+fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: Conv) -> Result<Tensor> {
     let x = g.conv(&w.scope("convolution"), x, &conv.no_bias())?;
     g.batch_norm(&w.scope("normalization"), &x, 1e-5)
 }

@@ -80,12 +80,17 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
         return g.add(&x, &positions);
     }
     let positions = g.unsqueeze(&positions, 0)?;
-    let positions = interpolated(g, &positions, side, grid)?;
+    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
     g.add(&x, &positions)
 }
 
 /// What the places of a square of patches add, for a grid of another size: `[1, patches, hidden_size]`.
-fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+fn interpolate_pos_encoding(
+    g: &mut Graph,
+    positions: &Tensor,
+    side: usize,
+    grid: [Dim; 2],
+) -> Result<Tensor> {
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let x = g.reshape(positions, dims![1, side, side, &width])?;
     let x = g.transpose(&x, &[0, 3, 1, 2])?;

@@ -23,18 +23,18 @@ mod backbone;
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => detection_features(g, c),
-        Head::ForObjectDetection => object_detection(g, c),
+        Head::Model => detr_hidden_states(g, c),
+        Head::ForObjectDetection => detr_detection(g, c),
     }
 }
 
 /// What each query and each place of the feature map holds. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state` `[batch, places, d_model]`.
-fn detection_features(g: &mut Graph, c: &Config) -> Result<()> {
+fn detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.root())?;
     g.output("last_hidden_state", &hidden.queries)?;
-    g.output("encoder_last_hidden_state", &hidden.places)
+    g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
 /// A class and a box for each query.
@@ -42,13 +42,13 @@ fn detection_features(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, the last of which is no object; `pred_boxes`
 /// `[batch, num_queries, 4]`: centre, width and height, as parts of the image; `last_hidden_state`,
 /// `encoder_last_hidden_state`.
-fn object_detection(g: &mut Graph, c: &Config) -> Result<()> {
+fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
-    let [logits, boxes] = objects(g, c, &g.root(), &hidden.queries)?;
+    let [logits, boxes] = detection_head(g, c, &g.root(), &hidden.queries)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     g.output("last_hidden_state", &hidden.queries)?;
-    g.output("encoder_last_hidden_state", &hidden.places)
+    g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
 /// What layer normalisation adds to the variance.
@@ -57,7 +57,7 @@ const EPSILON: f64 = 1e-5;
 /// What the layers give.
 struct Hidden {
     /// The places of the feature map: `[batch, places, d_model]`.
-    places: Tensor,
+    encoder: Tensor,
     /// The queries: `[batch, num_queries, d_model]`.
     queries: Tensor,
 }
@@ -66,13 +66,13 @@ struct Hidden {
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(Fill::Ones));
-    let (map, _) = backbone::stages(
+    let (feature_map, _) = backbone::stages(
         g,
         &backbone_layout(c)?,
         &w.scope("backbone").scope("conv_encoder").scope("model"),
         &pixels,
     )?;
-    let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
+    let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
     let mask = g.cast(&mask, Dtype::F32);
     let mask = g.unsqueeze(&mask, 1)?;
     let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
@@ -83,24 +83,42 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
         }
         _ => sine_positions(g, c, &mask)?,
     };
-    let seen = g.cast(&mask, Dtype::Bool);
-    let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.flatten(&map, 2..4)?;
+    let attention_mask = g.cast(&mask, Dtype::Bool);
+    let feature_map = g.conv(&w.scope("input_projection"), &feature_map, &Conv::new(c.d_model, &[1, 1]))?;
+    let x = g.flatten(&feature_map, 2..4)?;
     let mut x = g.transpose(&x, &[0, 2, 1])?;
-    let seen = g.reshape(&seen, dims![BATCH, 1, 1, &x.shape() [1]])?;
+    let attention_mask = g.reshape(&attention_mask, dims![BATCH, 1, 1, &x.shape() [1]])?;
     for index in 0..c.encoder_layers {
-        x = encoder_layer(g, c, &w.scope("encoder").scope("layers").index(index), &x, &positions, &seen)?;
+        x = encoder_layer(
+            g,
+            c,
+            &w.scope("encoder").scope("layers").index(index),
+            &x,
+            &positions,
+            &attention_mask,
+        )?;
     }
     let x = g.layer_norm(&w.scope("encoder").scope("layernorm"), &x, EPSILON)?;
-    let asked = g.weight(&w.scope("query_position_embeddings").name("weight"), &[c.num_queries, c.d_model])?;
-    let placed = g.add(&x, &positions)?;
+    let query_positions = g.weight(
+        &w.scope("query_position_embeddings").name("weight"),
+        &[c.num_queries, c.d_model],
+    )?;
+    let memory_with_positions = g.add(&x, &positions)?;
     let mut queries = g.full(dims![BATCH, c.num_queries, c.d_model], 0.0)?;
     for index in 0..c.decoder_layers {
         let w = w.scope("decoder").scope("layers").index(index);
-        queries = decoder_layer(g, c, &w, &queries, &asked, [&placed, &x], &seen)?;
+        queries = decoder_layer(
+            g,
+            c,
+            &w,
+            &queries,
+            &query_positions,
+            [&memory_with_positions, &x],
+            &attention_mask,
+        )?;
     }
     let queries = g.layer_norm(&w.scope("decoder").scope("layernorm"), &queries, EPSILON)?;
-    Ok(Hidden { places: x, queries })
+    Ok(Hidden { encoder: x, queries })
 }
 
 /// The convolutional network's layout; timm's names stand for one.
@@ -167,38 +185,52 @@ fn encoder_layer(
     w: &Scope,
     x: &Tensor,
     positions: &Tensor,
-    seen: &Tensor,
+    attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, EPSILON)?;
-    let placed = g.add(&h, positions)?;
+    let with_positions = g.add(&h, positions)?;
     let heads = c.encoder_attention_heads;
-    let h = attention(g, c, &w.scope("self_attn"), [&placed, &placed, &h], heads, Some(seen))?;
+    let h = attention(
+        g,
+        c,
+        &w.scope("self_attn"),
+        [&with_positions, &with_positions, &h],
+        heads,
+        Some(attention_mask),
+    )?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)?;
     let h = mlp(g, c, w, &h, c.encoder_ffn_dim)?;
     g.add(&x, &h)
 }
 
-/// Attention among queries, of queries to places, then the MLP. `asked` is added to queries wherever they are compared.
+/// Attention among queries, of queries to places, then the MLP. `query_positions` is added to queries wherever they are compared.
 fn decoder_layer(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
     x: &Tensor,
-    asked: &Tensor,
-    [placed,
-    places,
+    query_positions: &Tensor,
+    [with_positions,
+    memory,
     ]: [&Tensor; 2],
-    seen: &Tensor,
+    attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let heads = c.decoder_attention_heads;
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, EPSILON)?;
-    let query = g.add(&h, asked)?;
+    let query = g.add(&h, query_positions)?;
     let h = attention(g, c, &w.scope("self_attn"), [&query, &query, &h], heads, None)?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, EPSILON)?;
-    let query = g.add(&h, asked)?;
-    let h = attention(g, c, &w.scope("encoder_attn"), [&query, placed, places], heads, Some(seen))?;
+    let query = g.add(&h, query_positions)?;
+    let h = attention(
+        g,
+        c,
+        &w.scope("encoder_attn"),
+        [&query, with_positions, memory],
+        heads,
+        Some(attention_mask),
+    )?;
     let x = g.add(&x, &h)?;
     let h = g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)?;
     let h = mlp(g, c, w, &h, c.decoder_ffn_dim)?;
@@ -207,7 +239,7 @@ fn decoder_layer(
 
 /// Scores of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
 /// `[batch, num_queries, 4]`: centre, width and height, as parts of the image.
-fn objects(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
+fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
     let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
     let w = w.scope("bbox_predictor").scope("layers");
     let mut x = queries.clone();

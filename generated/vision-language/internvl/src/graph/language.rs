@@ -38,7 +38,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -51,15 +51,15 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let slides = nn::slides(&c.layer_types, index)
+        let is_sliding = nn::slides(&c.layer_types, index)
             .unwrap_or(c.use_sliding_window && index >= c.max_window_layers);
-        let view = View {
+        let context = LayerContext {
             index,
             rotary: &rotary,
-            mask: if slides { &window } else { &mask },
+            mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -70,9 +70,9 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) 
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
@@ -80,17 +80,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let v = g.linear(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

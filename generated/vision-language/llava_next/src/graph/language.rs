@@ -37,7 +37,7 @@ impl Inputs {
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -49,8 +49,8 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let view = View { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -61,9 +61,9 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) 
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
@@ -71,17 +71,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;

@@ -44,8 +44,8 @@ pub(super) fn multimodal(
         g.refuse("input_ids", c.image_token_index, "images");
     }
     if let Some(images) = &images {
-        x = placed(g, c, &x, images)?;
-        inputs.together = Some(together(g, c, &inputs)?);
+        x = merge_image_features(g, c, &x, images)?;
+        inputs.bidirectional_image_mask = Some(bidirectional_image_mask(g, c, &inputs)?);
     }
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
@@ -58,18 +58,18 @@ pub(super) struct Images {
 }
 
 /// Features in the places of image tokens, one after the other: `[batch, sequence, hidden_size]`.
-fn placed(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
+fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
-    let places = Input::i64("image_places", dims![BATCH, SEQUENCE])
+    let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
         .computed(move |values| image_places(values, token, of, each));
-    let places = g.input(places);
+    let indices = g.input(indices);
     let text = g.flatten(x, 0..2)?;
     let all = g.concat(&[&text, &images.features], 0)?;
-    g.gather(&all, &places, 0)
+    g.gather(&all, &indices, 0)
 }
 
 /// Which positions stand for parts of one image: `[batch, 1, sequence, past + sequence]`.
-fn together(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
+fn bidirectional_image_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
     let token = c.image_token_index;
     let runs = Input::i64("image_runs", dims![BATCH, SEQUENCE])
         .computed(move |values| image_runs(values, token));
@@ -81,19 +81,19 @@ fn together(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tens
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, channels, size, size]));
-    let features = projected(g, c, w, &pixels)?;
+    let features = project_image_features(g, c, w, &pixels)?;
     let each = c.mm_tokens_per_image;
     Ok(Images { features: g.flatten(&features, 0..2)?, of: "pixel_values", each })
 }
 
 /// What the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
-fn projected(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    let x = seen(g, c, &w.scope("vision_tower"), pixels)?;
+fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
+    let x = feature_select(g, c, &w.scope("vision_tower"), pixels)?;
     projector(g, c, &w.scope("multi_modal_projector"), &x)
 }
 
 /// What the vision model gives for each patch: `[images, patches, hidden_size]`.
-fn seen(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
+fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     g.idle_scope(&w.scope("head"));
     vision::encoder(g, &c.vision_config, w, pixels)
 }

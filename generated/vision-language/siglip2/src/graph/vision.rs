@@ -22,10 +22,10 @@ pub(super) fn encoder(
     c: &Config,
     w: &Scope,
     pixel_values: &Tensor,
-    seen: &Tensor,
+    attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
-    let mask = nn::padding_mask(g, seen)?;
+    let mask = nn::padding_mask(g, attention_mask)?;
     layers(g, c, w, x, &mask)
 }
 
@@ -42,9 +42,9 @@ pub(super) fn images(g: &mut Graph, c: &Config) -> (Tensor, Tensor) {
     let patches = Dim::symbol("patches");
     let values = c.num_channels * c.patch_size * c.patch_size;
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, &patches, values]));
-    let seen = g.input(Input::i64("pixel_attention_mask", dims![IMAGES, patches]).or(Fill::Ones));
+    let attention_mask = g.input(Input::i64("pixel_attention_mask", dims![IMAGES, patches]).or(Fill::Ones));
     g.input(Input::i64("spatial_shapes", dims![IMAGES, 2]));
-    (pixels, seen)
+    (pixels, attention_mask)
 }
 
 /// Patches, and what each place adds: `[images, patches, hidden_size]`.
@@ -52,12 +52,12 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let w = w.scope("embeddings");
     let x = g.linear(&w.scope("patch_embedding"), pixel_values, c.hidden_size)?;
     let side = c.num_patches.isqrt();
-    let places = g.weight(&w.name("position_embedding.weight"), &[c.num_patches, c.hidden_size])?;
+    let positions = g.weight(&w.name("position_embedding.weight"), &[c.num_patches, c.hidden_size])?;
     let [images, patches] = [0, 1].map(|axis: usize| pixel_values.shape()[axis].clone());
-    let shares = Input::f32("place_shares", dims![images, patches, side * side]);
-    let shares = g.input(shares.computed(move |values| patch_shares(values, side, Filter::Bilinear)));
-    let places = g.matmul(&shares, &places)?;
-    g.add(&x, &places)
+    let weights = Input::f32("place_shares", dims![images, patches, side * side]);
+    let weights = g.input(weights.computed(move |values| patch_shares(values, side, Filter::Bilinear)));
+    let positions = g.matmul(&weights, &positions)?;
+    g.add(&x, &positions)
 }
 
 /// Attention and MLP on normalised hidden states, each added to what it was given.
@@ -89,7 +89,13 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// What a learned probe finds by attention to all patches, and an MLP on it: `[batch, hidden_size]`.
-pub(super) fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor, seen: &Tensor) -> Result<Tensor> {
+pub(super) fn pooler(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    hidden: &Tensor,
+    attention_mask: &Tensor,
+) -> Result<Tensor> {
     let w = w.scope("head");
     let width = c.hidden_size;
     let probe = g.weight(&w.name("probe"), &[1, 1, width])?;
@@ -103,7 +109,7 @@ pub(super) fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor, seen
     let k = g.slice(&kv, 2, width..2 * width)?;
     let v = g.slice(&kv, 2, 2 * width..3 * width)?;
     let heads = c.num_attention_heads;
-    let mask = nn::padding_mask(g, seen)?;
+    let mask = nn::padding_mask(g, attention_mask)?;
     let x = g.attention(
         &q,
         &k,

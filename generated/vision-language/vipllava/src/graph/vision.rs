@@ -44,12 +44,17 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Te
         return g.add(&x, &positions);
     }
     let positions = g.unsqueeze(&positions, 0)?;
-    let positions = interpolated(g, &positions, side, grid)?;
+    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
     g.add(&x, &positions)
 }
 
 /// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
-fn interpolated(g: &mut Graph, positions: &Tensor, side: usize, grid: [Dim; 2]) -> Result<Tensor> {
+fn interpolate_pos_encoding(
+    g: &mut Graph,
+    positions: &Tensor,
+    side: usize,
+    grid: [Dim; 2],
+) -> Result<Tensor> {
     let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
     let tokens = g.slice(positions, 1, 0..1)?;
     let x = g.slice(positions, 1, 1..1 + side * side)?;

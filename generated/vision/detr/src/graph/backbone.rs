@@ -20,7 +20,7 @@ pub(super) fn stages(
     pixel_values: &Tensor,
 ) -> Result<(Tensor, Vec<Tensor>)> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
-    let x = convolution(g, &w.scope("embedder").scope("embedder"), pixel_values, &stem)?;
+    let x = conv_bn(g, &w.scope("embedder").scope("embedder"), pixel_values, &stem)?;
     let x = g.activation(c.hidden_act, &x)?;
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
@@ -54,7 +54,7 @@ fn layer(
     let shortcut = match from != out || stride != 1 {
         true => {
             let conv = Conv::new(out, &[1, 1]).stride(&[stride, stride]).no_bias();
-            convolution(g, &w.scope("shortcut"), x, &conv)?
+            conv_bn(g, &w.scope("shortcut"), x, &conv)?
         }
         false => x.clone(),
     };
@@ -79,7 +79,7 @@ fn layer(
     let last = steps.len() - 1;
     let mut h = x.clone();
     for (index, conv) in steps.iter().enumerate() {
-        h = convolution(g, &w.scope("layer").index(index), &h, conv)?;
+        h = conv_bn(g, &w.scope("layer").index(index), &h, conv)?;
         if index < last {
             h = g.activation(inner, &h)?;
         }
@@ -89,7 +89,7 @@ fn layer(
 }
 
 /// A convolution with batch normalisation.
-fn convolution(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
+fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
     let x = g.conv(&w.scope("convolution"), x, conv)?;
     g.batch_norm(&w.scope("normalization"), &x, 1e-5)
 }

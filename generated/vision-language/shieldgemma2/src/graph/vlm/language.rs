@@ -24,7 +24,7 @@ pub(in crate::graph) struct Inputs {
     pub(in crate::graph) position_ids: Tensor,
     pub(in crate::graph) cache: Cache,
     /// Which positions see each other besides: `[batch, 1, sequence, past + sequence]`.
-    pub(in crate::graph) together: Option<Tensor>,
+    pub(in crate::graph) bidirectional_image_mask: Option<Tensor>,
 }
 
 impl Inputs {
@@ -37,13 +37,13 @@ impl Inputs {
             attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
             position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
             cache,
-            together: None,
+            bidirectional_image_mask: None,
         }
     }
 }
 
 /// What a layer's attention is told besides its hidden states.
-struct View<'a> {
+struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
     mask: &'a Tensor,
@@ -60,7 +60,7 @@ pub(in crate::graph) fn layers(
 ) -> Result<Tensor> {
     let rotary = nn::rope_of(&c.rope_parameters, "full_attention", 1e6)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let near = c
+    let local_rotary = c
         .rope_local_base_freq
         .map_or_else(|| nn::rope_of(&c.rope_parameters, "sliding_attention", 1e4), RopeParameters::of)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
@@ -69,24 +69,24 @@ pub(in crate::graph) fn layers(
         &inputs.attention_mask,
         &inputs.cache.past(),
         None,
-        inputs.together.as_ref(),
+        inputs.bidirectional_image_mask.as_ref(),
     )?;
     let window = nn::causal_mask_or(
         g,
         &inputs.attention_mask,
         &inputs.cache.past(),
         c.sliding_window,
-        inputs.together.as_ref(),
+        inputs.bidirectional_image_mask.as_ref(),
     )?;
     for index in 0..c.num_hidden_layers {
-        let slides = nn::slides(&c.layer_types, index).unwrap_or((index + 1) % 6 != 0);
-        let view = View {
+        let is_sliding = nn::slides(&c.layer_types, index).unwrap_or((index + 1) % 6 != 0);
+        let context = LayerContext {
             index,
-            rotary: if slides { &near } else { &rotary },
-            mask: if slides { &window } else { &mask },
+            rotary: if is_sliding { &local_rotary } else { &rotary },
+            mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,
         };
-        x = layer(g, c, &w.scope("layers").index(index), x, &view)?;
+        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     nn::rms_norm_offset(g, &w.scope("norm"), &x, c.rms_norm_eps)
 }
@@ -98,9 +98,9 @@ pub(in crate::graph) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs:
 }
 
 /// Attention and MLP, each added to the residual stream.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = nn::rms_norm_offset(g, &w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
-    let h = attention(g, c, &w.scope("self_attn"), &h, view)?;
+    let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let h = nn::rms_norm_offset(g, &w.scope("post_attention_layernorm"), &h, c.rms_norm_eps)?;
     let x = g.add(&x, &h)?;
     let h = nn::rms_norm_offset(g, &w.scope("pre_feedforward_layernorm"), &x, c.rms_norm_eps)?;
@@ -110,7 +110,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, view: &View<'_>) -> Re
 }
 
 /// Self-attention: every position's mixture of what it and those before it hold.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) -> Result<Tensor> {
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
@@ -120,14 +120,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, view: &View<'_>) 
     let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
     let k = nn::rms_norm_offset(g, &w.scope("k_norm"), &k, c.rms_norm_eps)?;
     let k = nn::merge_heads(g, &k)?;
-    let q = view.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = view.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = view.cache.extend(g, view.index, k, v, c.num_key_value_heads())?;
+    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
+    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         scale: Some((c.query_pre_attn_scalar as f64).powf(-0.5)),
-        mask: Some(view.mask),
+        mask: Some(context.mask),
         ..Attention::default()
     };
     let h = g.attention(&q, &k, &v, &options)?;
