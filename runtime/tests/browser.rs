@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use weft::engine::{self, Compiled, Options};
 use weft::graph::{Graph, Input};
-use weft::lower::{Lowered, Rules, lower};
+use weft::lower::{Lowered, Target, lower};
 use weft::weights::{Bytes, Located};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
 
@@ -206,5 +206,5 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
     let bytes = Bytes::Memory(bytes);
     let weight =
         Located { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
-    lower(&g, &[weight], &Rules::of(hardware, Precision::F32))
+    lower(&g, &[weight], &Target::of(hardware, Precision::F32))
 }

@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use weft::engine::{self, Options, library};
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Graph, Input};
-use weft::lower::{Lowered, Rules, lower};
+use weft::lower::{Lowered, Target, lower};
 use weft::weights::{Bytes, Located};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
 
@@ -199,7 +199,7 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
     };
     let weight =
         Located { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
-    lower(&g, &[weight], &Rules::of(hardware, Precision::F32))
+    lower(&g, &[weight], &Target::of(hardware, Precision::F32))
 }
 
 fn weight_bytes() -> Vec<u8> {

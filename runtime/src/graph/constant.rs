@@ -10,6 +10,12 @@ impl Graph {
         self.value(name, Dtype::F32, vec![], Origin::Constant(Constant::F32(vec![value])))
     }
 
+    /// A literal number of a floating-point type; it broadcasts.
+    pub(crate) fn number(&mut self, dtype: Dtype, value: f32) -> Tensor {
+        let name = self.fresh("Constant");
+        self.value(name, dtype, vec![], Origin::Constant(Constant::F32(vec![value])))
+    }
+
     /// A literal integer; it broadcasts.
     pub fn integer(&mut self, value: i64) -> Tensor {
         let name = self.fresh("Constant");

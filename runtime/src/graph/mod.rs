@@ -10,6 +10,7 @@ mod dtype;
 mod input;
 mod op;
 pub(crate) mod probe;
+mod rewrite;
 mod scope;
 mod select;
 mod shape;
@@ -23,8 +24,10 @@ pub use dim::{Dim, Factor, dims};
 pub use dtype::Dtype;
 pub use input::{Fill, Input};
 pub use op::{
-    AttentionOp, Binary, ConvOp, Interpolation, Op, Padded, PoolOp, Reduction, ResizeOp, RotaryOp, Unary,
+    AttentionOp, Binary, Contrib, ConvOp, Interpolation, Op, Padded, PoolOp, Reduction, ResizeOp, RotaryOp,
+    Unary,
 };
+pub(crate) use rewrite::Operation;
 pub use scope::Scope;
 pub use spatial::Conv;
 

@@ -140,6 +140,42 @@ pub enum Op {
         /// Whether they stay, with length 1.
         keep: bool,
     },
+    /// At least `low`, and at most `high` where there is such a bound.
+    Clip {
+        /// The least.
+        low: f32,
+        /// The most.
+        high: Option<f32>,
+    },
+    /// The whole repeated along each axis.
+    Tile {
+        /// How often, by axis.
+        times: Vec<usize>,
+    },
+    /// A matrix with zeros below a diagonal.
+    Trilu {
+        /// How far to the right of the first column the diagonal begins.
+        diagonal: Dim,
+    },
+    /// A fused kernel of ONNX Runtime's own.
+    Contrib(Contrib),
+}
+
+/// Fused kernels of ONNX Runtime's own, beyond ONNX's operators.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contrib {
+    /// `com.microsoft.MultiHeadAttention`: q, k, v and an additive mask of four axes; as many key as query heads.
+    MultiHeadAttention(AttentionOp),
+    /// `com.microsoft.Gelu`, and `com.microsoft.FastGelu` by the hyperbolic tangent.
+    Gelu {
+        /// Whether by the hyperbolic tangent.
+        tanh: bool,
+    },
+    /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
+    RmsNorm {
+        /// Added to the mean square.
+        epsilon: f64,
+    },
 }
 
 /// The attributes of [`Op::Attention`].
@@ -380,6 +416,13 @@ impl Op {
                 Reduction::Max => "ReduceMax",
                 Reduction::Min => "ReduceMin",
             },
+            Self::Clip { .. } => "Clip",
+            Self::Tile { .. } => "Tile",
+            Self::Trilu { .. } => "Trilu",
+            Self::Contrib(Contrib::MultiHeadAttention(_)) => "MultiHeadAttention",
+            Self::Contrib(Contrib::Gelu { tanh: false }) => "Gelu",
+            Self::Contrib(Contrib::Gelu { tanh: true }) => "FastGelu",
+            Self::Contrib(Contrib::RmsNorm { .. }) => "SimplifiedLayerNormalization",
         }
     }
 }

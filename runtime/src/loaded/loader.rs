@@ -8,7 +8,7 @@ use super::section::{self, Sections, Setting};
 use super::{Loaded, Lowering, config, route};
 use crate::engine::Options;
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, Rules, lower};
+use crate::lower::{Lowered, Target, lower};
 use crate::model::{Architecture, Part};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result};
@@ -166,13 +166,13 @@ impl<A: Architecture> Loader<A> {
         let (raw, config, head, weights) = self.read()?;
         let chosen = route::choose::<A>(self.hardware)?;
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
-        let mut rules = Rules::of(form, self.precision);
-        rules.dims = self.dims;
+        let mut target = Target::of(form, self.precision);
+        target.dims = self.dims;
         let sections = Sections::<A>::new(
             head,
             weights,
             Setting {
-                rules,
+                target,
                 hardware: chosen.hardware,
                 options: self.options,
                 lowering: self.lowering,
@@ -219,8 +219,8 @@ impl<A: Architecture> Loader<A> {
         let (_, config, head, weights) = self.read()?;
         let graph = section::built::<A>(&config, head, self.part, &weights, self.interpolate)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
-        let mut rules = Rules::of(hardware, self.precision);
-        rules.dims.clone_from(&self.dims);
-        lower(&graph, &located, &rules)
+        let mut target = Target::of(hardware, self.precision);
+        target.dims.clone_from(&self.dims);
+        lower(&graph, &located, &target)
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::{Lowering, millis, room};
 use crate::engine::{self, Compiled, Kept, Options, Placement};
 use crate::graph::{Dim, Graph};
-use crate::lower::{Rules, lower};
+use crate::lower::{Target, lower};
 use crate::weights::Located;
 use crate::{Hardware, Result, Values};
 
@@ -31,7 +31,7 @@ pub struct Timings {
 pub(super) struct Program {
     graph: Graph,
     weights: Vec<Located>,
-    rules: Rules,
+    target: Target,
     hardware: Hardware,
     options: Options,
     lowering: Option<Lowering>,
@@ -59,16 +59,16 @@ impl Program {
     pub(super) fn new(
         graph: Graph,
         weights: Vec<Located>,
-        rules: Rules,
+        target: Target,
         hardware: Hardware,
         options: Options,
         lowering: Option<Lowering>,
     ) -> Result<Self> {
         let (symbols, ready) = (symbols(&graph), Mutex::default());
-        let program = Self { graph, weights, rules, hardware, options, lowering, symbols, ready };
-        let known = |symbol| program.rules.dims.contains_key(symbol);
-        if !program.rules.fixed_shapes || program.symbols.iter().all(known) {
-            program.ready(&program.rules.dims)?;
+        let program = Self { graph, weights, target, hardware, options, lowering, symbols, ready };
+        let known = |symbol| program.target.dims.contains_key(symbol);
+        if !program.target.fixed_shapes || program.symbols.iter().all(known) {
+            program.ready(&program.target.dims)?;
         }
         Ok(program)
     }
@@ -90,12 +90,12 @@ impl Program {
     /// The positions that a graph has room for, where so many are cached: as many, or more where the graph would be
     /// made ready anew for each number of them.
     pub(super) fn room(&self, past: usize) -> usize {
-        if self.rules.fixed_shapes { room::room(past) } else { past }
+        if self.target.fixed_shapes { room::room(past) } else { past }
     }
 
     /// The backend, where it gets the graph anew for each combination of lengths.
     pub(super) fn fixed_on(&self) -> Option<Hardware> {
-        self.rules.fixed_shapes.then_some(self.hardware)
+        self.target.fixed_shapes.then_some(self.hardware)
     }
 
     /// How often the graph was made ready.
@@ -106,8 +106,8 @@ impl Program {
 
     /// What the symbols are in a run, where the backend needs to know.
     fn lengths(&self, inputs: &Values, (past, rows): (usize, usize)) -> BTreeMap<String, usize> {
-        let mut dims = self.rules.dims.clone();
-        if self.rules.fixed_shapes {
+        let mut dims = self.target.dims.clone();
+        if self.target.fixed_shapes {
             dims.insert("past".to_owned(), past);
             dims.insert("rows".to_owned(), rows);
             for input in &self.graph.inputs {
@@ -118,7 +118,7 @@ impl Program {
                     }
                 }
             }
-            dims.retain(|symbol, _| self.symbols.contains(symbol) || self.rules.dims.contains_key(symbol));
+            dims.retain(|symbol, _| self.symbols.contains(symbol) || self.target.dims.contains_key(symbol));
         }
         dims
     }
@@ -135,9 +135,9 @@ impl Program {
             ready.latest.push(Arc::clone(&found));
             return Ok(found);
         }
-        let rules = Rules { dims: dims.clone(), ..self.rules.clone() };
+        let target = Target { dims: dims.clone(), ..self.target.clone() };
         let start = Instant::now();
-        let lowered = lower(&self.graph, &self.weights, &rules)?;
+        let lowered = lower(&self.graph, &self.weights, &target)?;
         let lower_ms = millis(start);
         if let Some(lowering) = &self.lowering {
             lowering.check(&lowered);

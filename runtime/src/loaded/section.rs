@@ -11,7 +11,7 @@ use crate::engine::{Kept, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Convention, Dim, Graph, Input, Stored};
-use crate::lower::Rules;
+use crate::lower::Target;
 use crate::model::{Architecture, Head, Part};
 use crate::weights::{Bytes, Located, Weights};
 use crate::{Error, Hardware, Result, Values};
@@ -46,7 +46,7 @@ impl Cache {
 /// What all parts of a model are made ready with.
 #[derive(Clone)]
 pub(super) struct Setting {
-    pub rules: Rules,
+    pub target: Target,
     pub hardware: Hardware,
     pub options: Options,
     pub lowering: Option<Lowering>,
@@ -197,7 +197,7 @@ impl<A: Architecture> Sections<A> {
     }
 
     pub(super) fn needs_fixed_shapes(&self) -> bool {
-        self.setting.rules.fixed_shapes
+        self.setting.target.fixed_shapes
     }
 
     pub(super) fn get(&self, config: &A::Config, part: Part) -> Result<Arc<Section>> {
@@ -220,9 +220,9 @@ impl<A: Architecture> Sections<A> {
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let convention = graph.convention.clone();
-        let Setting { rules, hardware, mut options, lowering, .. } = self.setting.clone();
+        let Setting { target, hardware, mut options, lowering, .. } = self.setting.clone();
         options.map_weights.get_or_insert_with(|| part.is_cached() && are_worth_mapping(&located));
-        let program = Program::new(graph, located, rules, hardware, options, lowering)?;
+        let program = Program::new(graph, located, target, hardware, options, lowering)?;
         let section = Arc::new(Section { inputs, limits, convention, program, graph_ms, unused, probes });
         ready.insert(part, Arc::clone(&section));
         Ok(section)

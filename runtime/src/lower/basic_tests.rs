@@ -26,10 +26,10 @@ fn graph(body: Body) -> (Graph, Vec<Located>) {
     (g, weights)
 }
 
-fn run(body: Body, rules: &Rules) -> (Values, Lowered) {
+fn run(body: Body, target: &Target) -> (Values, Lowered) {
     let (graph, weights) = graph(body);
     let dims = [("batch".to_owned(), 2), ("sequence".to_owned(), 5)].into();
-    let lowered = lower(&graph, &weights, &Rules { fixed_shapes: true, dims, ..rules.clone() }).unwrap();
+    let lowered = lower(&graph, &weights, &Target { fixed_shapes: true, dims, ..target.clone() }).unwrap();
     let x = ArrayD::from_shape_vec(IxDyn(&[2, 5, 3]), rule::generate("in", &[2, 5, 3])).unwrap() * 3.0;
     let ids = ArrayD::from_shape_vec(IxDyn(&[2, 5]), vec![4, 7, -2, 0, 1, 0, 0, 3, 7, 0]).unwrap();
     let chosen = ids.mapv(|id: i64| id % 2 == 1);
@@ -50,9 +50,9 @@ fn agree(body: Body) {
         eprintln!("skipped: {error}");
         return;
     }
-    let (want, _) = run(body, &Rules::of(Hardware::Cpu, Precision::F32));
+    let (want, _) = run(body, &Target::of(Hardware::Cpu, Precision::F32));
     for (precision, tolerance) in [(Precision::F32, 2e-6), (Precision::F16, 1e-2)] {
-        let (got, lowered) = run(body, &Rules::of(Hardware::Metal, precision));
+        let (got, lowered) = run(body, &Target::of(Hardware::Metal, precision));
         assert_eq!(fallen(&lowered.model, Hardware::Metal), Default::default());
         for report in crate::case::compare(&got, &want, tolerance) {
             assert!(report.passed, "{precision}: {report:?}");

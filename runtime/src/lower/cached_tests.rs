@@ -58,11 +58,8 @@ fn graph(ask: Ask, part: Part) -> (Graph, Vec<Located>) {
     (g, weights)
 }
 
-fn forms() -> Vec<Rules> {
-    let base = Rules::of(Hardware::Cpu, Precision::F32);
-    let attention = [AttentionForm::Plain, AttentionForm::Standard, AttentionForm::MultiHead];
-    let forms = attention.map(|attention| Rules { attention, ..base.clone() });
-    [forms.as_slice(), &[Rules::of(Hardware::Cuda, Precision::F32)]].concat()
+fn forms() -> Vec<Target> {
+    [Hardware::Openvino, Hardware::Cpu, Hardware::Cuda].map(|of| Target::of(of, Precision::F32)).into()
 }
 
 fn x() -> ArrayD<f32> {
@@ -84,11 +81,11 @@ fn inputs(start: usize, end: usize) -> Values {
     ])
 }
 
-fn compiled(ask: Ask, part: Part, rules: &Rules) -> Box<dyn engine::Compiled> {
+fn compiled(ask: Ask, part: Part, target: &Target) -> Box<dyn engine::Compiled> {
     let (graph, weights) = graph(ask, part);
-    let lowered = lower(&graph, &weights, rules).unwrap();
+    let lowered = lower(&graph, &weights, target).unwrap();
     engine::compile(Hardware::Cpu, &lowered, &Options::default())
-        .unwrap_or_else(|error| panic!("{ask:?} {part:?} as {rules:?}: {error}"))
+        .unwrap_or_else(|error| panic!("{ask:?} {part:?} as {target:?}: {error}"))
 }
 
 #[test]
@@ -99,12 +96,12 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
     }
     for ask in ASKS {
         let want = compiled(ask, Part::Whole, &forms()[0]).run(&inputs(0, 5)).unwrap();
-        for rules in forms() {
-            let whole = compiled(ask, Part::Whole, &rules).run(&inputs(0, 5)).unwrap();
+        for target in forms() {
+            let whole = compiled(ask, Part::Whole, &target).run(&inputs(0, 5)).unwrap();
             for report in crate::case::compare(&whole, &want, 2e-6) {
-                assert!(report.passed, "{ask:?} as {rules:?}: {report:?}");
+                assert!(report.passed, "{ask:?} as {target:?}: {report:?}");
             }
-            let step = compiled(ask, Part::Step, &rules);
+            let step = compiled(ask, Part::Step, &target);
             let mut kept = Kept::default();
             let mut all = vec![];
             for (start, end) in [(0, 3), (3, 4), (4, 5)] {
@@ -123,7 +120,7 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
             let joined = concatenate(Axis(1), &views).unwrap().as_standard_layout().into_owned();
             let got = Values::from([("mixed".to_owned(), Value::F32(joined))]);
             for report in crate::case::compare(&got, &want, 2e-6) {
-                assert!(report.passed, "steps of {ask:?} as {rules:?}: {report:?}");
+                assert!(report.passed, "steps of {ask:?} as {target:?}: {report:?}");
             }
         }
     }
@@ -135,8 +132,8 @@ fn fixed_lengths_leave_nothing_to_compute() {
         .map(|(name, length)| (name.to_owned(), length));
     for hardware in Hardware::ALL {
         let (graph, weights) = graph(ASKS[1], Part::Step);
-        let rules = Rules { dims: dims.clone().into(), ..Rules::of(hardware, Precision::F32) };
-        let lowered = lower(&graph, &weights, &rules).unwrap();
+        let target = Target { dims: dims.clone().into(), ..Target::of(hardware, Precision::F32) };
+        let lowered = lower(&graph, &weights, &target).unwrap();
         assert!(!lowered.operators.contains_key("Shape"), "{hardware}: {:?}", lowered.operators);
     }
 }

@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayD, IxDyn, array};
 
+use super::passes::precision;
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
@@ -9,6 +10,8 @@ use crate::graph::{Dtype, Input};
 use crate::nn::{Attention, causal_mask, causal_padding_mask, doubly_masked, masked_bias};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Value, Values, dims};
+
+const COMPARES_TO_ZERO: Pass = Pass::each("truth by comparison", precision::truth_by_comparison);
 
 /// Attention with a mask of truth values or of numbers, by a share that is a parameter, and what is not zero.
 fn graph(numbers: bool) -> (Graph, Vec<Located>) {
@@ -35,9 +38,9 @@ fn graph(numbers: bool) -> (Graph, Vec<Located>) {
 }
 
 /// The second row begins with two positions that see nothing.
-fn run(numbers: bool, rules: &Rules) -> Values {
+fn run(numbers: bool, target: &Target) -> Values {
     let (graph, weights) = graph(numbers);
-    let lowered = lower(&graph, &weights, rules).unwrap();
+    let lowered = lower(&graph, &weights, target).unwrap();
     let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
     // Exact in half precision, as are the scores.
     let x = (0..64).map(|place| (place * 37 % 19 - 9) as f32 * 0.25).collect();
@@ -54,11 +57,12 @@ fn positions_that_see_nothing_get_the_mean() {
         eprintln!("skipped: {error}");
         return;
     }
-    let plain = Rules::of(Hardware::Openvino, Precision::F32);
+    let plain = Target::of(Hardware::Openvino, Precision::F32);
     for numbers in [false, true] {
         let want = run(numbers, &plain);
         for compares_to_zero in [false, true] {
-            let half = Rules { float: Dtype::F16, compares_to_zero, ..plain.clone() };
+            let half = Target { float: Dtype::F16, ..plain.clone() };
+            let half = if compares_to_zero { half.and(COMPARES_TO_ZERO) } else { half };
             for report in crate::case::compare(&run(numbers, &half), &want, 4e-3) {
                 assert!(report.passed, "{numbers} {compares_to_zero}: {report:?}");
             }
@@ -69,16 +73,16 @@ fn positions_that_see_nothing_get_the_mean() {
 #[test]
 fn each_form_is_taken() {
     let (graph, weights) = graph(false);
-    let counts = |rules: &Rules| {
-        let operators = lower(&graph, &weights, rules).unwrap().operators;
+    let counts = |target: &Target| {
+        let operators = lower(&graph, &weights, target).unwrap().operators;
         ["Where", "Add", "Not", "Cast"].map(|name| operators.get(name).copied().unwrap_or_default())
     };
-    let single = Rules::of(Hardware::Openvino, Precision::F32);
+    let single = Target::of(Hardware::Openvino, Precision::F32);
     assert_eq!(counts(&single), [1, 1, 0, 2]);
     // A parameter, an input and an output change their type, and shares are computed in single precision.
-    let half = Rules { float: Dtype::F16, ..single };
+    let half = Target { float: Dtype::F16, ..single };
     assert_eq!(counts(&half), [1, 0, 0, 7]);
-    assert_eq!(counts(&Rules { compares_to_zero: true, ..half }), [1, 0, 1, 6]);
+    assert_eq!(counts(&half.and(COMPARES_TO_ZERO)), [1, 0, 1, 6]);
 }
 
 #[test]
@@ -93,9 +97,9 @@ fn what_is_hidden_twice_is_finite() {
     let mask = doubly_masked(&mut g, &mask, &seen, &crate::Dim::Fixed(0), Some(2)).unwrap();
     g.output("mask", &mask).unwrap();
     let given = Values::from([("attention_mask".to_owned(), Value::I64(array![[0, 1, 1, 1]].into_dyn()))]);
-    let single = Rules::of(Hardware::Openvino, Precision::F32);
-    for rules in [Rules { float: Dtype::F16, ..single.clone() }, single] {
-        let lowered = lower(&g, &[], &rules).unwrap();
+    let single = Target::of(Hardware::Openvino, Precision::F32);
+    for target in [Target { float: Dtype::F16, ..single.clone() }, single] {
+        let lowered = lower(&g, &[], &target).unwrap();
         let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
         let got = compiled.run(&given).unwrap();
         let Value::F32(mask) = &got["mask"] else { panic!("{got:?}") };

@@ -1,35 +1,27 @@
-//! From the graph to the ONNX model that a backend runs best: one meaning, several forms.
+//! From the graph to the ONNX model that a backend runs best: a list of passes over the typed graph, which is printed last.
 //!
-//! [`Rules`] says which form each operation takes; every backend has its own set, in [`Rules::of`].
+//! [`Target::of`] says which passes each backend's graphs go through.
 
-mod activation;
-mod attention;
-mod basic;
-mod emitter;
 mod floats;
 mod int32;
-mod linear;
-mod narrow;
-mod norm;
 mod operators;
+mod passes;
+mod print;
 mod published;
-mod resize;
-mod rotary;
-mod rules;
-mod shapes;
-mod spatial;
+mod target;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use int32::narrow_integers;
+pub use passes::Pass;
 pub use published::{fallen, source};
-pub use rules::{AttentionForm, GeluForm, LinearForm, RmsNormForm, Rules};
+pub use target::Target;
 
 use crate::graph::Graph;
 use crate::weights::{Bytes, Located};
 use crate::{Result, onnx};
-use emitter::Emitter;
+use print::Printer;
 
 /// A graph in the form that one backend runs.
 #[derive(Clone, Debug)]
@@ -52,16 +44,15 @@ impl Lowered {
 /// Lowers a graph whose weights were found.
 ///
 /// # Errors
-/// When an operation has no form under these rules.
-pub fn lower(graph: &Graph, weights: &[Located], rules: &Rules) -> Result<Lowered> {
+/// When an operation has no form on the target.
+pub fn lower(graph: &Graph, weights: &[Located], target: &Target) -> Result<Lowered> {
     let folder = common_folder(weights);
-    let mut emitter = Emitter::new(graph, weights, rules, folder.as_deref());
-    let read = read(graph);
-    for node in graph.nodes.iter().filter(|node| read.contains(&node.output)) {
-        emitter.node(node)?;
+    let mut graph = graph.clone();
+    for pass in &target.passes {
+        pass.run(&mut graph, target)?;
     }
-    let model = emitter.finish()?;
-    let model = if rules.basic { floats::compute_in_floats(model) } else { model };
+    let model = Printer::new(&graph, weights, target, folder.as_deref()).print()?;
+    let model = if target.basic { floats::compute_in_floats(model) } else { model };
     let mut operators = BTreeMap::new();
     for node in model.graph.iter().flat_map(|graph| &graph.node) {
         let name = match node.domain.as_str() {
@@ -71,17 +62,6 @@ pub fn lower(graph: &Graph, weights: &[Located], rules: &Rules) -> Result<Lowere
         *operators.entry(name).or_default() += 1;
     }
     Ok(Lowered { model, folder, operators })
-}
-
-/// The values that lead to outputs; a backend may leave the rest out, and the inputs that only the rest reads.
-fn read(graph: &Graph) -> BTreeSet<usize> {
-    let mut read: BTreeSet<usize> = graph.outputs.iter().map(|(_, id)| *id).collect();
-    for node in graph.nodes.iter().rev() {
-        if read.contains(&node.output) {
-            read.extend(&node.inputs);
-        }
-    }
-    read
 }
 
 /// The deepest folder that holds every weights file.

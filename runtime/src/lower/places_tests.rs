@@ -2,12 +2,18 @@
 
 use ndarray::{ArrayD, IxDyn};
 
+use super::passes::{resize, spatial, types};
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, HEIGHT, WIDTH};
 use crate::graph::{Conv, Dim, Dtype, Input, Interpolation, Reduction};
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};
+
+const PADS_CHANNELS: Pass = Pass::each("channels in fours", spatial::pad_channels);
+const READS_AS_NUMBERS: Pass = Pass::each("integers as numbers", types::read_as_numbers);
+const PICKS_NEAREST: Pass = Pass::each("nearest by index", resize::nearest_by_gather);
+const MULTIPLIES_CUBIC: Pass = Pass::each("cubic by products", resize::cubic_by_products);
 
 /// Convolutions over six channels, two of them skipping places, then the map and its mask in other sizes.
 fn graph() -> (Graph, Vec<Located>) {
@@ -35,9 +41,9 @@ fn graph() -> (Graph, Vec<Located>) {
     (g, weights)
 }
 
-fn run(rules: &Rules) -> Values {
+fn run(target: &Target) -> Values {
     let (graph, weights) = graph();
-    let lowered = lower(&graph, &weights, rules).unwrap();
+    let lowered = lower(&graph, &weights, target).unwrap();
     let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
     let x = ArrayD::from_shape_vec(IxDyn(&[2, 6, 6, 8]), rule::generate("x", &[2, 6, 6, 8])).unwrap();
     let mask = (0..96).map(|place| (place * 7) % 13).collect();
@@ -52,22 +58,22 @@ fn added_channels_narrow_reads_picked_places_and_products_change_no_number() {
         eprintln!("skipped: {error}");
         return;
     }
-    let base = Rules::of(Hardware::Cpu, Precision::F32);
+    let base = Target::of(Hardware::Cpu, Precision::F32);
     let want = run(&base);
     let lengths = [("batch", 2), ("height", 6), ("width", 8)];
     let dims: BTreeMap<_, _> = lengths.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
-    for rules in [
-        Rules { pads_channels: true, ..base.clone() },
-        Rules { narrow_reads: true, ..base.clone() },
-        Rules { fixed_shapes: true, dims: dims.clone(), ..base.clone() },
-        Rules { multiplies_cubic: true, dims: dims.clone(), ..base.clone() },
+    for target in [
+        base.clone().and(PADS_CHANNELS),
+        base.clone().and(READS_AS_NUMBERS),
+        Target { dims: dims.clone(), ..base.clone().and(PICKS_NEAREST) },
+        Target { dims: dims.clone(), ..base.clone().and(MULTIPLIES_CUBIC) },
     ] {
-        for report in crate::case::compare(&run(&rules), &want, 2e-6) {
-            assert!(report.passed, "{rules:?}: {report:?}");
+        for report in crate::case::compare(&run(&target), &want, 2e-6) {
+            assert!(report.passed, "{target:?}: {report:?}");
         }
     }
-    let half = Rules { float: Dtype::F16, ..base };
-    for half in [Rules { multiplies_cubic: true, dims, ..half.clone() }, half] {
+    let half = Target { float: Dtype::F16, ..base };
+    for half in [Target { dims, ..half.clone().and(MULTIPLIES_CUBIC) }, half] {
         for report in crate::case::compare(&run(&half), &want, 1e-2) {
             assert!(report.passed, "{half:?}: {report:?}");
         }
@@ -77,18 +83,20 @@ fn added_channels_narrow_reads_picked_places_and_products_change_no_number() {
 #[test]
 fn each_form_is_taken() {
     let (graph, weights) = graph();
-    let count = |rules: &Rules, name: &str| {
-        let lowered = lower(&graph, &weights, rules).unwrap();
+    let count = |target: &Target, name: &str| {
+        let lowered = lower(&graph, &weights, target).unwrap();
         lowered.operators.get(name).copied().unwrap_or_default()
     };
-    let base = Rules::of(Hardware::Openvino, Precision::F32);
+    let base = Target::of(Hardware::Openvino, Precision::F32);
     assert_eq!([count(&base, "Pad"), count(&base, "Resize"), count(&base, "Cast")], [0, 3, 1]);
-    assert_eq!(count(&Rules { pads_channels: true, ..base.clone() }, "Pad"), 4);
-    assert_eq!(count(&Rules { narrow_reads: true, ..base.clone() }, "Cast"), 5);
+    // What both convolutions take is padded once, and each one's weight.
+    assert_eq!(count(&base.clone().and(PADS_CHANNELS), "Pad"), 3);
+    // The mask as numbers serves its range too.
+    assert_eq!(count(&base.clone().and(READS_AS_NUMBERS), "Cast"), 4);
     let lengths = [("batch", 2), ("height", 6), ("width", 8)];
     let dims = lengths.into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
-    let fixed = Rules { fixed_shapes: true, dims, ..base };
+    let fixed = Target { dims, ..base.and(PICKS_NEAREST) };
     assert_eq!([count(&fixed, "Resize"), count(&fixed, "Gather")], [2, 2]);
-    let products = Rules { multiplies_cubic: true, ..fixed };
+    let products = fixed.and(MULTIPLIES_CUBIC);
     assert_eq!([count(&products, "Resize"), count(&products, "MatMul")], [0, 4]);
 }

@@ -1,17 +1,22 @@
 //! Whatever form an operation takes, the numbers are the same; and what a backend needs of a graph holds.
 
+use std::collections::BTreeSet;
+
 use ndarray::{ArrayD, IxDyn};
 
+use super::passes::{activation, attention, linear};
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Fill, Input};
+use crate::graph::{Fill, Input, Operation, Tensor};
 use crate::nn::{Activation, Attention, causal_padding_mask, padding_mask};
 use crate::onnx::dimension;
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};
 
 const WIDTH: usize = 12;
+
+type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
 
 /// What attention is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,11 +91,11 @@ fn inputs(ask: Ask) -> Values {
     ])
 }
 
-fn run(ask: Ask, rules: &Rules) -> Values {
+fn run(ask: Ask, target: &Target) -> Values {
     let (graph, weights) = graph(ask);
-    let lowered = lower(&graph, &weights, rules).unwrap();
+    let lowered = lower(&graph, &weights, target).unwrap();
     let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default())
-        .unwrap_or_else(|error| panic!("{ask:?} as {rules:?}: {error}"));
+        .unwrap_or_else(|error| panic!("{ask:?} as {target:?}: {error}"));
     let taken = lowered.model.graph.iter().flat_map(|graph| &graph.input).map(|input| input.name.as_str());
     let mut given = inputs(ask);
     let taken: Vec<_> = taken.collect();
@@ -116,14 +121,18 @@ fn asks() -> Vec<Ask> {
     ]
 }
 
-/// The forms as [`Rules`] can combine them; the first is the plainest.
-fn forms() -> Vec<Rules> {
-    let base = Rules::of(Hardware::Cpu, Precision::F32);
+/// The forms as a list of passes can combine them; the first is the plainest.
+fn forms() -> Vec<Target> {
+    let linear = [linear::by_product, linear::flatten];
+    let attention = [attention::by_products, attention::multi_head, attention::standard];
+    let gelu = [Some(activation::gelu_by_operators as Rule), Some(activation::gelu_by_kernel), None];
     let mut all = vec![];
-    for linear in [LinearForm::Transposed, LinearForm::Gemm, LinearForm::FusedMatMul] {
-        for attention in [AttentionForm::Plain, AttentionForm::MultiHead, AttentionForm::Standard] {
-            for gelu in [GeluForm::Plain, GeluForm::Standard, GeluForm::Contrib] {
-                all.push(Rules { linear, attention, gelu, ..base.clone() });
+    for linear in linear {
+        for attention in attention {
+            for gelu in gelu {
+                let own = [Some(attention), Some(linear as Rule), gelu];
+                let own: Vec<Pass> = own.into_iter().flatten().map(|rule| Pass::each("form", rule)).collect();
+                all.push(Target::by(&own));
             }
         }
     }
@@ -139,9 +148,9 @@ fn all_forms_give_the_same_numbers() {
     for ask in asks() {
         let forms = forms();
         let want = run(ask, &forms[0]);
-        for rules in &forms[1..] {
-            for report in crate::case::compare(&run(ask, rules), &want, 2e-6) {
-                assert!(report.passed, "{ask:?} as {rules:?}: {report:?}");
+        for target in &forms[1..] {
+            for report in crate::case::compare(&run(ask, target), &want, 2e-6) {
+                assert!(report.passed, "{ask:?} as {target:?}: {report:?}");
             }
         }
     }
@@ -154,13 +163,11 @@ fn fixed_lengths_change_no_number() {
         return;
     }
     for ask in asks() {
-        for rules in forms() {
-            let want = run(ask, &rules);
-            for basic in [false, true] {
-                let fixed = Rules { fixed_shapes: true, dims: lengths(), basic, ..rules.clone() };
-                for report in crate::case::compare(&run(ask, &fixed), &want, 2e-6) {
-                    assert!(report.passed, "{ask:?} as {fixed:?}: {report:?}");
-                }
+        for target in forms() {
+            let want = run(ask, &target);
+            let fixed = Target { dims: lengths(), ..target };
+            for report in crate::case::compare(&run(ask, &fixed), &want, 2e-6) {
+                assert!(report.passed, "{ask:?} as {fixed:?}: {report:?}");
             }
         }
     }
@@ -174,10 +181,10 @@ fn queries_that_see_nothing_weigh_all_keys_alike_in_half_precision() {
     }
     for kv_heads in [4, 2] {
         let ask = Ask { kv_heads, mask: Mask::CausalPadding, ..Ask::default() };
-        let want = run(ask, &Rules::of(Hardware::Cpu, Precision::F32));
+        let want = run(ask, &Target::of(Hardware::Cpu, Precision::F32));
         for hardware in [Hardware::Cuda, Hardware::Rocm, Hardware::Metal] {
-            let rules = Rules { dims: lengths(), ..Rules::of(hardware, Precision::F16) };
-            for report in crate::case::compare(&run(ask, &rules), &want, 1e-2) {
+            let target = Target { dims: lengths(), ..Target::of(hardware, Precision::F16) };
+            for report in crate::case::compare(&run(ask, &target), &want, 1e-2) {
                 assert!(report.passed, "{ask:?} for {hardware}: {report:?}");
             }
         }
@@ -189,8 +196,8 @@ fn fixed_lengths_leave_no_symbol_and_nothing_to_compute() {
     for ask in asks() {
         for hardware in Hardware::ALL {
             let (graph, weights) = graph(ask);
-            let rules = Rules { dims: lengths(), ..Rules::of(hardware, Precision::F32) };
-            let lowered = lower(&graph, &weights, &rules).unwrap();
+            let target = Target { dims: lengths(), ..Target::of(hardware, Precision::F32) };
+            let lowered = lower(&graph, &weights, &target).unwrap();
             assert!(!lowered.operators.contains_key("Shape"), "{hardware} {ask:?}: {:?}", lowered.operators);
             let model = lowered.model.graph.unwrap();
             for value in model.input.iter().chain(&model.output) {
@@ -211,8 +218,8 @@ fn the_same_graph_gives_the_same_bytes() {
             let bytes = || {
                 let (graph, weights) =
                     graph(Ask { kv_heads: 2, mask: Mask::CausalPadding, ..Ask::default() });
-                let rules = Rules { dims: dims.clone(), ..Rules::of(hardware, Precision::F32) };
-                lower(&graph, &weights, &rules).unwrap().bytes()
+                let target = Target { dims: dims.clone(), ..Target::of(hardware, Precision::F32) };
+                lower(&graph, &weights, &target).unwrap().bytes()
             };
             assert!(bytes() == bytes(), "{hardware}");
         }
@@ -222,9 +229,9 @@ fn the_same_graph_gives_the_same_bytes() {
 #[test]
 fn names_are_used_once() {
     for ask in asks() {
-        for rules in forms() {
+        for target in forms() {
             let (graph, weights) = graph(ask);
-            let model = lower(&graph, &weights, &rules).unwrap().model.graph.unwrap();
+            let model = lower(&graph, &weights, &target).unwrap().model.graph.unwrap();
             let weights = model.initializer.iter().map(|tensor| tensor.name.as_str());
             let inputs = model.input.iter().map(|input| input.name.as_str());
             let results = model.node.iter().flat_map(|node| node.output.iter().map(String::as_str));

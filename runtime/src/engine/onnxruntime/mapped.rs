@@ -140,40 +140,37 @@ fn is_linear(node: &Node) -> bool {
 
 /// Leaves out the reshapes around linear layers: `Gemm` takes two axes, the runtime's own operator any number.
 ///
-/// They are known by their names: lowering writes them as parts of the layer, before and after the product.
+/// They are known by their names: lowering names the one before as a part of a layer, which others that read the same may
+/// share, and the one after as the layer itself.
 fn unflatten(graph: &mut Graph) {
-    let reshape = |node: &&Node| node.op_type == "Reshape";
-    let before: HashMap<String, String> = graph
-        .node
-        .iter()
-        .filter(reshape)
+    let reshapes = || graph.node.iter().filter(|node| node.op_type == "Reshape");
+    let before: HashMap<String, String> = reshapes()
+        .filter(|node| is_part_of_linear(&node.name))
         .map(|node| (node.output[0].clone(), node.input[0].clone()))
         .collect();
-    let mut after: HashMap<String, Vec<String>> = HashMap::new();
-    for node in &graph.node {
-        for input in &node.input {
-            let given = if reshape(&node) && node.input[0] == *input {
-                node.output[0].clone()
-            } else {
-                String::new()
-            };
-            after.entry(input.clone()).or_default().push(given);
-        }
+    let after: HashMap<String, (String, String)> =
+        reshapes().map(|node| (node.input[0].clone(), (node.name.clone(), node.output[0].clone()))).collect();
+    let mut readers: HashMap<String, usize> = HashMap::new();
+    for input in graph.node.iter().flat_map(|node| &node.input) {
+        *readers.entry(input.clone()).or_default() += 1;
     }
     let mut gone = HashSet::new();
     for node in graph.node.iter_mut().filter(|node| node.domain == DOMAIN) {
         let layer = node.name.rsplit_once('/').map_or("", |(layer, _)| layer);
-        let flat = node.input[0].strip_prefix(layer).is_some_and(|part| part.starts_with("/Reshape."));
-        let (Some(x), Some([result])) =
-            (before.get(&node.input[0]), after.get(&node.output[0]).map(Vec::as_slice))
-        else {
+        let (Some(x), Some((name, result))) = (before.get(&node.input[0]), after.get(&node.output[0])) else {
             continue;
         };
-        if flat && !result.is_empty() {
+        if name == layer && readers.get(&node.output[0]) == Some(&1) {
             node.input[0].clone_from(x);
             gone.insert(result.clone());
             node.output[0].clone_from(result);
         }
     }
     graph.node.retain(|node| node.op_type != "Reshape" || !gone.contains(&node.output[0]));
+}
+
+/// Whether a node was made of a linear layer: `/layer/query/Linear_1/Reshape`.
+fn is_part_of_linear(name: &str) -> bool {
+    let layer = name.rsplit_once('/').and_then(|(layer, _)| layer.rsplit_once('/'));
+    layer.is_some_and(|(_, operation)| operation.starts_with("Linear"))
 }

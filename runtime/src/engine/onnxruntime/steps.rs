@@ -73,7 +73,7 @@ mod tests {
     use crate::engine::{Compiled, Kept};
     use crate::graph::dims::{BATCH, SEQUENCE};
     use crate::graph::{Dtype, Graph, Input};
-    use crate::lower::{Rules, lower};
+    use crate::lower::{Target, lower};
     use crate::onnx::Model;
     use crate::weights::{Bytes, Weights};
 
@@ -104,7 +104,7 @@ mod tests {
             };
             weight.dtype = stored;
         }
-        lower(&g, &weights, &Rules::of(Hardware::Cpu, crate::Precision::F32)).unwrap()
+        lower(&g, &weights, &Target::of(Hardware::Cpu, crate::Precision::F32)).unwrap()
     }
 
     fn inputs(batch: usize, sequence: usize) -> Values {

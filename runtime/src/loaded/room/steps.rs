@@ -8,7 +8,7 @@ use super::super::section::{Cache as Kept, Section};
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Fill, Graph, Input, Tensor};
-use crate::lower::{AttentionForm, Rules};
+use crate::lower::Target;
 use crate::model::Part;
 use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
 use crate::weights::Weights;
@@ -80,10 +80,9 @@ fn section(told: Told, window: Option<usize>, part: Part, fixed_shapes: bool) ->
     let graph = graph(told, window, part)?;
     let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
-    let attention = AttentionForm::Plain;
-    let rules = Rules { attention, fixed_shapes, ..Rules::of(Hardware::Cpu, Precision::F32) };
+    let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
     let inputs = graph.inputs().to_vec();
-    let program = Program::new(graph, weights, rules, Hardware::Cpu, Options::default(), None)?;
+    let program = Program::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let (limits, convention) = Default::default();
     Ok(Section { inputs, limits, convention, program, graph_ms: 0.0, unused: vec![], probes: vec![] })
 }

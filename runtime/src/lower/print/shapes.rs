@@ -1,49 +1,13 @@
 //! Shapes as operands: literals where they are known, computed from the inputs' shapes where not.
 
-use super::emitter::Emitter;
+use super::{Printer, integers};
 use crate::Result;
-use crate::graph::{Dim, Factor, show};
+use crate::graph::{Dim, Factor, Tensor, show};
 use crate::onnx::Attribute;
 
-impl Emitter<'_> {
-    /// The operation's result: `x` in another shape.
-    pub(super) fn reshape(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
-        let shape = self.reshape_operand(from, to)?;
-        Ok(self.last("Reshape", &[x, &shape], vec![]))
-    }
-
-    /// An intermediate result: `x` in another shape.
-    pub(super) fn reshape_part(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
-        let shape = self.reshape_operand(from, to)?;
-        Ok(self.part("Reshape", &[x, &shape], vec![]))
-    }
-
-    /// The operation's result: `x` with axes of length 1 repeated.
-    pub(super) fn expand(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
-        if self.rules.basic && to.iter().all(|dim| dim.fixed().is_some()) {
-            return self.basic_expand(x, from, to, None);
-        }
-        let shape = self.expand_operand(from, to)?;
-        Ok(self.last("Expand", &[x, &shape], vec![]))
-    }
-
-    /// As [`Self::expand`], under a name of its own.
-    pub(super) fn expand_named(&mut self, x: &str, from: &[Dim], to: &[Dim], name: &str) -> Result<String> {
-        if self.rules.basic && to.iter().all(|dim| dim.fixed().is_some()) {
-            return self.basic_expand(x, from, to, Some(name));
-        }
-        let shape = self.expand_operand(from, to)?;
-        Ok(self.named("Expand", &[x, &shape], vec![], name))
-    }
-
-    /// As [`Self::expand`], for an intermediate result.
-    pub(super) fn expand_part(&mut self, x: &str, from: &[Dim], to: &[Dim]) -> Result<String> {
-        let shape = self.expand_operand(from, to)?;
-        Ok(self.part("Expand", &[x, &shape], vec![]))
-    }
-
+impl Printer<'_> {
     /// 1 wherever `Expand` keeps the length.
-    fn expand_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
+    pub(super) fn expand_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
         let added = to.len() - from.len();
         let grown: Vec<Dim> = to
             .iter()
@@ -56,17 +20,28 @@ impl Emitter<'_> {
         self.shape_operand(&grown)
     }
 
-    /// The operation's result: 0, 1, 2 … up to a length.
-    pub(super) fn positions(&mut self, shape: &[Dim]) -> Result<String> {
-        let count = self.length(&shape[0])?;
+    /// 0, the length and 1, of the result's type.
+    pub(super) fn range_operands(&mut self, result: &Tensor) -> Result<[String; 3]> {
+        let count = match result.shape()[0].fixed() {
+            Some(count) => self.literal(result.dtype(), &[], integers(result.dtype(), &[count as i64])),
+            None => self.scalar_length(&result.shape()[0])?,
+        };
+        let [zero, one] = [0, 1].map(|n| self.literal(result.dtype(), &[], integers(result.dtype(), &[n])));
+        Ok([zero, count, one])
+    }
+
+    /// A length as an integer without axes.
+    pub(super) fn scalar_length(&mut self, dim: &Dim) -> Result<String> {
+        if let Some(length) = dim.fixed() {
+            return Ok(self.integer(length as i64));
+        }
+        let length = self.length(dim)?;
         let scalar = self.integers(&[]);
-        let count = self.part("Reshape", &[&count, &scalar], vec![]);
-        let (zero, one) = (self.integer(0), self.integer(1));
-        Ok(self.last("Range", &[&zero, &count, &one], vec![]))
+        Ok(self.part("Reshape", &[&length, &scalar], vec![]))
     }
 
     /// A literal wherever `Reshape` can copy (0) or infer (-1) what is not known.
-    fn reshape_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
+    pub(super) fn reshape_operand(&mut self, from: &[Dim], to: &[Dim]) -> Result<String> {
         let mut inferred = false;
         let literal: Option<Vec<i64>> = to
             .iter()
@@ -99,7 +74,7 @@ impl Emitter<'_> {
     }
 
     /// A length as a list of one integer.
-    pub(super) fn length(&mut self, dim: &Dim) -> Result<String> {
+    fn length(&mut self, dim: &Dim) -> Result<String> {
         let mut sum: Option<String> = None;
         for (number, factors) in dim.terms() {
             let mut term = (number != 1 || factors.is_empty()).then(|| self.integers(&[number]));
@@ -153,13 +128,9 @@ impl Emitter<'_> {
             return Err(self.graph.misfit("Shape", problem));
         };
         let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];
-        let name = self.named("Shape", &[&input], attributes, &format!("/{symbol}"));
+        let name = format!("/{symbol}");
+        self.write("", "Shape", &[&input], attributes, name.clone(), name.clone());
         self.symbols.insert(symbol.to_owned(), name.clone());
         Ok(name)
     }
-}
-
-/// The length of the last axis; 0 where it is not fixed.
-pub(super) fn width(shape: &[Dim]) -> usize {
-    shape.last().and_then(Dim::fixed).unwrap_or_default()
 }

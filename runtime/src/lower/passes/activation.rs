@@ -1,0 +1,84 @@
+//! The forms of activation functions.
+
+use crate::Result;
+use crate::graph::{Contrib, Graph, Op, Operation, Tensor, Unary};
+use crate::nn::Activation;
+
+/// Activation functions that ONNX has no operator for, by those that it has.
+pub(in crate::lower) fn by_operators(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Activate(act), [x]) = (it.op, it.operands) else { return Ok(None) };
+    Ok(Some(match act {
+        Activation::QuickGelu => {
+            let factor = g.number(x.dtype(), 1.702);
+            let scaled = g.mul(x, &factor)?;
+            let gate = g.unary(Unary::Sigmoid, &scaled);
+            g.mul(x, &gate)?
+        }
+        Activation::Relu2 => {
+            let positive = g.activation(Activation::Relu, x)?;
+            g.mul(&positive, &positive)?
+        }
+        Activation::Relu6 => {
+            let op = Op::Clip { low: 0.0, high: Some(6.0) };
+            g.node(op, &[x], x.dtype(), x.shape().to_vec())
+        }
+        Activation::Silu => {
+            let gate = g.unary(Unary::Sigmoid, x);
+            g.mul(x, &gate)?
+        }
+        Activation::Mish => {
+            let soft = g.unary(Unary::Softplus, x);
+            let gate = g.unary(Unary::Tanh, &soft);
+            g.mul(x, &gate)?
+        }
+        Activation::Sigmoid => g.unary(Unary::Sigmoid, x),
+        Activation::Tanh => g.unary(Unary::Tanh, x),
+        Activation::Linear => x.clone(),
+        Activation::Gelu | Activation::GeluNew | Activation::Relu => return Ok(None),
+    }))
+}
+
+/// GELU by ONNX Runtime's own kernels.
+pub(in crate::lower) fn gelu_by_kernel(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let tanh = match it.op {
+        Op::Activate(Activation::Gelu) => false,
+        Op::Activate(Activation::GeluNew) => true,
+        _ => return Ok(None),
+    };
+    let [x] = it.operands else { return Ok(None) };
+    Ok(Some(g.node(Op::Contrib(Contrib::Gelu { tanh }), &[x], x.dtype(), x.shape().to_vec())))
+}
+
+/// GELU by the error function or the hyperbolic tangent.
+pub(in crate::lower) fn gelu_by_operators(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    match (it.op, it.operands) {
+        (Op::Activate(Activation::Gelu), [x]) => gelu_by_erf(g, x).map(Some),
+        (Op::Activate(Activation::GeluNew), [x]) => gelu_by_tanh(g, x).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `x/2 · (1 + erf(x/√2))`.
+fn gelu_by_erf(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let [root, one, half] = [std::f32::consts::SQRT_2, 1.0, 0.5].map(|number| g.number(x.dtype(), number));
+    let scaled = g.div(x, &root)?;
+    let erf = g.unary(Unary::Erf, &scaled);
+    let shifted = g.add(&erf, &one)?;
+    let product = g.mul(x, &shifted)?;
+    g.mul(&product, &half)
+}
+
+/// `x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`.
+fn gelu_by_tanh(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let numbers = [1.0, 0.5, 0.044_715, (2.0 / std::f32::consts::PI).sqrt()];
+    let [one, half, cubic, root] = numbers.map(|number| g.number(x.dtype(), number));
+    let square = g.mul(x, x)?;
+    let cube = g.mul(&square, x)?;
+    let cube = g.mul(&cube, &cubic)?;
+    let inner = g.add(x, &cube)?;
+    let inner = g.mul(&inner, &root)?;
+    let tanh = g.unary(Unary::Tanh, &inner);
+    let shifted = g.add(&tanh, &one)?;
+    let product = g.mul(x, &shifted)?;
+    g.mul(&product, &half)
+}

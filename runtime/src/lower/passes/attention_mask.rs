@@ -1,0 +1,111 @@
+//! Masks of attention as numbers that are added to the scores.
+
+use crate::Result;
+use crate::dims;
+use crate::graph::{AttentionOp, Binary, Dim, Dtype, Graph, Op, Reduction, Tensor};
+
+/// What a masked score gets added: so low that every score is lost in it, and a position that sees nothing gets
+/// the mean of all values, as in the reference. Just above the lowest number, which engines take for minus
+/// infinity.
+fn masked(float: Dtype) -> f32 {
+    match float {
+        Dtype::F16 => -65504.0,
+        _ => -3e38,
+    }
+}
+
+/// Lower than all scores that are seen in half precision, and higher than those that a mask was added to.
+const LEAST_SEEN: f32 = -60000.0;
+
+/// How many keys there are, with or without an axis for heads.
+pub(super) fn key_count(keys: &Tensor) -> &Dim {
+    &keys.shape()[keys.rank() - 2]
+}
+
+/// A mask of truth values as numbers to add.
+pub(super) fn additive(g: &mut Graph, mask: &Tensor, float: Dtype) -> Result<Tensor> {
+    if mask.dtype() != Dtype::Bool {
+        return Ok(mask.clone());
+    }
+    let (seen, hidden) = (g.number(float, 0.0), g.number(float, masked(float)));
+    g.select(mask, &seen, &hidden)
+}
+
+/// A bias for every query: `[…, q, k]`. Fused operators broadcast it over batch and heads alone.
+pub(super) fn for_each_query(g: &mut Graph, bias: &Tensor, [q, k]: [&Tensor; 2]) -> Result<Tensor> {
+    let (rank, queries) = (bias.rank(), &q.shape()[q.rank() - 2]);
+    if rank < 2 || bias.shape()[rank - 2] == *queries {
+        return Ok(bias.clone());
+    }
+    let mut shape = bias.shape().to_vec();
+    shape[rank - 2] = queries.clone();
+    shape[rank - 1] = key_count(k).clone();
+    g.expand(bias, shape)
+}
+
+/// A bias with axes for batch and heads, whichever of them it had.
+pub(super) fn four_axes(g: &mut Graph, bias: &Tensor, [q, k]: [&Tensor; 2]) -> Result<Tensor> {
+    match bias.rank() {
+        4 => Ok(bias.clone()),
+        0 | 1 => g.expand(bias, dims![1, 1, &q.shape()[1], key_count(k)]),
+        rank => {
+            let mut shape = vec![Dim::Fixed(1); 4 - rank];
+            shape.extend_from_slice(bias.shape());
+            g.reshape(bias, shape)
+        }
+    }
+}
+
+/// `[q, k]`: 0 where a query sees a key, far below elsewhere; queries are the last positions of the keys.
+pub(super) fn causal_bias(g: &mut Graph, queries: &Dim, keys: &Dim, float: Dtype) -> Result<Tensor> {
+    let hidden = g.number(float, masked(float));
+    let full = g.expand(&hidden, dims![queries, keys])?;
+    Ok(g.trilu(&full, keys.clone() - queries.clone() + Dim::Fixed(1)))
+}
+
+/// Scores where a mask lets them be seen. Half precision has no number that every score is lost in: masked scores
+/// are one and the same number instead, so that a position that sees nothing still gets the mean of all values.
+pub(super) fn masked_scores(g: &mut Graph, scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let half = scores.dtype() == Dtype::F16;
+    if half && mask.dtype() == Dtype::Bool {
+        let hidden = g.number(Dtype::F16, masked(Dtype::F16));
+        return g.select(mask, scores, &hidden);
+    }
+    let bias = additive(g, mask, scores.dtype())?;
+    let scores = g.add(scores, &bias)?;
+    if !half {
+        return Ok(scores);
+    }
+    let op = Op::Clip { low: LEAST_SEEN, high: None };
+    Ok(g.node(op, &[&scores], scores.dtype(), scores.shape().to_vec()))
+}
+
+/// Queries `[batch, q, heads·size]` where they see something and zeros where they do not, so that these score all
+/// keys alike: in half precision scores are not lost in what masked ones get added, as there is no number so low.
+pub(super) fn seeing(g: &mut Graph, op: AttentionOp, q: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    let [batch, queries, width] = q.shape() else { return Ok(q.clone()) };
+    if q.dtype() != Dtype::F16 || bias.rank() == 0 {
+        return Ok(q.clone());
+    }
+    let sight = sight(g, bias)?;
+    let sight = g.transpose(&sight, &[0, 2, 1, 3])?;
+    let size = width.fixed().unwrap_or_default() / op.heads.max(1);
+    let apart = g.reshape(q, dims![batch, queries, op.heads, size])?;
+    let seen = g.mul(&apart, &sight)?;
+    g.reshape(&seen, q.shape().to_vec())
+}
+
+/// 1 for queries that see something and 0 for those that do not: a bias `[…, k]` to four axes, the last of length 1.
+fn sight(g: &mut Graph, bias: &Tensor) -> Result<Tensor> {
+    let most = g.reduce(Reduction::Max, bias, &[bias.rank() - 1], true)?;
+    let lowest = g.number(bias.dtype(), -masked(bias.dtype()));
+    let above = g.binary(Binary::Add, &most, &lowest)?;
+    let op = Op::Clip { low: 0.0, high: Some(1.0) };
+    let sees = g.node(op, &[&above], above.dtype(), above.shape().to_vec());
+    let mut shape = vec![Dim::Fixed(1); 4_usize.saturating_sub(sees.rank())];
+    if shape.is_empty() {
+        return Ok(sees);
+    }
+    shape.extend_from_slice(sees.shape());
+    g.reshape(&sees, shape)
+}

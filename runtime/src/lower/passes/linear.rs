@@ -1,0 +1,30 @@
+//! The forms of a linear layer.
+
+use crate::Result;
+use crate::dims;
+use crate::graph::{Graph, Op, Operation, Tensor, product};
+
+/// Linear layers on two axes, between two reshapes: ONNX's `Gemm`.
+pub(in crate::lower) fn flatten(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Linear, [x, rest @ ..]) = (it.op, it.operands) else { return Ok(None) };
+    let Some((width, rows)) = x.shape().split_last().filter(|(_, rows)| rows.len() != 1) else {
+        return Ok(None);
+    };
+    let rows = product(rows);
+    let out = it.result.dim(-1).cloned().unwrap_or(crate::graph::Dim::Fixed(0));
+    let flat = g.reshape(x, dims![&rows, width])?;
+    let operands: Vec<_> = std::iter::once(&flat).chain(rest).collect();
+    let y = g.node(Op::Linear, &operands, it.result.dtype(), dims![rows, out]);
+    Ok(Some(g.reshape(&y, it.result.shape().to_vec())?))
+}
+
+/// Linear layers as products with the transposed weight.
+pub(in crate::lower) fn by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Linear, [x, weight, bias @ ..]) = (it.op, it.operands) else { return Ok(None) };
+    let weight = g.transpose(weight, &[1, 0])?;
+    let y = g.node(Op::MatMul, &[x, &weight], it.result.dtype(), it.result.shape().to_vec());
+    Ok(Some(match bias {
+        [bias, ..] => g.add(&y, bias)?,
+        [] => y,
+    }))
+}

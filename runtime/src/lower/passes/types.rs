@@ -1,0 +1,42 @@
+//! Element types that a backend's kernels lack for an operation, which is done in another.
+
+use crate::Result;
+use crate::graph::{Binary, Dtype, Graph, Op, Operation, Tensor, Unary};
+use crate::lower::Target;
+
+/// Ranges and running sums of integers and truth values by way of floating-point numbers, which are exact for positions
+/// and tokens below 2²⁴; other sums of them by way of 32-bit integers.
+pub(in crate::lower) fn read_as_numbers(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let by = match it.op {
+        Op::Slice { .. } | Op::CumSum { .. } => Dtype::F32,
+        Op::Reduce { .. } => Dtype::I32,
+        _ => return Ok(None),
+    };
+    let [x] = it.operands else { return Ok(None) };
+    if x.dtype().is_float() || x.dtype() == by {
+        return Ok(None);
+    }
+    let number = g.cast(x, by);
+    let number = it.again(g, &[&number], by);
+    Ok(Some(g.cast(&number, it.result.dtype())))
+}
+
+/// One of two floating-point values by products with 1 and 0, in graphs that convolve: ONNX Runtime moves axes around
+/// convolutions, and past a choice those of its condition too, for which truth values have no kernel.
+pub(in crate::lower) fn choose_by_product(g: &mut Graph, _: &Target) -> Result<()> {
+    if !g.nodes.iter().any(|node| matches!(node.op, Op::Conv(_))) {
+        return Ok(());
+    }
+    g.rewrite(|g, it| {
+        let (Op::Where, [condition, yes, no]) = (it.op, it.operands) else { return Ok(None) };
+        if !yes.dtype().is_float() {
+            return Ok(None);
+        }
+        let one = g.cast(condition, yes.dtype());
+        let other = g.unary(Unary::Not, condition);
+        let other = g.cast(&other, yes.dtype());
+        let one = g.mul(&one, yes)?;
+        let other = g.mul(&other, no)?;
+        Ok(Some(g.binary(Binary::Add, &one, &other)?))
+    })
+}

@@ -1,0 +1,279 @@
+//! Prints a lowered graph as an ONNX model, under names that read like the model; nothing is decided here any more.
+
+mod node;
+mod shapes;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use super::Target;
+use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Tensor};
+use crate::onnx::{self, Attribute};
+use crate::weights::{Bytes, Located};
+use crate::{Error, Result};
+
+/// The ONNX graph under construction.
+pub(super) struct Printer<'a> {
+    graph: &'a Graph,
+    target: &'a Target,
+    weights: &'a [Located],
+    folder: Option<&'a Path>,
+    out: onnx::Graph,
+    domains: BTreeSet<&'static str>,
+    /// The ONNX name of each value written so far.
+    names: HashMap<usize, String>,
+    /// Literals by content, so that each is written once.
+    literals: HashMap<(Dtype, Vec<usize>, Vec<u8>), String>,
+    /// The values whose shapes are told.
+    declared: BTreeSet<usize>,
+    /// The name of the node being written; what computes its shapes is named below it.
+    place: String,
+    parts: usize,
+    symbols: HashMap<String, String>,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        weights: &'a [Located],
+        target: &'a Target,
+        folder: Option<&'a Path>,
+    ) -> Self {
+        Self {
+            graph,
+            target,
+            weights,
+            folder,
+            out: onnx::Graph { name: "weft".to_owned(), ..Default::default() },
+            domains: BTreeSet::from([""]),
+            names: HashMap::new(),
+            literals: HashMap::new(),
+            declared: BTreeSet::new(),
+            place: String::new(),
+            parts: 0,
+            symbols: HashMap::new(),
+        }
+    }
+
+    /// The model of all operations.
+    pub(super) fn print(mut self) -> Result<onnx::Model> {
+        for node in &self.graph.nodes {
+            self.node(node)?;
+        }
+        for input in &self.graph.inputs {
+            self.out.input.push(onnx::ValueInfo::new(&input.name, input.dtype, &input.shape));
+        }
+        for (name, id) in &self.graph.outputs {
+            let tensor = self.graph.tensor(*id);
+            let written = self.operand(*id)?;
+            if written != *name {
+                self.write("", "Identity", &[&written], vec![], format!("/{name}"), name.clone());
+            }
+            self.out.output.push(onnx::ValueInfo::new(name, tensor.dtype(), tensor.shape()));
+        }
+        let opset = self.target.opset;
+        let versions = self.domains.iter().map(|domain| onnx::OperatorSet {
+            domain: (*domain).to_owned(),
+            version: Some(if domain.is_empty() { opset } else { 1 }),
+        });
+        Ok(onnx::Model {
+            ir_version: Some(if opset >= 23 { onnx::IR_VERSION } else { 10 }),
+            producer_name: "weft".to_owned(),
+            producer_version: env!("CARGO_PKG_VERSION").to_owned(),
+            opset_import: versions.collect(),
+            graph: Some(self.out),
+        })
+    }
+
+    fn node(&mut self, node: &Node) -> Result<()> {
+        self.place.clone_from(&node.name);
+        self.parts = 0;
+        let operands = node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?;
+        let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
+        let written = self.written(node, &operands)?;
+        let operands: Vec<&str> = written.operands.iter().map(String::as_str).collect();
+        let output = match self.graph.outputs.iter().find(|(_, output)| *output == node.output) {
+            Some((name, _)) => name.clone(),
+            None => self.graph.values[node.output].name.clone(),
+        };
+        let Written { domain, operator, attributes, .. } = &written;
+        self.write(domain, operator, &operands, attributes.clone(), node.name.clone(), output.clone());
+        self.names.insert(node.output, output);
+        if is_fused(&node.op) {
+            for &id in node.inputs.iter().chain([&node.output]) {
+                self.declare(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The type and the shape of an operand.
+    fn tensor(&self, id: usize) -> &'a Tensor {
+        self.graph.tensor(id)
+    }
+
+    /// The ONNX name of a value, written when it is first needed.
+    fn operand(&mut self, id: usize) -> Result<String> {
+        if let Some(name) = self.names.get(&id) {
+            return Ok(name.clone());
+        }
+        let value = &self.graph.values[id];
+        let (dtype, shape) = (value.tensor.dtype(), value.tensor.shape());
+        let lengths = || -> Vec<usize> { shape.iter().filter_map(Dim::fixed).collect() };
+        let name = match &value.origin {
+            Origin::Input(index) => self.graph.inputs[*index].name.clone(),
+            Origin::Weight(index) => self.weight(*index, dtype)?,
+            Origin::Constant(Constant::F32(values)) => self.literal(dtype, &lengths(), floats(dtype, values)),
+            Origin::Constant(Constant::I64(values)) => {
+                self.literal(dtype, &lengths(), integers(dtype, values))
+            }
+            Origin::Node => {
+                return Err(self.graph.misfit("lower", format!("`{}` is used too early", value.name)));
+            }
+        };
+        self.names.insert(id, name.clone());
+        Ok(name)
+    }
+
+    /// A parameter as it is stored, converted where it is computed with in another type.
+    fn weight(&mut self, index: usize, dtype: Dtype) -> Result<String> {
+        let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        let tensor = match &located.bytes {
+            Bytes::Memory(bytes) => {
+                onnx::Tensor::inline(&weight.name, located.dtype, &located.shape, bytes.clone())
+            }
+            Bytes::File { path, offset, length } => {
+                let folder = self.folder.unwrap_or(Path::new(""));
+                let relative = path.strip_prefix(folder).unwrap_or(path);
+                let location = relative.to_str().map(|path| path.replace('\\', "/")).ok_or_else(|| {
+                    let help = "move the checkpoint to a folder whose path is valid UTF-8";
+                    Error::weights(path, "has a path that is not UTF-8", help)
+                })?;
+                onnx::Tensor::external(
+                    &weight.name,
+                    located.dtype,
+                    &located.shape,
+                    &location,
+                    *offset,
+                    *length,
+                )
+            }
+        };
+        self.out.initializer.push(tensor);
+        if !located.dtype.is_float() || located.dtype == dtype {
+            return Ok(weight.name.clone());
+        }
+        let name = format!("{}/Cast", weight.name);
+        self.write("", "Cast", &[&weight.name], vec![cast(dtype)], name.clone(), name.clone());
+        Ok(name)
+    }
+
+    /// Writes a node that helps the one being written.
+    fn part(&mut self, op: &str, operands: &[&str], attributes: Vec<Attribute>) -> String {
+        let name = format!("{}/{op}.{}", self.place, self.parts);
+        self.parts += 1;
+        self.write("", op, operands, attributes, name.clone(), name.clone());
+        name
+    }
+
+    fn write(
+        &mut self,
+        domain: &'static str,
+        op: &str,
+        operands: &[&str],
+        attribute: Vec<Attribute>,
+        name: String,
+        output: String,
+    ) {
+        self.domains.insert(domain);
+        self.out.node.push(onnx::Node {
+            input: operands.iter().map(|&input| input.to_owned()).collect(),
+            output: vec![output],
+            name,
+            op_type: op.to_owned(),
+            attribute,
+            domain: domain.to_owned(),
+        });
+    }
+
+    /// Says what shape a value has, where an engine would not find out: ONNX infers the width of `Attention` from that of
+    /// its values, and takes an unknown one for 0.
+    fn declare(&mut self, id: usize) {
+        let value = &self.graph.values[id];
+        let known = value.tensor.shape().iter().all(|dim| dim.fixed().is_some());
+        let output = self.graph.outputs.iter().any(|(_, output)| *output == id);
+        let computed = matches!(value.origin, Origin::Node);
+        if known || output || !computed || !self.declared.insert(id) {
+            return;
+        }
+        let name = self.names.get(&id).unwrap_or(&value.name);
+        self.out.value_info.push(onnx::ValueInfo::new(name, value.tensor.dtype(), value.tensor.shape()));
+    }
+
+    /// A literal integer without axes.
+    fn integer(&mut self, value: i64) -> String {
+        self.literal(Dtype::I64, &[], value.to_le_bytes().to_vec())
+    }
+
+    /// A literal list of integers.
+    fn integers(&mut self, values: &[i64]) -> String {
+        self.literal(Dtype::I64, &[values.len()], integers(Dtype::I64, values))
+    }
+
+    /// A literal number.
+    fn number(&mut self, dtype: Dtype, value: f32) -> String {
+        self.literal(dtype, &[], floats(dtype, &[value]))
+    }
+
+    fn literal(&mut self, dtype: Dtype, dims: &[usize], bytes: Vec<u8>) -> String {
+        let key = (dtype, dims.to_vec(), bytes);
+        if let Some(name) = self.literals.get(&key) {
+            return name.clone();
+        }
+        let name = format!("/literal/{}", self.literals.len());
+        self.out.initializer.push(onnx::Tensor::inline(&name, dtype, dims, key.2.clone()));
+        self.literals.insert(key, name.clone());
+        name
+    }
+}
+
+/// An operator with what it is given.
+struct Written {
+    domain: &'static str,
+    operator: &'static str,
+    operands: Vec<String>,
+    attributes: Vec<Attribute>,
+}
+
+/// Whether engines have a kernel for the whole, which is told the shapes of what it is given.
+fn is_fused(op: &Op) -> bool {
+    matches!(op, Op::Attention(_) | Op::Rotary(_) | Op::Contrib(_))
+}
+
+/// Numbers as bytes of a floating-point type. Beyond its range lies infinity, which no number survives a product or a
+/// difference with.
+fn floats(dtype: Dtype, values: &[f32]) -> Vec<u8> {
+    let most = if dtype == Dtype::F16 { 65504.0 } else { f32::MAX };
+    let values = values.iter().map(|x| x.clamp(-most, most));
+    match dtype {
+        Dtype::F16 => values.flat_map(|x| half::f16::from_f32(x).to_le_bytes()).collect(),
+        Dtype::Bf16 => values.flat_map(|x| half::bf16::from_f32(x).to_le_bytes()).collect(),
+        _ => values.flat_map(f32::to_le_bytes).collect(),
+    }
+}
+
+/// Integers as bytes; those of 32 bits end at the largest there is.
+fn integers(dtype: Dtype, values: &[i64]) -> Vec<u8> {
+    match dtype {
+        Dtype::I32 => {
+            let narrow = values.iter().map(|n| (*n).clamp(i32::MIN.into(), i32::MAX.into()) as i32);
+            narrow.flat_map(i32::to_le_bytes).collect()
+        }
+        _ => values.iter().flat_map(|n| n.to_le_bytes()).collect(),
+    }
+}
+
+/// The attribute of `Cast`.
+fn cast(to: Dtype) -> Attribute {
+    Attribute::int("to", i64::from(onnx::data_type(to)))
+}

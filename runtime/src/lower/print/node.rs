@@ -1,0 +1,223 @@
+//! Each operation as an ONNX operator.
+
+use super::{Printer, Written, cast};
+use crate::Result;
+use crate::graph::{
+    AttentionOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, Padded, PoolOp, Reduction, ResizeOp,
+};
+use crate::lower::passes::resize::CUBIC;
+use crate::nn::Activation;
+use crate::onnx::Attribute;
+
+const MICROSOFT: &str = "com.microsoft";
+
+impl Printer<'_> {
+    /// What is written for an operation.
+    pub(super) fn written(&mut self, node: &Node, operands: &[&str]) -> Result<Written> {
+        let result = self.tensor(node.output);
+        let mut written = Written {
+            domain: "",
+            operator: node.op.name(),
+            operands: operands.iter().map(|&operand| operand.to_owned()).collect(),
+            attributes: vec![],
+        };
+        let more = &mut written.operands;
+        written.attributes = match &node.op {
+            Op::Binary(_) | Op::Unary(_) | Op::MatMul | Op::Where => vec![],
+            Op::Linear => {
+                written.operator = "Gemm";
+                vec![Attribute::int("transB", 1)]
+            }
+            Op::Reshape => {
+                more.push(self.reshape_operand(self.tensor(node.inputs[0]).shape(), result.shape())?);
+                vec![]
+            }
+            Op::Expand => {
+                more.push(self.expand_operand(self.tensor(node.inputs[0]).shape(), result.shape())?);
+                vec![]
+            }
+            Op::Positions => {
+                more.extend(self.range_operands(result)?);
+                vec![]
+            }
+            Op::Slice { axis, start, end, step } => {
+                more.extend(
+                    [start, end]
+                        .map(|dim| self.shape_operand(std::slice::from_ref(dim)))
+                        .into_iter()
+                        .collect::<Result<Vec<_>>>()?,
+                );
+                more.push(self.integers(&[*axis as i64]));
+                if *step != 1 {
+                    more.push(self.integers(&[*step as i64]));
+                }
+                vec![]
+            }
+            Op::Tile { times } => {
+                more.push(self.integers(&times.iter().map(|&n| n as i64).collect::<Vec<_>>()));
+                vec![]
+            }
+            Op::Trilu { diagonal } => {
+                if *diagonal != Dim::Fixed(0) {
+                    more.push(self.scalar_length(diagonal)?);
+                }
+                vec![Attribute::int("upper", 1)]
+            }
+            Op::Clip { low, high } => {
+                more.push(self.number(result.dtype(), *low));
+                more.extend(high.map(|high| self.number(result.dtype(), high)));
+                vec![]
+            }
+            Op::Pad { by, around } => {
+                more.extend(self.pad_operands(*by, around, result.dtype()));
+                match by {
+                    Padded::Constant(_) => vec![],
+                    Padded::Reflect => vec![Attribute::string("mode", "reflect")],
+                    Padded::Edge => vec![Attribute::string("mode", "edge")],
+                }
+            }
+            Op::Reduce { axes, keep, .. } => {
+                more.push(self.integers(&axes.iter().map(|&axis| axis as i64).collect::<Vec<_>>()));
+                vec![Attribute::int("keepdims", i64::from(*keep))]
+            }
+            Op::CumSum { axis } => {
+                more.push(self.integer(*axis as i64));
+                vec![]
+            }
+            Op::Resize(op) => {
+                let sizes = self.shape_operand(result.shape())?;
+                more.extend([String::new(), String::new(), sizes]);
+                resize(*op)
+            }
+            Op::Cast { to } => vec![cast(*to)],
+            Op::Transpose { order } => vec![ints("perm", order)],
+            Op::Gather { axis }
+            | Op::Concat { axis }
+            | Op::Softmax { axis }
+            | Op::LogSoftmax { axis }
+            | Op::GatherElements { axis } => vec![Attribute::int("axis", *axis as i64)],
+            Op::ArgMax { axis } => vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)],
+            Op::LayerNorm { epsilon } | Op::RmsNorm { epsilon } => {
+                vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
+            }
+            Op::BatchNorm { epsilon } | Op::InstanceNorm { epsilon } => {
+                vec![Attribute::float("epsilon", *epsilon as f32)]
+            }
+            Op::Activate(Activation::GeluNew) => vec![Attribute::string("approximate", "tanh")],
+            Op::Activate(_) => vec![],
+            Op::Conv(op) | Op::ConvTranspose(op) => conv(op),
+            Op::Pool(op) => pool(op),
+            Op::Attention(op) => {
+                let by_head = self.tensor(node.inputs[0]).rank() == 4;
+                attention(*op, by_head)
+            }
+            Op::Rotary(op) => vec![
+                Attribute::int("num_heads", op.heads as i64),
+                Attribute::int("interleaved", i64::from(op.interleaved)),
+            ],
+            Op::Contrib(op) => {
+                written.domain = if matches!(op, Contrib::RmsNorm { .. }) { "" } else { MICROSOFT };
+                if let (Contrib::MultiHeadAttention(_), 4) = (op, more.len()) {
+                    more.splice(3..3, [String::new(), String::new()]);
+                }
+                contrib(op)
+            }
+            Op::Angles { .. } => {
+                let problem = "has no operator, and no pass took its place";
+                return Err(self.graph.misfit(node.op.name(), problem));
+            }
+        };
+        Ok(written)
+    }
+
+    /// How many before each axis, then how many after, and a number to put there.
+    fn pad_operands(&mut self, by: Padded, around: &[(usize, usize)], dtype: Dtype) -> Vec<String> {
+        let before = around.iter().map(|(before, _)| *before as i64);
+        let counts: Vec<i64> = before.chain(around.iter().map(|(_, after)| *after as i64)).collect();
+        let counts = self.integers(&counts);
+        match by {
+            Padded::Constant(value) => vec![counts, self.number(dtype, value)],
+            Padded::Reflect | Padded::Edge => vec![counts],
+        }
+    }
+}
+
+fn attention(op: AttentionOp, by_head: bool) -> Vec<Attribute> {
+    let mut attributes = vec![Attribute::float("scale", op.scale as f32)];
+    if !by_head {
+        attributes.push(Attribute::int("q_num_heads", op.heads as i64));
+        attributes.push(Attribute::int("kv_num_heads", op.kv_heads as i64));
+    }
+    if op.causal {
+        attributes.push(Attribute::int("is_causal", 1));
+    }
+    if op.softcap != 0.0 {
+        attributes.push(Attribute::float("softcap", op.softcap as f32));
+    }
+    attributes
+}
+
+fn contrib(op: &Contrib) -> Vec<Attribute> {
+    match op {
+        Contrib::MultiHeadAttention(op) => {
+            let mut attributes = vec![
+                Attribute::int("num_heads", op.heads as i64),
+                Attribute::float("scale", op.scale as f32),
+            ];
+            if op.causal {
+                attributes.push(Attribute::int("unidirectional", 1));
+            }
+            attributes
+        }
+        Contrib::Gelu { .. } => vec![],
+        Contrib::RmsNorm { epsilon } => {
+            vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
+        }
+    }
+}
+
+fn conv(op: &ConvOp) -> Vec<Attribute> {
+    vec![
+        ints("kernel_shape", &op.kernel),
+        ints("strides", &op.stride),
+        pads(&op.padding),
+        ints("dilations", &op.dilation),
+        Attribute::int("group", op.groups as i64),
+    ]
+}
+
+fn pool(op: &PoolOp) -> Vec<Attribute> {
+    let mut attributes =
+        vec![ints("kernel_shape", &op.kernel), ints("strides", &op.stride), pads(&op.padding)];
+    if op.by == Reduction::Mean {
+        attributes.push(Attribute::int("count_include_pad", 1));
+    }
+    attributes
+}
+
+fn resize(op: ResizeOp) -> Vec<Attribute> {
+    let (mode, centre) = match op.by {
+        Interpolation::Nearest => ("nearest", "asymmetric"),
+        Interpolation::Bilinear => ("linear", "half_pixel"),
+        Interpolation::Bicubic => ("cubic", "half_pixel"),
+    };
+    let centre = if op.align_corners { "align_corners" } else { centre };
+    let mut attributes =
+        vec![Attribute::string("mode", mode), Attribute::string("coordinate_transformation_mode", centre)];
+    match op.by {
+        Interpolation::Nearest => attributes.push(Attribute::string("nearest_mode", "floor")),
+        Interpolation::Bilinear => {}
+        Interpolation::Bicubic => attributes.push(Attribute::float("cubic_coeff_a", CUBIC)),
+    }
+    attributes
+}
+
+fn ints(name: &str, values: &[usize]) -> Attribute {
+    Attribute::ints(name, values.iter().map(|&n| n as i64).collect())
+}
+
+/// All beginnings, then all ends.
+fn pads(padding: &[(usize, usize)]) -> Attribute {
+    let before = padding.iter().map(|(before, _)| *before as i64);
+    Attribute::ints("pads", before.chain(padding.iter().map(|(_, after)| *after as i64)).collect())
+}

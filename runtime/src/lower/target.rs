@@ -1,0 +1,158 @@
+//! What each backend's graphs go through: one list of passes a backend, and what the passes are told.
+
+use std::collections::BTreeMap;
+
+use super::passes::{
+    Pass, activation, arithmetic, attention, lengths, linear, norm, precision, resize, rotary, share,
+    spatial, types,
+};
+use crate::graph::Dtype;
+use crate::{Hardware, Precision};
+
+/// What a graph is lowered to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// What is done to the graph, in this order, before it is printed.
+    pub passes: Vec<Pass>,
+    /// What floating-point values are computed in.
+    pub float: Dtype,
+    /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
+    pub dims: BTreeMap<String, usize>,
+    /// Whether the backend needs every length to be a number.
+    pub fixed_shapes: bool,
+    /// Whether the backend has floating-point arithmetic alone.
+    pub basic: bool,
+    /// ONNX's operator set.
+    pub opset: i64,
+}
+
+impl Target {
+    /// The form that runs best on a backend.
+    pub fn of(hardware: Hardware, precision: Precision) -> Self {
+        let float = match precision {
+            // OpenVINO computes in a precision that it is told beside the graph.
+            _ if hardware == Hardware::Openvino => Dtype::F32,
+            Precision::F32 => Dtype::F32,
+            Precision::F16 => Dtype::F16,
+            Precision::Bf16 => Dtype::Bf16,
+        };
+        let fixed_shapes = match hardware {
+            Hardware::Cpu | Hardware::Auto | Hardware::Cuda | Hardware::Openvino => false,
+            // A browser has no 64-bit integers to compute lengths with.
+            Hardware::Webgpu => crate::engine::in_browser(hardware),
+            // MIGraphX compiles a graph anew for other lengths; Core ML, the tensor processor and WebNN have no others.
+            Hardware::Rocm | Hardware::Metal | Hardware::Qnn | Hardware::Webnn => true,
+        };
+        let opset = match hardware {
+            Hardware::Cpu | Hardware::Auto => 23,
+            // The newest set that every operator here has a kernel for: those of `Pad` and `Equal` end with it.
+            Hardware::Cuda => 18,
+            // MIGraphX documents operator sets up to 19.
+            Hardware::Rocm => 19,
+            Hardware::Openvino | Hardware::Webgpu | Hardware::Metal | Hardware::Qnn | Hardware::Webnn => 21,
+        };
+        let own = match hardware {
+            Hardware::Cpu | Hardware::Auto => CPU,
+            Hardware::Cuda => CUDA,
+            Hardware::Rocm => ROCM,
+            Hardware::Openvino => OPENVINO,
+            Hardware::Webgpu => WEBGPU,
+            Hardware::Metal => METAL,
+            Hardware::Qnn => QNN,
+            Hardware::Webnn => WEBNN,
+        };
+        let mut passes = [FIRST, own, LAST].concat();
+        if fixed_shapes {
+            passes.insert(FIRST.len(), NEAREST_BY_GATHER);
+        }
+        Self { passes, float, dims: BTreeMap::new(), fixed_shapes, basic: hardware == Hardware::Metal, opset }
+    }
+}
+
+/// What every graph begins with.
+pub(super) const FIRST: &[Pass] = &[
+    Pass::whole("fix lengths", lengths::fix),
+    Pass::whole("drop what nothing reads", lengths::prune),
+    Pass::whole("compute in the target's precision", precision::compute_in),
+    Pass::each("softmax of weights in single precision", precision::softmax_of_weights),
+    Pass::each("bicubic resizing in single precision", precision::cubic_resize),
+    Pass::each("angles by cosine and sine", rotary::angles),
+    Pass::each("activations by ONNX's operators", activation::by_operators),
+];
+
+/// ONNX Runtime's CPU kernels: what is fused stays.
+const CPU: &[Pass] = &[
+    Pass::each("whole heads by RotaryEmbedding", rotary::partly_by_product),
+    Pass::each("attention by Attention", attention::standard),
+    Pass::each("linear layers by Gemm", linear::flatten),
+];
+
+/// ONNX Runtime's CUDA kernels, of which attention, GELU and the norm have some of its own.
+const CUDA: &[Pass] = &[
+    Pass::each("rotation by products", rotary::by_product),
+    Pass::each("attention by MultiHeadAttention", attention::multi_head),
+    Pass::each("linear layers by Gemm", linear::flatten),
+    Pass::each("GELU by ONNX Runtime's kernel", activation::gelu_by_kernel),
+    Pass::each("RMS norm by ONNX Runtime's kernel", norm::rms_by_kernel),
+];
+
+/// MIGraphX, which finds attention and GELU in the plain forms itself.
+const ROCM: &[Pass] = &[ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+
+/// OpenVINO, which fuses the plain forms itself.
+const OPENVINO: &[Pass] = &[ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+
+/// ONNX Runtime's WebGPU kernels.
+const WEBGPU: &[Pass] = &[
+    Pass::each("ranges and sums of integers as numbers", types::read_as_numbers),
+    Pass::whole("choices by products beside convolutions", types::choose_by_product),
+    Pass::each("channels in fours", spatial::pad_channels),
+    ROTARY,
+    ATTENTION,
+    LINEAR,
+    GELU,
+    RMS_NORM,
+];
+
+/// Core ML, which has floating-point arithmetic alone, and little more than the basic operators of it; it has GELU.
+const METAL: &[Pass] = &[
+    CUBIC_BY_PRODUCTS,
+    ROTARY,
+    ATTENTION,
+    LINEAR,
+    RMS_NORM,
+    Pass::each("batch norm by a product", norm::batch_by_product),
+    Pass::each("running sums by a product", arithmetic::cumsum_by_product),
+    Pass::each("padding by Concat", arithmetic::pad_by_concat),
+    Pass::each("Expand by Tile", arithmetic::expand_by_tile),
+    Pass::each("the least by the greatest", arithmetic::min_by_max),
+    Pass::each("powers in single precision", arithmetic::powers_in_single),
+    Pass::each("signs by products", arithmetic::signs_by_product),
+];
+
+/// The tensor processor of Qualcomm's chips.
+const QNN: &[Pass] = &[
+    Pass::each("truth by comparison with zero", precision::truth_by_comparison),
+    ROTARY,
+    ATTENTION,
+    LINEAR,
+    GELU,
+    RMS_NORM,
+];
+
+/// WebNN, of which browsers do not resize by cubic curves.
+const WEBNN: &[Pass] = &[CUBIC_BY_PRODUCTS, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+
+/// What every graph ends with.
+pub(super) const LAST: &[Pass] = &[
+    Pass::whole("share equal operations", share::equal),
+    Pass::whole("drop what nothing reads", lengths::prune),
+];
+
+const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", resize::nearest_by_gather);
+const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
+const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
+const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
+const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
+const GELU: Pass = Pass::each("GELU by erf and tanh", activation::gelu_by_operators);
+const RMS_NORM: Pass = Pass::each("RMS norm by the mean of squares", norm::rms_by_operators);
