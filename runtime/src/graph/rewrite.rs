@@ -12,6 +12,8 @@ pub(crate) struct Operation<'a> {
     pub op: &'a Op,
     /// What it is given, after what was replaced before it.
     pub operands: &'a [Tensor],
+    /// The types of what it was given before anything was replaced.
+    pub types: &'a [Dtype],
     /// The type and the shape of what it gives.
     pub result: &'a Tensor,
 }
@@ -31,6 +33,7 @@ impl Graph {
     ) -> Result<()> {
         let mut instead = HashMap::new();
         for mut node in std::mem::take(&mut self.nodes) {
+            let types: Vec<_> = node.inputs.iter().map(|id| self.tensor(*id).dtype()).collect();
             for input in &mut node.inputs {
                 *input = *instead.get(input).unwrap_or(input);
             }
@@ -38,7 +41,7 @@ impl Graph {
             let result = self.values[node.output].tensor.clone();
             let first = self.nodes.len();
             self.enter(&Scope::root().scope(node.name.trim_start_matches('/')));
-            let operation = Operation { op: &node.op, operands: &operands, result: &result };
+            let operation = Operation { op: &node.op, operands: &operands, types: &types, result: &result };
             let Some(result) = rule(self, &operation)? else {
                 self.nodes.push(node);
                 continue;
@@ -141,10 +144,15 @@ impl Graph {
     }
 
     /// A literal of any type.
-    pub(crate) fn filled(&mut self, dtype: Dtype, dims: &[usize], literal: Constant) -> Tensor {
+    pub(crate) fn filled(&mut self, dtype: Dtype, shape: Shape, literal: Constant) -> Tensor {
         let name = self.fresh("Constant");
-        let shape = dims.iter().map(|&n| Dim::Fixed(n)).collect();
         self.value(name, dtype, shape, Origin::Constant(literal))
+    }
+
+    /// An input as of another type.
+    pub(crate) fn retyped_input(&mut self, x: &Tensor, dtype: Dtype) -> Tensor {
+        let value = self.values[x.id].clone();
+        self.value(value.name, dtype, x.shape().to_vec(), value.origin)
     }
 
     /// The graph operation by operation, as tests read it: `f32 Add(x, 1.0) [batch, 3]`. What an operation gives is known

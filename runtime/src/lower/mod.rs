@@ -2,8 +2,6 @@
 //!
 //! [`Target::of`] says which passes each backend's graphs go through.
 
-mod floats;
-mod int32;
 mod operators;
 mod passes;
 mod print;
@@ -13,7 +11,6 @@ mod target;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use int32::narrow_integers;
 pub use passes::Pass;
 pub use published::{fallen, source};
 pub use target::Target;
@@ -52,7 +49,6 @@ pub fn lower(graph: &Graph, weights: &[Located], target: &Target) -> Result<Lowe
         pass.run(&mut graph, target)?;
     }
     let model = Printer::new(&graph, weights, target, folder.as_deref()).print()?;
-    let model = if target.basic { floats::compute_in_floats(model) } else { model };
     let mut operators = BTreeMap::new();
     for node in model.graph.iter().flat_map(|graph| &graph.node) {
         let name = match node.domain.as_str() {

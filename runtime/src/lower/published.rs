@@ -112,13 +112,13 @@ fn version(name: &str, opset: i64) -> Option<i64> {
 }
 
 /// What is known about the values of a graph.
-pub(super) struct Facts<'a> {
-    pub(super) types: HashMap<&'a str, i32>,
+struct Facts<'a> {
+    types: HashMap<&'a str, i32>,
     constants: HashSet<&'a str>,
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(graph: &'a Graph) -> Self {
+    fn of(graph: &'a Graph) -> Self {
         let mut facts = Self { types: HashMap::new(), constants: HashSet::new() };
         for input in &graph.input {
             let tensor = input.kind.as_ref().and_then(|kind| kind.tensor.as_ref());
@@ -158,7 +158,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    pub(super) fn is_folded(&self, node: &Node) -> bool {
+    fn is_folded(&self, node: &Node) -> bool {
         let mut given = node.input.iter().filter(|name| !name.is_empty());
         given.all(|name| self.constants.contains(name.as_str()))
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, lengths, linear, norm, precision, resize, rotary, share,
-    spatial, types,
+    Pass, activation, arithmetic, attention, floats, integers, lengths, linear, norm, precision, resize,
+    rotary, share, spatial, types,
 };
 use crate::graph::Dtype;
 use crate::{Hardware, Precision};
@@ -16,12 +16,12 @@ pub struct Target {
     pub passes: Vec<Pass>,
     /// What floating-point values are computed in.
     pub float: Dtype,
+    /// What ids, masks and positions are counted in.
+    pub integers: Dtype,
     /// Symbols that are numbers in the lowered graph, for backends that need fixed shapes.
     pub dims: BTreeMap<String, usize>,
     /// Whether the backend needs every length to be a number.
     pub fixed_shapes: bool,
-    /// Whether the backend has floating-point arithmetic alone.
-    pub basic: bool,
     /// ONNX's operator set.
     pub opset: i64,
 }
@@ -36,10 +36,14 @@ impl Target {
             Precision::F16 => Dtype::F16,
             Precision::Bf16 => Dtype::Bf16,
         };
+        let in_browser = crate::engine::in_browser(hardware);
+        // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
+        let narrow = in_browser && hardware == Hardware::Webgpu;
+        let integers = if narrow { Dtype::I32 } else { Dtype::I64 };
         let fixed_shapes = match hardware {
             Hardware::Cpu | Hardware::Auto | Hardware::Cuda | Hardware::Openvino => false,
             // A browser has no 64-bit integers to compute lengths with.
-            Hardware::Webgpu => crate::engine::in_browser(hardware),
+            Hardware::Webgpu => in_browser,
             // MIGraphX compiles a graph anew for other lengths; Core ML, the tensor processor and WebNN have no others.
             Hardware::Rocm | Hardware::Metal | Hardware::Qnn | Hardware::Webnn => true,
         };
@@ -65,7 +69,7 @@ impl Target {
         if fixed_shapes {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
-        Self { passes, float, dims: BTreeMap::new(), fixed_shapes, basic: hardware == Hardware::Metal, opset }
+        Self { passes, float, integers, dims: BTreeMap::new(), fixed_shapes, opset }
     }
 }
 
@@ -128,6 +132,7 @@ const METAL: &[Pass] = &[
     Pass::each("the least by the greatest", arithmetic::min_by_max),
     Pass::each("powers in single precision", arithmetic::powers_in_single),
     Pass::each("signs by products", arithmetic::signs_by_product),
+    Pass::whole("integers and truth values as numbers", floats::compute_in_floats),
 ];
 
 /// The tensor processor of Qualcomm's chips.
@@ -145,6 +150,7 @@ const WEBNN: &[Pass] = &[CUBIC_BY_PRODUCTS, ROTARY, ATTENTION, LINEAR, GELU, RMS
 
 /// What every graph ends with.
 pub(super) const LAST: &[Pass] = &[
+    Pass::whole("count in the target's integers", integers::compute_in),
     Pass::whole("share equal operations", share::equal),
     Pass::whole("drop what nothing reads", lengths::prune),
 ];

@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 
 use ndarray::{ArrayD, IxDyn};
 
-use super::passes::{activation, attention, linear};
+use super::passes::{Rule, activation, attention, linear};
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Fill, Input, Operation, Tensor};
+use crate::graph::{Fill, Input};
 use crate::nn::{Activation, Attention, causal_padding_mask, padding_mask};
 use crate::onnx::dimension;
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};
 
 const WIDTH: usize = 12;
-
-type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
 
 /// What attention is asked for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,17 +13,11 @@ mod tensors;
 mod weights;
 
 use super::{Compiled, Options};
-use crate::lower::{Lowered, narrow_integers};
+use crate::lower::Lowered;
 use crate::{Hardware, Result};
 
 /// Opens a graph in a tab; [`Hardware::Webgpu`] or [`Hardware::Webnn`].
 pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Box<dyn Compiled>> {
-    if hardware == Hardware::Webgpu {
-        // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
-        let model = narrow_integers(&lowered.model);
-        let narrow = Lowered { model, ..lowered.clone() };
-        return Ok(Box::new(running::Running::open(hardware, &narrow, options)?));
-    }
     Ok(Box::new(running::Running::open(hardware, lowered, options)?))
 }
 

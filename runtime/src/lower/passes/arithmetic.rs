@@ -63,7 +63,7 @@ fn full(g: &mut Graph, dtype: Dtype, dims: &[usize], value: f32) -> Tensor {
         true => Constant::F32(vec![value; count]),
         false => Constant::I64(vec![value as i64; count]),
     };
-    g.filled(dtype, dims, literal)
+    g.filled(dtype, dims.iter().map(|&n| Dim::Fixed(n)).collect(), literal)
 }
 
 /// Axes of length 1 repeated as a whole.

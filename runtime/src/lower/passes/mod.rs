@@ -5,6 +5,8 @@ pub(super) mod activation;
 pub(super) mod arithmetic;
 pub(super) mod attention;
 mod attention_mask;
+pub(super) mod floats;
+pub(super) mod integers;
 pub(super) mod lengths;
 pub(super) mod linear;
 pub(super) mod norm;
@@ -27,20 +29,20 @@ pub struct Pass {
     step: Step,
 }
 
+/// Says of an operation what stands for it; none where it stays.
+pub(super) type Rule = fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>;
+
 /// How a pass goes over the graph.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Says of each operation what stands for it; none where it stays.
-    Each(fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>),
+    /// Asks of each operation what stands for it.
+    Each(Rule),
     /// Sees the graph as a whole.
     Whole(fn(&mut Graph, &Target) -> Result<()>),
 }
 
 impl Pass {
-    pub(super) const fn each(
-        name: &'static str,
-        rule: fn(&mut Graph, &Operation<'_>) -> Result<Option<Tensor>>,
-    ) -> Self {
+    pub(super) const fn each(name: &'static str, rule: Rule) -> Self {
         Self { name, step: Step::Each(rule) }
     }
 
@@ -70,3 +72,5 @@ impl PartialEq for Pass {
 
 #[cfg(test)]
 pub(super) mod testing;
+#[cfg(test)]
+mod tests;

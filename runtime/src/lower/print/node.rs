@@ -81,7 +81,8 @@ impl Printer<'_> {
                 vec![Attribute::int("keepdims", i64::from(*keep))]
             }
             Op::CumSum { axis } => {
-                more.push(self.integer(*axis as i64));
+                let integers = self.target.integers;
+                more.push(self.literal(integers, &[], super::integers(integers, &[*axis as i64])));
                 vec![]
             }
             Op::Resize(op) => {
