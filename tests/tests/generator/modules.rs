@@ -28,7 +28,7 @@ fn descendants_say_what_differs() {
     let workshop = workshop(SPEC);
     let child = "model: solo\ntitle: Solo\nextends: duo\ncategory: multimodal\nconfig:\n  text_config: {hidden_size: 64, \
                  head_dim: 16, type_vocab_size: {remove: true}}\n  head_config: {fields: {depth: 5}}\n  kv_heads: 2\ngraph: {modules: \
-                 {text: {embeddings: {types: null}, attention: {query: q}}}}\n";
+                 {text: {embeddings: {token_type_embeddings: null}, attention: {query: q}}}}\n";
     let head = include_str!("../../fixtures/duo_head.rs.tera").replace(" token_type_ids,", "");
     workshop.template("graph/parts/head/duo.rs.tera", &head).spec("multimodal/solo.yaml", child);
     workshop.run().unwrap();

@@ -44,7 +44,7 @@ fn inputs_come_up_through_every_module() {
 fn descendants_reach_into_modules_of_modules() {
     let workshop = workshop(SPEC);
     let child = "model: solo\ntitle: Solo\nextends: trio\ncategory: multimodal\nconfig:\n  duo_config: {text_config: {hidden_size: \
-                 64, type_vocab_size: {remove: true}}}\ngraph: {modules: {pair: {modules: {text: {embeddings: {types: null}}}}}}\n";
+                 64, type_vocab_size: {remove: true}}}\ngraph: {modules: {pair: {modules: {text: {embeddings: {token_type_embeddings: null}}}}}}\n";
     workshop.spec("multimodal/solo.yaml", child);
     workshop.run().unwrap();
     let files = workshop.files("out/multimodal");
