@@ -49,12 +49,12 @@ fn ast_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The spectra: `[batch, max_length, num_mel_bins]`.
+/// The input: mel spectrograms `[batch, max_length, num_mel_bins]`.
 fn spectrogram(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("input_values", dims![BATCH, c.max_length, c.num_mel_bins]))
 }
 
-/// Patches and the two tokens before them, then `num_hidden_layers` layers: `[batch, 2 + patches, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers and the final norm: `[batch, 2 + patches, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, spectrogram: &Tensor) -> Result<Tensor> {
     let mut x = embeddings(g, c, &w.scope("embeddings"), spectrogram)?;
     for index in 0..c.num_hidden_layers {
@@ -63,7 +63,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, spectrogram: &Tensor) -> Result
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// Patches by frequency and time, the two tokens before them, and what each position adds.
+/// Patch embedding behind class and distillation token, plus position embeddings (`ASTEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, spectrogram: &Tensor) -> Result<Tensor> {
     let width = c.hidden_size;
     let x = g.transpose(spectrogram, &[0, 2, 1])?;
@@ -83,7 +83,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, spectrogram: &Tensor) -> Res
     g.add(&x, &positions)
 }
 
-/// The mean of the two tokens before the patches: `[batch, hidden_size]`.
+/// Pooling: the mean of class and distillation token, `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let (class, distillation) = (g.take(x, 1, 0)?, g.take(x, 1, 1)?);
     let sum = g.add(&class, &distillation)?;

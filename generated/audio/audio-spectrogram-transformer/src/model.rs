@@ -119,7 +119,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// Mel spectra, as the feature extractor of the checkpoint gives them. `[batch, max_length, num_mel_bins]`
+    /// Mel spectrograms, as the checkpoint's feature extractor gives them. `[batch, max_length, num_mel_bins]`
     pub input_values: ArrayD<f32>,
 }
 

@@ -52,16 +52,16 @@ fn clap_audio_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &unfolded)
 }
 
-/// Independent sounds that are run together.
+/// The batch of audio inputs.
 const AUDIOS: Dim = Dim::symbol("audios");
 
-/// Spectra one after the other.
+/// Frames of the spectrogram.
 const FRAMES: Dim = Dim::symbol("frames");
 
-/// What is added to the variance where the configuration does not say.
+/// The epsilon of normalisations that the configuration has no field for.
 const EPSILON: f64 = 1e-5;
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     /// `[audios, views, frames, num_mel_bins]`.
     input_features: Tensor,
@@ -70,7 +70,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Declares them: four views of a sound where views are fused, else one.
+    /// Declares them: four views of each audio with feature fusion, else one.
     fn new(g: &mut Graph, c: &Config) -> Self {
         let views = if c.enable_fusion { 4 } else { 1 };
         let features = Input::f32("input_features", dims![AUDIOS, views, FRAMES, c.num_mel_bins]);
@@ -80,8 +80,8 @@ impl Inputs {
     }
 }
 
-/// Patches of the picture, then stages of layers, each at half the resolution and twice the width of the one before:
-/// `[audios, places, hidden_size]`.
+/// The stages (`ClapAudioStage`), each at half the resolution and twice the width of the one before:
+/// `[audios, positions, hidden_size]`.
 fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let image = reshape_mel_to_image(g, c, w, &inputs.input_features)?;
     let mut x = patch_embed(g, c, &w.scope("patch_embed"), &image, inputs.is_longer.as_ref())?;
@@ -111,7 +111,7 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
     g.layer_norm(&w.scope("norm"), &x, EPSILON)
 }
 
-/// The places of the picture by frequency and time, pieces of time side by side: `[audios, hidden_size, bins, times]`.
+/// Undoes the reshape of the spectrogram: `[audios, hidden_size, bins, times]`.
 fn unfold_time(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let last = c.depths.len().saturating_sub(1) as u32;
     let side = c.spec_size / 2_usize.pow(last) / c.patch_stride[0].max(1);
@@ -123,7 +123,8 @@ fn unfold_time(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     g.reshape(&x, dims![AUDIOS, &width, bins, ratio * side])
 }
 
-/// Spectra as square pictures: `[audios, views, spec_size, spec_size]`. Pieces of time lie one below the other.
+/// Spectrograms as square images, chunks of time below each other (`reshape_mel2img`):
+/// `[audios, views, spec_size, spec_size]`.
 fn reshape_mel_to_image(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (size, mels) = (c.spec_size, c.num_mel_bins);
     let ratio = (size / mels.max(1)).max(1);
@@ -202,7 +203,7 @@ fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usi
     g.batch_norm(&w.index(first + 4), &x, EPSILON)
 }
 
-/// A square of states, and how a layer looks at it.
+/// The windows of a layer, its width and its heads.
 struct WindowContext {
     windows: Windows,
     width: usize,

@@ -97,9 +97,9 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[audios, views, frames, num_mel_bins]`
+    /// Mel spectrograms in decibels, as the checkpoint's feature extractor gives them. `[audios, views, frames, num_mel_bins]`
     pub input_features: ArrayD<f32>,
-    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[audios, 1]`
+    /// Whether the audio is longer than one window and has views of its chunks; used with `enable_fusion`. `[audios, 1]`
     pub is_longer: Option<ArrayD<bool>>,
 }
 

@@ -48,7 +48,7 @@ fn audio_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("audio_embeds", &audio)
 }
 
-/// Texts in the common space: `[batch, projection_dim]`.
+/// Text embeddings, L2-normalised: `[batch, projection_dim]`.
 fn text_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
@@ -60,7 +60,7 @@ fn text_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
     project(g, c, &g.scope("text_projection"), &pooled)
 }
 
-/// Sounds in the common space: `[audios, projection_dim]`.
+/// Audio embeddings, L2-normalised: `[audios, projection_dim]`.
 fn audio_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = audio::Inputs::new(g, &c.audio_config);
     let w = g.scope("audio_model.audio_encoder");
@@ -68,7 +68,7 @@ fn audio_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
     project(g, c, &g.scope("audio_projection"), &pooled)
 }
 
-/// Two linear layers into the common space, and length 1 there.
+/// The projection layer (`ClapProjectionLayer`) and L2 normalisation.
 fn project(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("linear1"), x, c.projection_dim)?;
     let h = g.activation(c.projection_hidden_act, &h)?;

@@ -110,9 +110,9 @@ pub struct Inputs {
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
-    /// Mel spectra in decibels, as the feature extractor of the checkpoint gives them. `[audios, views, frames, num_mel_bins]`
+    /// Mel spectrograms in decibels, as the checkpoint's feature extractor gives them. `[audios, views, frames, num_mel_bins]`
     pub input_features: ArrayD<f32>,
-    /// Whether a sound has views of its parts; read where `enable_fusion` says so. `[audios, 1]`
+    /// Whether the audio is longer than one window and has views of its chunks; used with `enable_fusion`. `[audios, 1]`
     pub is_longer: Option<ArrayD<bool>>,
 }
 

@@ -132,7 +132,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The waveform, at the sampling rate that the checkpoint names. `[batch, samples]`
     pub input_values: ArrayD<f32>,
-    /// 1 for sound, 0 for padding at the end; all 1 if not given. `[batch, samples]`
+    /// 1 for samples, 0 for padding at the end; all 1 if not given. `[batch, samples]`
     pub attention_mask: Option<ArrayD<i64>>,
 }
 

@@ -72,7 +72,7 @@ fn audio_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_values: Tensor,
     attention_mask: Tensor,
@@ -88,19 +88,19 @@ impl Inputs {
     }
 }
 
-/// What the encoder gives.
+/// The encoder's outputs.
 struct Encoded {
-    /// What the first layer takes and what each gives: `[batch, frames, hidden_size]`.
+    /// All hidden states, the input of the first layer and the output of each: `[batch, frames, hidden_size]`.
     layers: Vec<Tensor>,
     /// The last hidden states: `[batch, frames, hidden_size]`.
     last: Tensor,
-    /// The convolutions' result, normalised: `[batch, frames, conv_dim]`.
+    /// The output of the feature encoder, normalised: `[batch, frames, conv_dim]`.
     features: Tensor,
-    /// The frames that are sound: `[batch, frames]`, bool.
+    /// The frames that are no padding: `[batch, frames]`, bool.
     frame_mask: Tensor,
 }
 
-/// Frames of the waveform, then `num_hidden_layers` layers.
+/// Feature encoder, feature projection and convolutional position embeddings, then `num_hidden_layers` layers.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Encoded> {
     g.idle_weight(&w.name("masked_spec_embed"));
     let features = feature_encoder(g, c, &w.scope("feature_extractor"), &inputs.input_values)?;

@@ -116,7 +116,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// Token ids of the text that is read. `[batch, encoder_sequence]`
+    /// Token ids of the encoder's input. `[batch, encoder_sequence]`
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, encoder_sequence]`
     pub attention_mask: Option<ArrayD<i64>>,

@@ -142,7 +142,7 @@ fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> R
     Ok(())
 }
 
-/// The hidden states of what is read: `[batch, encoder_sequence, d_model]`.
+/// The encoder's hidden states (`BartEncoder`): `[batch, encoder_sequence, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
     let positions = position_ids(g, &encoder_inputs.input_ids)?;
@@ -156,7 +156,7 @@ fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInpu
     Ok(x)
 }
 
-/// Attention and MLP, each added to the residual stream and normalised after.
+/// One encoder layer (`BartEncoderLayer`): self-attention and feed-forward, post-norm.
 fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let (own, own_norm) = (w.scope("self_attn"), w.scope("self_attn_layer_norm"));
     let (k, v) = keys_and_values(g, c, &own, x)?;
@@ -166,7 +166,8 @@ fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor
     mlp(g, c, w, &x, c.encoder_ffn_dim)
 }
 
-/// The hidden states of what is written: `[batch, sequence, d_model]`; `encoder_attention_mask` `[batch, encoder_sequence]`.
+/// The decoder's hidden states (`BartDecoder`): `[batch, sequence, d_model]`; `encoder_attention_mask`
+/// `[batch, encoder_sequence]`.
 fn decoder(
     g: &mut Graph,
     c: &Config,

@@ -196,13 +196,13 @@ impl DecoderInputs {
     }
 }
 
-/// What cross-attention looks at: the encoder's states, or what it kept of them.
+/// The memory of cross-attention: the encoder's hidden states, or their cached keys and values.
 enum Memory {
     States(Tensor),
     Cached,
 }
 
-/// The hidden states of what is read: `[batch, encoder_sequence, d_model]`.
+/// The encoder's hidden states (`T5Stack`): `[batch, encoder_sequence, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
     let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
@@ -228,7 +228,8 @@ fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInpu
     g.rms_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_epsilon)
 }
 
-/// The hidden states of what is written: `[batch, sequence, d_model]`; `encoder_attention_mask` `[batch, encoder_sequence]`.
+/// The decoder's hidden states (`T5Stack`): `[batch, sequence, d_model]`; `encoder_attention_mask`
+/// `[batch, encoder_sequence]`.
 fn decoder(
     g: &mut Graph,
     c: &Config,
@@ -268,7 +269,7 @@ fn decoder(
     g.rms_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_epsilon)
 }
 
-/// Keeps what the decoder's cross-attention looks at, of the encoder's states.
+/// Caches the keys and values of cross-attention, of the encoder's hidden states.
 fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
     let cache = Cache::new(g, Part::Encoder);
     for index in 0..c.num_decoder_layers() {

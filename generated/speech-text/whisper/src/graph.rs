@@ -119,7 +119,7 @@ fn whisper_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Keys and values of the encoder's states.
+/// Keys and values of cross-attention, layer by layer.
 type CrossKv = Vec<(Tensor, Tensor)>;
 
 /// The log-mel spectrum: `[batch, num_mel_bins, frames]`.
@@ -159,7 +159,7 @@ fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Ten
     g.add(&x, &h)
 }
 
-/// Keys and values for the cross-attention of every layer: of a spectrum, or those that were kept of it.
+/// Keys and values of cross-attention of every layer: from the encoder, or cached.
 fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, part: Part) -> Result<CrossKv> {
     let heads = c.decoder_attention_heads;
     let length = Dim::Fixed(c.max_source_positions);
@@ -186,12 +186,12 @@ fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, part: Part) -> 
     Ok(cross_kv)
 }
 
-/// Tokens to hidden states `[batch, sequence, d_model]`; every token sees itself, those before it, and the encoder's states.
+/// The decoder's hidden states (`WhisperDecoder`): `[batch, sequence, d_model]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, cross_kv: &CrossKv) -> Result<Tensor> {
     Ok(decoder_states(g, c, w, cache, cross_kv)?.0)
 }
 
-/// The same, and what each layer asks the encoder's states with.
+/// The same, and the input of each layer's cross-attention.
 fn decoder_states(
     g: &mut Graph,
     c: &Config,
@@ -231,7 +231,7 @@ fn decoder_states(
     Ok((g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)?, cross_attention_inputs))
 }
 
-/// Attention to the tokens before, to the encoder's states, and MLP, each normalised before and added.
+/// One decoder layer (`WhisperDecoderLayer`): causal self-attention, cross-attention and feed-forward, pre-norm.
 #[allow(clippy::too_many_arguments)]
 fn decoder_layer(
     g: &mut Graph,
@@ -281,7 +281,7 @@ fn attend(
     g.linear(&w.scope("out_proj"), &h, c.d_model)
 }
 
-/// What a layer adds position by position: x normalised, then two linear layers.
+/// The feed-forward layer behind its norm.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("final_layer_norm"), &x, 1e-5)?;
     let h = g.linear(&w.scope("fc1"), &h, width)?;

@@ -117,9 +117,9 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The log-mel spectrum; twice as many frames as `max_source_positions`. `[batch, num_mel_bins, frames]`
+    /// The log-mel spectrogram; twice as many frames as `max_source_positions`. `[batch, num_mel_bins, frames]`
     pub input_features: ArrayD<f32>,
-    /// The tokens written so far. `[batch, sequence]`
+    /// Token ids of the decoder's input. `[batch, sequence]`
     ///
     /// Needed by `WhisperModel` and `WhisperForConditionalGeneration`.
     pub decoder_input_ids: Option<ArrayD<i64>>,

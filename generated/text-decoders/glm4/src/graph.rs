@@ -91,7 +91,7 @@ impl Inputs {
     }
 }
 
-/// What a layer's attention is told besides its hidden states.
+/// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
@@ -99,13 +99,13 @@ struct LayerContext<'a> {
     cache: &'a Cache,
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Token embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = embeddings(g, c, w, inputs)?;
     layers(g, c, w, x, inputs)
 }
 
-/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c
         .rope_parameters

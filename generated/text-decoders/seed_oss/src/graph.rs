@@ -104,7 +104,7 @@ impl Inputs {
     }
 }
 
-/// What a layer's attention is told besides its hidden states.
+/// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
@@ -112,13 +112,13 @@ struct LayerContext<'a> {
     cache: &'a Cache,
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Token embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = embeddings(g, c, w, inputs)?;
     layers(g, c, w, x, inputs)
 }
 
-/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;

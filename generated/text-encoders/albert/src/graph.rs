@@ -156,7 +156,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;

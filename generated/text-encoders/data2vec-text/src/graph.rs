@@ -157,7 +157,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = if c.is_decoder {
         nn::causal_padding_mask(g, &inputs.attention_mask)?

@@ -144,9 +144,9 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // What is for a mode that is not supported.
+    // Of a mode that is not supported.
     g.idle_ending("x_min");
     g.idle_ending("x_max");
     g.idle_ending("act_scaling_factor");

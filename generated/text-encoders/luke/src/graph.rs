@@ -143,12 +143,12 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Every head has these, and not every one reads them.
+    // Checkpoints of every head have these, and not every head uses them.
     g.idle_weight(&w.name("pooler.dense.weight"));
     g.idle_weight(&w.name("pooler.dense.bias"));
-    // What is for inputs that are not supported.
+    // Of inputs that are not supported.
     g.idle_scope(&w.scope("entity_embeddings"));
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;

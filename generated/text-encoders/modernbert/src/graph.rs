@@ -135,7 +135,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let (global, local) = (LayerContext::global(g, c, inputs)?, LayerContext::local(g, c, inputs)?);
     let mut x = embeddings(g, c, w, inputs)?;

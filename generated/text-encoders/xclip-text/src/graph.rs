@@ -36,7 +36,7 @@ fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// What every head takes: `[batch, sequence]` each.
+/// The inputs of every head: `[batch, sequence]` each.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -59,7 +59,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Token and position embeddings, then `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let table = w.scope("embeddings");
     let tokens = g.embedding(

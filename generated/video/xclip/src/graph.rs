@@ -56,15 +56,15 @@ fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("video_embeds", &vectors)
 }
 
-/// What the vision models find.
+/// Video features.
 struct Videos {
-    /// One vector for each video: `[videos, projection_dim]`.
+    /// Video embeddings: `[videos, projection_dim]`.
     vectors: Tensor,
-    /// The patches, each the mean over a video's frames: `[videos, patches, projection_dim]`.
+    /// Patch features, averaged over the frames of a video: `[videos, patches, projection_dim]`.
     patches: Tensor,
 }
 
-/// Frames one by one, then those of each video together.
+/// The vision model frame by frame, then the multi-frame integration transformer.
 fn videos(g: &mut Graph, c: &Config) -> Result<Videos> {
     let (frames, channels, size) = (
         c.vision_config.num_frames,
@@ -91,7 +91,8 @@ fn videos(g: &mut Graph, c: &Config) -> Result<Videos> {
     Ok(Videos { vectors, patches })
 }
 
-/// A transformer over the frames of a video, then their mean: `[videos, projection_dim]`.
+/// The multi-frame integration transformer (`XCLIPMultiframeIntegrationTransformer`), averaged over frames:
+/// `[videos, projection_dim]`.
 fn integrate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let mut sizes = VisionConfig::clone(&c.vision_config);
     sizes.hidden_size = sizes.mit_hidden_size;
@@ -105,7 +106,7 @@ fn integrate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     g.reduce(Reduction::Mean, &h, &[1], false)
 }
 
-/// What each video adds to each text: `[videos, texts, projection_dim]`.
+/// The video-specific prompt generator (`XCLIPPromptGenerator`): `[videos, texts, projection_dim]`.
 fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tensor) -> Result<Tensor> {
     let width = c.projection_dim;
     let epsilon = c.text_config.layer_norm_eps;
@@ -132,7 +133,7 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tenso
     g.mul(&alpha, &x)
 }
 
-/// Vectors of length 1 in the same directions.
+/// L2 normalisation over the last axis.
 fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let sum = g.reduce(Reduction::Sum, &squares, &[x.rank() - 1], true)?;

@@ -40,7 +40,7 @@ fn shieldgemma2(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     g.output("probabilities", &probabilities)
 }
 
-/// Scores of `Yes` and `No` after the last token: `[batch, 2]`.
+/// The logits of the tokens `Yes` and `No` at the last position: `[batch, 2]`.
 fn yes_no_logits(g: &mut Graph, c: &Config, part: Part) -> Result<Tensor> {
     let base = g.scope("model");
     let (hidden, _) = vlm::multimodal(g, c, &base, part)?;

@@ -85,7 +85,7 @@ fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     vision::pooler(g, &c.vision_config, &w, &hidden)
 }
 
-/// The text model's vectors: `[batch, hidden_size]`.
+/// The pooled output of the text model: `[batch, hidden_size]`.
 fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
@@ -93,7 +93,7 @@ fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     text::pooler(g, &c.text_config, &w, &hidden)
 }
 
-/// Vectors of length 1 in the same directions.
+/// L2 normalisation over the last axis.
 fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let squares = g.mul(x, x)?;
     let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;

@@ -85,14 +85,14 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<(Tenso
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
 
-/// What images give, and how many features that is: `each` for every element of the input `of`.
+/// Image features, and their number: `each` for every element of the input `of`.
 struct Images {
     features: Tensor,
     of: &'static str,
     each: usize,
 }
 
-/// Features in the places of image tokens, one after the other: `[batch, sequence, hidden_size]`.
+/// Replaces the embeddings of image tokens by image features, in order: `[batch, sequence, hidden_size]`.
 fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
     let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
@@ -117,7 +117,7 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     Ok(Images { features: g.flatten(&features, 0..2)?, of: "pixel_values", each })
 }
 
-/// What the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
+/// The selected features of the vision model through the projector: `[images, patches, hidden_size]`.
 fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let x = feature_select(g, c, &w.scope("vision_tower"), pixels)?;
     projector(g, c, &w.scope("multi_modal_projector"), &x)

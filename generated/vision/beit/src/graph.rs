@@ -65,18 +65,18 @@ fn beit_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`.
+/// The input: images `[batch, num_channels, image_size, image_size]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
 }
 
-/// Embeddings, then layers: `[batch, 1 + patches, hidden_size]`.
+/// Embeddings, then the layers: `[batch, 1 + patches, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
     layers(g, c, w, x)
 }
 
-/// The patches' mean, normalised, or the class token: `[batch, hidden_size]`.
+/// Pooling (`BeitPooler`): the mean of patches, normalised, or the class token, `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     if !c.use_mean_pooling {
         return g.take(hidden, 1, 0);
@@ -86,8 +86,8 @@ fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
     g.layer_norm(&w.scope("pooler.layernorm"), &mean, c.layer_norm_eps)
 }
 
-/// Patches and the class token before them, and what their positions add: `[batch, 1 + patches, hidden_size]`. Where
-/// `masked` `[batch, patches]` holds, the mask token stands for the patch.
+/// Patch embeddings behind the class token, plus position embeddings: `[batch, 1 + patches, hidden_size]`. Where
+/// `masked` `[batch, patches]` holds, the mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
     c: &Config,
@@ -119,7 +119,7 @@ fn embeddings(
     g.add(&x, &positions)
 }
 
-/// `num_hidden_layers` layers, normalised where no mean is: `[batch, 1 + patches, hidden_size]`.
+/// `num_hidden_layers` layers, and the final norm unless mean pooling has its own: `[batch, 1 + patches, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     let shared = if c.use_shared_relative_position_bias {
         Some(relative_position_bias(g, c, &w.scope("shared_position_bias"))?)
@@ -135,7 +135,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     }
 }
 
-/// Attention and MLP on normalised hidden states, each scaled and added to what it was given.
+/// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
     g.idle_ending("relative_position_index");
     let mut mask = shared.cloned();
@@ -164,7 +164,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tenso
     g.add(&x, &h)
 }
 
-/// Channels by their factors, where there are any.
+/// Layer scale: learned factors of channels, where the configuration has them.
 fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor) -> Result<Tensor> {
     if c.layer_scale_init_value <= 0.0 {
         return Ok(x);
@@ -173,7 +173,8 @@ fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor) -> Result<Tenso
     g.mul(&x, &factors)
 }
 
-/// What distances between patches, and to and from the class token, add: `[1, heads, 1 + patches, 1 + patches]`.
+/// Relative position bias of patches and class token (`BeitRelativePositionBias`):
+/// `[1, heads, 1 + patches, 1 + patches]`.
 fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let side = c.image_size / c.patch_size;
     let rows = (2 * side - 1).pow(2) + 3;

@@ -46,12 +46,12 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// Patches, then the stages: the feature map of the last one, `[batch, channels, rows, columns]`.
+/// Patch embedding, then the stages (`ConvNextEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let mut width = c.hidden_sizes.first().copied().unwrap_or_default();
     let patch = [c.patch_size, c.patch_size];
@@ -75,20 +75,20 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(x)
 }
 
-/// The mean of the last feature map, normalised: `[batch, channels]`.
+/// Global average pooling and layer normalisation: `[batch, channels]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let mean = g.reduce(Reduction::Mean, hidden, &[2, 3], false)?;
     g.layer_norm(&w.scope("layernorm"), &mean, c.layer_norm_eps)
 }
 
-/// Each place's channels, normalised.
+/// Layer normalisation over the channels of `[batch, channels, rows, columns]`.
 fn layer_norm_channels_first(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let x = g.transpose(x, &[0, 2, 3, 1])?;
     let x = g.layer_norm(w, &x, 1e-6)?;
     g.transpose(&x, &[0, 3, 1, 2])
 }
 
-/// A convolution of each channel, then two layers place by place, added to what they were given.
+/// One residual layer (`ConvNextLayer`): depthwise convolution, layer normalisation, two pointwise layers.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let wide = Conv::new(width, &[7, 7]).padding(&[3, 3]).groups(width);
     let h = g.conv(&w.scope("dwconv"), x, &wide)?;

@@ -96,13 +96,13 @@ fn distilled_image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("distillation_logits", &distilled)
 }
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values, None)?;
     layers(g, c, w, x)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), x)?;

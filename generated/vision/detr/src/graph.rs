@@ -130,23 +130,23 @@ fn conv_norm_act(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -
     g.activation(c.activation_function, &x)
 }
 
-/// What layer normalisation adds to the variance.
+/// The epsilon of layer normalisation.
 const EPSILON: f64 = 1e-5;
 
-/// What the layers give.
+/// The hidden states (`DetrModelOutput`).
 struct Hidden {
-    /// The places of the feature map: `[batch, places, d_model]`.
+    /// The encoder's: `[batch, positions, d_model]`.
     encoder: Tensor,
-    /// The queries: `[batch, num_queries, d_model]`.
+    /// The decoder's, of the object queries: `[batch, num_queries, d_model]`.
     queries: Tensor,
-    /// The feature map before the layers, `[batch, d_model, rows, columns]`, and those of the stages before the last.
+    /// The projected feature map, `[batch, d_model, rows, columns]`, and those of the backbone's stages before the last.
     feature_map: Tensor,
     stage_maps: Vec<Tensor>,
-    /// Which places show the image and no padding: `[batch, 1, 1, places]`.
+    /// The attention mask of the feature map's positions, by `pixel_mask`: `[batch, 1, 1, positions]`.
     attention_mask: Tensor,
 }
 
-/// Images to what was found at each place and by each query.
+/// Images to the hidden states of encoder and decoder.
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(Fill::Ones));
@@ -204,7 +204,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     Ok(Hidden { encoder: x, queries, feature_map, stage_maps, attention_mask })
 }
 
-/// The convolutional network's layout; timm's names stand for one.
+/// The backbone's configuration, also where `backbone` names a network of timm.
 fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     let mut layout = BackboneConfig::clone(&c.backbone_config);
     let depths = match layout.backbone.as_deref().or(c.backbone.as_deref()) {
@@ -353,7 +353,7 @@ fn attention(
     g.linear(&w.scope("o_proj"), &h, c.d_model)
 }
 
-/// Two linear layers with an activation function between them.
+/// The feed-forward layer (`DetrMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let h = g.linear(&w.scope("fc1"), x, width)?;
     let h = g.activation(c.activation_function, &h)?;

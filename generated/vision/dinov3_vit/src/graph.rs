@@ -37,14 +37,14 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
     let rotary = rotary(g, c, pixel_values)?;
     layers(g, c, w, x, &rotary)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, rotary: &Rotary) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("model").scope("layer").index(index), x, rotary)?;

@@ -49,32 +49,32 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What is added to the variance where the configuration does not say.
+/// The epsilon of normalisations that the configuration has no field for.
 const EPSILON: f64 = 1e-5;
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
 }
 
-/// Rows and columns of patches.
+/// The grid of patches: rows and columns.
 fn patches(c: &Config) -> [usize; 2] {
     [c.image_size.height, c.image_size.width].map(|edge| edge.div_ceil(c.patch_size))
 }
 
-/// Patches, then stages: `[batch, places, width]`.
+/// Patch embeddings, then the stages: `[batch, positions, width]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
     Ok(stages(g, c, w, x)?.0)
 }
 
-/// The mean of all places: `[batch, width]`.
+/// Average pooling over positions: `[batch, width]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     g.reduce(Reduction::Mean, hidden, &[1], false)
 }
 
-/// Patches, and what their positions add: `[batch, patches, embed_dim]`. Where `masked` `[batch, patches]` holds, the
-/// mask token stands for the patch.
+/// Patch embeddings (`SwinEmbeddings`): `[batch, patches, embed_dim]`. Where `masked` `[batch, patches]` holds, the
+/// mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
     c: &Config,
@@ -105,8 +105,8 @@ fn embeddings(
     Ok(x)
 }
 
-/// Stages of layers, each at half the resolution and twice the width of the one before: the last one's states
-/// `[batch, places, width]`, its rows and its columns.
+/// The stages (`SwinStage`), each at half the resolution and twice the width of the one before: the last hidden states
+/// `[batch, positions, width]`, and their rows and columns.
 fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor, [usize; 2])> {
     let (mut grid, mut width) = (patches(c), c.embed_dim);
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
@@ -133,7 +133,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor
     Ok((x, grid))
 }
 
-/// A grid of states, and how a layer looks at it.
+/// The windows of a layer, its width and its heads.
 struct WindowContext {
     windows: Windows,
     width: usize,

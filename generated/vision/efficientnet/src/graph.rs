@@ -48,12 +48,12 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The last feature map: `[batch, channels, rows, columns]`.
+/// Stem, blocks and top convolution (`EfficientNetEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = w.scope("embeddings");
     let conv = Conv::new(round_filters(c, 32), &[3, 3])
@@ -85,34 +85,34 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     bn_act(g, c, &w.scope("top_bn"), &x)
 }
 
-/// The mean of the last feature map, or the largest of it: `[batch, channels]`.
+/// Global average or max pooling: `[batch, channels]`.
 fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let by = if c.pooling_type == "max" { Reduction::Max } else { Reduction::Mean };
     g.reduce(by, hidden, &[2, 3], false)
 }
 
-/// Channels times the configuration's factor: the nearest multiple that is not a tenth less.
+/// Channels times the width coefficient, as a multiple of the divisor that is at most a tenth less (`round_filters`).
 fn round_filters(c: &Config, count: usize) -> usize {
     let (step, count) = (c.depth_divisor.max(1), count as f64 * c.width_coefficient);
     let near = ((count + step as f64 / 2.0) as usize / step * step).max(step);
     if (near as f64) < 0.9 * count { near + step } else { near }
 }
 
-/// What one block does.
+/// The hyperparameters of one block.
 struct Block {
     from: usize,
     out: usize,
     stride: usize,
     kernel: usize,
-    /// How many times wider it is inside.
+    /// The expansion ratio of its hidden channels.
     expand_ratio: usize,
-    /// Whether it is the first of its stage, and not added to what it was given.
+    /// Whether it is the first of its stage, without a residual.
     first: bool,
-    /// Whether there are as many zeros before the map as behind, where it halves rows and columns.
+    /// Whether a strided depthwise convolution is padded symmetrically.
     adjust_padding: bool,
 }
 
-/// Wider channels, a convolution of each, weights by what the whole map shows, and narrower channels.
+/// One block (`EfficientNetBlock`): expansion, depthwise convolution, squeeze-and-excitation, projection.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Result<Tensor> {
     let wide = block.from * block.expand_ratio;
     let mut h = x.clone();

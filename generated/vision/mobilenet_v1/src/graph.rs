@@ -47,7 +47,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
 }
@@ -72,12 +72,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(x)
 }
 
-/// The mean of the last feature map: `[batch, channels]`.
+/// Global average pooling: `[batch, channels]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     g.reduce(Reduction::Mean, hidden, &[2, 3], false)
 }
 
-/// A convolution with batch normalisation and an activation function.
+/// Convolution, batch normalisation and activation function (`MobileNetV1ConvLayer`).
 fn conv_bn_act(
     g: &mut Graph,
     c: &Config,

@@ -47,15 +47,15 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
 }
 
-/// The channels of each block: the stem's first.
+/// Output channels of the stem and of each block.
 const CHANNELS: [usize; 17] = [16, 24, 24, 32, 32, 32, 64, 64, 64, 64, 96, 96, 96, 160, 160, 160, 320];
 
-/// Where blocks halve rows and columns.
+/// The stride of each block.
 const STRIDES: [usize; 16] = [2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1];
 
 /// The last feature map: `[batch, channels, rows, columns]`.
@@ -79,7 +79,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     let (mut reached, mut dilation) = (2, 1);
     for (index, &halves) in STRIDES.iter().enumerate() {
         let out = scaled_channels(c, CHANNELS[index + 1]);
-        // Maps that are small enough stay as they are, and windows grow in their place.
+        // Once the output stride is reached, blocks dilate instead of downsampling.
         let [stride, dilation_rate] = if reached == c.output_stride {
             [1, dilation]
         } else {
@@ -100,24 +100,24 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     conv_bn_act(g, c, &w.scope("conv_1x1"), &x, Conv::new(last, &[1, 1]), 1)
 }
 
-/// The mean of the last feature map: `[batch, channels]`.
+/// Global average pooling: `[batch, channels]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     g.reduce(Reduction::Mean, hidden, &[2, 3], false)
 }
 
-/// Channels times the configuration's factor, as a multiple.
+/// Channels times the depth multiplier, made divisible.
 fn scaled_channels(c: &Config, channels: usize) -> usize {
     make_divisible(c, (channels as f64 * c.depth_multiplier).round_ties_even())
 }
 
-/// The nearest multiple that is not a tenth less.
+/// The nearest multiple of the divisor that is at most a tenth less (`make_divisible`).
 fn make_divisible(c: &Config, channels: f64) -> usize {
     let step = c.depth_divisible_by.max(1);
     let near = ((channels + step as f64 / 2.0) as usize / step * step).max(c.min_depth);
     if (near as f64) < 0.9 * channels { near + step } else { near }
 }
 
-/// Wider channels, convolutions channel by channel, and narrower ones; added to what they were given where they fit.
+/// One inverted residual (`MobileNetV2InvertedResidual`): expansion, depthwise convolution, projection.
 fn block(
     g: &mut Graph,
     c: &Config,
@@ -137,7 +137,7 @@ fn block(
     if stride == 1 && from == out { g.add(x, &h) } else { Ok(h) }
 }
 
-/// A convolution with batch normalisation and an activation function.
+/// Convolution, batch normalisation and activation function (`MobileNetV2ConvLayer`).
 fn conv_bn_act(
     g: &mut Graph,
     c: &Config,
@@ -150,7 +150,7 @@ fn conv_bn_act(
     g.activation(c.hidden_act, &x)
 }
 
-/// A convolution with batch normalisation.
+/// Convolution and batch normalisation.
 fn conv_bn(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, conv: Conv, dilation: usize) -> Result<Tensor> {
     let conv = conv.dilation(&[dilation; 2]).no_bias();
     let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };

@@ -44,15 +44,15 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What normalisation adds to the variance.
+/// The epsilon of group normalisation.
 const EPSILON: f64 = 1e-5;
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The feature map of the last stage: `[batch, channels, rows, columns]`.
+/// The stages (`PoolFormerEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("encoder");
     let mut x = pixel_values.clone();
@@ -72,12 +72,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(x)
 }
 
-/// The last feature map, normalised as a whole.
+/// Group normalisation with one group, of the last feature map.
 fn final_norm(g: &mut Graph, hidden: &Tensor) -> Result<Tensor> {
     g.group_norm(&g.scope("norm"), hidden, 1, EPSILON)
 }
 
-/// What neighbours' means differ by, then two layers place by place, each of the normalised map and added to it.
+/// One layer (`PoolFormerLayer`): pooling minus identity, then pointwise feed-forward; pre-norm, layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let h = g.group_norm(&w.scope("before_norm"), x, 1, EPSILON)?;
     let means = average_pool(g, &h, c.pool_size)?;
@@ -93,17 +93,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
     g.add(&x, &h)
 }
 
-/// The mean of each place and its neighbours, without what lies outside of the map.
+/// Average pooling with stride 1 that does not count padding.
 fn average_pool(g: &mut Graph, x: &Tensor, size: usize) -> Result<Tensor> {
     let [kernel, stride, padding] = [[size; 2], [1; 2], [size / 2; 2]];
     let means = g.avg_pool(x, &kernel, &stride, &padding)?;
-    // How much of each window lies inside.
+    // The share of each window that is not padding.
     let ones = g.full(dims![1, 1, &x.shape() [2], &x.shape() [3]], 1.0)?;
     let inside = g.avg_pool(&ones, &kernel, &stride, &padding)?;
     g.div(&means, &inside)
 }
 
-/// Channels by their factors, where there are any.
+/// Layer scale: learned factors of channels, where the configuration has them.
 fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor, width: usize) -> Result<Tensor> {
     if !c.use_layer_scale {
         return Ok(x);

@@ -45,12 +45,12 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The feature map of the last stage: `[batch, channels, rows, columns]`.
+/// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     Ok(stages(g, c, w, pixel_values)?.pop().unwrap_or_else(|| pixel_values.clone()))
 }
@@ -77,20 +77,20 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result
     Ok(maps)
 }
 
-/// A map's places one after the other: `[batch, places, channels]`.
+/// A feature map as a sequence: `[batch, positions, channels]`.
 fn to_sequence(g: &mut Graph, map: &Tensor) -> Result<Tensor> {
     let x = g.flatten(map, 2..4)?;
     g.transpose(&x, &[0, 2, 1])
 }
 
-/// Places as a map: `[batch, channels, rows, columns]`.
+/// A sequence as a feature map: `[batch, channels, rows, columns]`.
 fn to_feature_map(g: &mut Graph, x: &Tensor, [rows, columns, ]: [&Dim; 2]) -> Result<Tensor> {
     let width = x.shape()[2].clone();
     let x = g.transpose(x, &[0, 2, 1])?;
     g.reshape(&x, dims![BATCH, width, rows, columns])
 }
 
-/// Attention to a smaller map and MLP, each on normalised states and added to what it was given.
+/// One layer (`SegformerLayer`): spatial-reduction attention and convolutional feed-forward (Mix-FFN), pre-norm.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, stage: usize, grid: [&Dim; 2]) -> Result<Tensor> {
     let (width, heads) = (c.hidden_sizes[stage], c.num_attention_heads[stage]);
     let h = g.layer_norm(&w.scope("layer_norm_1"), &x, c.layer_norm_eps)?;

@@ -46,12 +46,12 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The stem, then the stages: the feature map of the last one, `[batch, channels, rows, columns]`.
+/// Stem, then stages: the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = Conv::new(c.embedding_size, &[3, 3]).stride(&[2, 2]).padding(&[1, 1]);
     let x = conv_bn(g, &w.scope("embedder.embedder"), pixel_values, stem)?;
@@ -68,7 +68,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(x)
 }
 
-/// Three convolutions, the second in groups, added to what they were given.
+/// One residual layer (`RegNetXLayer`, `RegNetYLayer`): 1 × 1, grouped 3 × 3 and 1 × 1 convolution.
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -107,7 +107,7 @@ fn layer(
     g.activation(c.hidden_act, &h)
 }
 
-/// Channels weighed by what the whole map shows.
+/// Squeeze-and-excitation (`RegNetSELayer`).
 fn squeeze_excite(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: usize) -> Result<Tensor> {
     let h = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
     let h = g.conv(&w.index(0), &h, &Conv::new(narrow, &[1, 1]))?;
@@ -117,7 +117,7 @@ fn squeeze_excite(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: us
     g.mul(x, &h)
 }
 
-/// A convolution with batch normalisation.
+/// Convolution and batch normalisation.
 fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: Conv) -> Result<Tensor> {
     let x = g.conv(&w.scope("convolution"), x, &conv.no_bias())?;
     g.batch_norm(&w.scope("normalization"), &x, 1e-5)

@@ -46,17 +46,17 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The stem, then the stages: the feature map of the last one.
+/// Stem, then stages: the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     Ok(stages(g, c, w, pixel_values)?.0)
 }
 
-/// The stem, then the stages: the feature map of the last one, and those of the stages before.
+/// Stem, then stages (`ResNetEncoder`): the last feature map, and those of the stages before.
 fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<(Tensor, Vec<Tensor>)> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
     let x = conv_bn(g, &w.scope("embedder").scope("embedder"), pixel_values, &stem)?;
@@ -79,7 +79,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result
     Ok((x, before))
 }
 
-/// Two or three convolutions, added to what they were given.
+/// One residual layer: two convolutions (`ResNetBasicLayer`) or a bottleneck of three (`ResNetBottleNeckLayer`).
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -127,7 +127,7 @@ fn layer(
     g.activation(c.hidden_act, &h)
 }
 
-/// A convolution with batch normalisation.
+/// Convolution and batch normalisation.
 fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
     let x = g.conv(&w.scope("convolution"), x, conv)?;
     g.batch_norm(&w.scope("normalization"), &x, 1e-5)

@@ -45,13 +45,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
     layers(g, c, w, x)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), x)?;

@@ -39,13 +39,13 @@ fn frame_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
     layers(g, c, w, x)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     x = g.layer_norm(&w.scope("pre_layernorm"), &x, c.layer_norm_eps)?;
     for index in 0..c.num_hidden_layers {

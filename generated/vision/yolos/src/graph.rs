@@ -63,12 +63,13 @@ fn yolos_detection(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// The class token, patches and detection tokens, then layers: `[batch, 1 + patches + num_detection_tokens, hidden_size]`.
+/// Class token, patches and detection tokens, then the layers:
+/// `[batch, 1 + patches + num_detection_tokens, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let (own, width) = (w.scope("embeddings"), c.hidden_size);
     let patch = [c.patch_size; 2];
@@ -107,8 +108,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// What positions of some layers add, `[layers, 1 + patches + num_detection_tokens, hidden_size]`, for patches of another
-/// grid than was trained with.
+/// Interpolates position embeddings `[layers, 1 + patches + num_detection_tokens, hidden_size]`
+/// to another grid of patches than that of training (`InterpolateMidPositionEmbeddings`).
 fn interpolate_position_embeddings(
     g: &mut Graph,
     c: &Config,
@@ -128,7 +129,7 @@ fn interpolate_position_embeddings(
     g.concat(&[&class, &x, &detection_tokens], 1)
 }
 
-/// Three linear layers with rectifiers between them.
+/// An MLP of three layers with ReLU (`YolosMLPPredictionHead`).
 fn mlp_prediction_head(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
     let mut x = x.clone();
     for index in 0..2 {

@@ -5,7 +5,7 @@
 
 //! CLAP's `audio`, as in `clap-audio`.
 //!
-//! A mel spectrum folded into a square picture, and layers in which windows of it see themselves, shifted in turn.
+//! HTS-AT (`ClapAudioModel`), a Swin transformer over a mel spectrogram that is reshaped to a square image.
 
 use weft::graph::{
     Conv, Dim, Fill, Graph, Input, Interpolation, Padded, Reduction, Scope, Tensor, Unary,
@@ -15,16 +15,16 @@ use weft::{Result, dims};
 
 use crate::AudioConfig as Config;
 
-/// Independent sounds that are run together.
+/// The batch of audio inputs.
 const AUDIOS: Dim = Dim::symbol("audios");
 
-/// Spectra one after the other.
+/// Frames of the spectrogram.
 const FRAMES: Dim = Dim::symbol("frames");
 
-/// What is added to the variance where the configuration does not say.
+/// The epsilon of normalisations that the configuration has no field for.
 const EPSILON: f64 = 1e-5;
 
-/// What every head takes.
+/// The inputs of every head.
 pub(super) struct Inputs {
     /// `[audios, views, frames, num_mel_bins]`.
     pub(super) input_features: Tensor,
@@ -33,7 +33,7 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Declares them: four views of a sound where views are fused, else one.
+    /// Declares them: four views of each audio with feature fusion, else one.
     pub(super) fn new(g: &mut Graph, c: &Config) -> Self {
         let views = if c.enable_fusion { 4 } else { 1 };
         let features = Input::f32("input_features", dims![AUDIOS, views, FRAMES, c.num_mel_bins]);
@@ -43,14 +43,14 @@ impl Inputs {
     }
 }
 
-/// The mean over all places: `[audios, hidden_size]`.
+/// Pooling: the mean over all positions, `[audios, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = states(g, c, w, inputs)?;
     g.reduce(Reduction::Mean, &x, &[1], false)
 }
 
-/// Patches of the picture, then stages of layers, each at half the resolution and twice the width of the one before:
-/// `[audios, places, hidden_size]`.
+/// The stages (`ClapAudioStage`), each at half the resolution and twice the width of the one before:
+/// `[audios, positions, hidden_size]`.
 fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let image = reshape_mel_to_image(g, c, w, &inputs.input_features)?;
     let mut x = patch_embed(g, c, &w.scope("patch_embed"), &image, inputs.is_longer.as_ref())?;
@@ -80,7 +80,8 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
     g.layer_norm(&w.scope("norm"), &x, EPSILON)
 }
 
-/// Spectra as square pictures: `[audios, views, spec_size, spec_size]`. Pieces of time lie one below the other.
+/// Spectrograms as square images, chunks of time below each other (`reshape_mel2img`):
+/// `[audios, views, spec_size, spec_size]`.
 fn reshape_mel_to_image(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (size, mels) = (c.spec_size, c.num_mel_bins);
     let ratio = (size / mels.max(1)).max(1);
@@ -159,7 +160,7 @@ fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usi
     g.batch_norm(&w.index(first + 4), &x, EPSILON)
 }
 
-/// A square of states, and how a layer looks at it.
+/// The windows of a layer, its width and its heads.
 struct WindowContext {
     windows: Windows,
     width: usize,

@@ -5,7 +5,7 @@
 
 //! CLAP's `text`, as in `roberta`.
 //!
-//! A stack of layers in which every token sees every other, and the reference's heads on top.
+//! Bidirectional transformer encoder of text (`BertModel`), and the reference's heads on top.
 
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
@@ -44,7 +44,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = if c.is_decoder {
         nn::causal_padding_mask(g, &inputs.attention_mask)?

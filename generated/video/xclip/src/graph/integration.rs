@@ -5,7 +5,7 @@
 
 //! X-CLIP's `integration`, as in `clip-vision`.
 //!
-//! Images cut into patches, and a stack of layers in which every patch sees every other.
+//! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::Result;
 use weft::graph::{Graph, Scope, Tensor};
@@ -13,7 +13,7 @@ use weft::nn::Attention;
 
 use crate::VisionConfig as Config;
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;

@@ -6,7 +6,7 @@
 
 //! AltCLIP's `text`, as in `xlm-roberta`.
 //!
-//! A stack of layers in which every token sees every other, and the reference's heads on top.
+//! Bidirectional transformer encoder of text (`BertModel`), and the reference's heads on top.
 
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
@@ -45,7 +45,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;

@@ -5,7 +5,7 @@
 
 //! Chinese CLIP's `text`, as in `bert`.
 //!
-//! A stack of layers in which every token sees every other, and the reference's heads on top.
+//! Bidirectional transformer encoder of text (`BertModel`), and the reference's heads on top.
 
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
@@ -43,7 +43,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;

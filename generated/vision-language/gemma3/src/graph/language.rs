@@ -7,7 +7,7 @@
 
 //! Gemma 3's `language`, as in `gemma3_text`.
 //!
-//! A stack of layers in which every token sees itself and those before it, and the reference's heads on top.
+//! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Fill, Graph, Input, Scope, Tensor};
@@ -41,7 +41,7 @@ impl Inputs {
     }
 }
 
-/// What a layer's attention is told besides its hidden states.
+/// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
@@ -49,7 +49,7 @@ struct LayerContext<'a> {
     cache: &'a Cache,
 }
 
-/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = nn::rope_of(&c.rope_parameters, "full_attention", 1e6)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;

@@ -7,7 +7,7 @@
 
 //! Gemma 3's `vision`, as in `siglip-vision`.
 //!
-//! Images cut into patches, and a stack of layers in which every patch sees every other.
+//! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
@@ -15,13 +15,13 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
     layers(g, c, w, x)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;

@@ -7,7 +7,7 @@
 
 //! InternVL's `vision`, as in `internvl-vision`.
 //!
-//! Images cut into patches, and a stack of layers in which every patch sees every other.
+//! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
@@ -15,7 +15,8 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// What goes into the first layer, and what comes out of each: `[batch, positions, hidden_size]`.
+/// All hidden states (`output_hidden_states`): the input of the first layer and the output of each,
+/// `[batch, positions, hidden_size]`.
 pub(super) fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Vec<Tensor>> {
     let mut states = vec![x.clone()];
     for index in 0..c.num_hidden_layers {

@@ -4,7 +4,7 @@
 
 //! LLaVA's `language`, as in `llama`.
 //!
-//! A stack of layers in which every token sees itself and those before it, and the reference's heads on top.
+//! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Fill, Graph, Input, Scope, Tensor};
@@ -35,7 +35,7 @@ impl Inputs {
     }
 }
 
-/// What a layer's attention is told besides its hidden states.
+/// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
@@ -43,7 +43,7 @@ struct LayerContext<'a> {
     cache: &'a Cache,
 }
 
-/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;

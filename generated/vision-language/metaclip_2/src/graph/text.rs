@@ -5,7 +5,7 @@
 
 //! MetaCLIP 2's `text`, as in `clip-text`.
 //!
-//! A text encoder that meets images in a shared space.
+//! Text encoder of a dual encoder (`CLIPTextModel`, `SiglipTextModel`).
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
@@ -15,7 +15,7 @@ use weft::{Result, dims};
 
 use crate::TextConfig as Config;
 
-/// What every head takes: `[batch, sequence]` each.
+/// The inputs of every head: `[batch, sequence]` each.
 pub(super) struct Inputs {
     pub(super) input_ids: Tensor,
     pub(super) attention_mask: Tensor,
@@ -38,7 +38,7 @@ impl Inputs {
     }
 }
 
-/// Embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// Token and position embeddings, then `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let table = w.scope("embeddings");
     let tokens = g.embedding(

@@ -8,7 +8,7 @@
 
 //! ShieldGemma 2's `vlm`, as in `gemma3`.
 //!
-//! A language model that reads images in the places of its image tokens.
+//! LLaVA (`LlavaModel`), a decoder whose image tokens are replaced by projected features of a vision encoder.
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor};
@@ -50,14 +50,14 @@ pub(super) fn multimodal(
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
 
-/// What images give, and how many features that is: `each` for every element of the input `of`.
+/// Image features, and their number: `each` for every element of the input `of`.
 pub(super) struct Images {
     pub(super) features: Tensor,
     pub(super) of: &'static str,
     pub(super) each: usize,
 }
 
-/// Features in the places of image tokens, one after the other: `[batch, sequence, hidden_size]`.
+/// Replaces the embeddings of image tokens by image features, in order: `[batch, sequence, hidden_size]`.
 fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
     let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
@@ -68,7 +68,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
     g.gather(&all, &indices, 0)
 }
 
-/// Which positions stand for parts of one image: `[batch, 1, sequence, past + sequence]`.
+/// The mask of pairs of tokens of the same image: `[batch, 1, sequence, past + sequence]`.
 fn bidirectional_image_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
     let token = c.image_token_index;
     let runs = Input::i64("image_runs", dims![BATCH, SEQUENCE])
@@ -86,7 +86,7 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     Ok(Images { features: g.flatten(&features, 0..2)?, of: "pixel_values", each })
 }
 
-/// What the vision model gives for each patch, in the language model's width: `[images, patches, hidden_size]`.
+/// The selected features of the vision model through the projector: `[images, patches, hidden_size]`.
 fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let x = feature_select(g, c, &w.scope("vision_tower"), pixels)?;
     projector(g, c, &w.scope("multi_modal_projector"), &x)

@@ -6,7 +6,7 @@
 
 //! SigLIP 2's `vision`, as in `siglip-vision`.
 //!
-//! Images cut into patches, and a stack of layers in which every patch sees every other.
+//! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::graph::dims::IMAGES;
 use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
@@ -16,7 +16,7 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// Embeddings, then layers: `[batch, positions, hidden_size]`.
+/// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 pub(super) fn encoder(
     g: &mut Graph,
     c: &Config,
@@ -29,7 +29,7 @@ pub(super) fn encoder(
     layers(g, c, w, x, &mask)
 }
 
-/// `num_hidden_layers` layers: `[batch, positions, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, mask: &Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x, mask)?;

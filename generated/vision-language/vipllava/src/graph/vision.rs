@@ -5,7 +5,7 @@
 
 //! VipLLaVA's `vision`, as in `clip-vision`.
 //!
-//! Images cut into patches, and a stack of layers in which every patch sees every other.
+//! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
@@ -13,7 +13,8 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// What goes into the first layer, and what comes out of each: `[batch, positions, hidden_size]`.
+/// All hidden states (`output_hidden_states`): the input of the first layer and the output of each,
+/// `[batch, positions, hidden_size]`.
 pub(super) fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Vec<Tensor>> {
     x = g.layer_norm(&w.scope("pre_layrnorm"), &x, c.layer_norm_eps)?;
     let mut states = vec![x.clone()];

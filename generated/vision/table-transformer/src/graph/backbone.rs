@@ -4,7 +4,7 @@
 
 //! Table Transformer's `backbone`, as in `resnet`.
 //!
-//! A residual network of convolutions, each with batch normalisation.
+//! ResNet (`ResNetModel`): residual layers of convolutions with batch normalisation.
 
 use weft::Result;
 use weft::graph::{Conv, Graph, Scope, Tensor};
@@ -12,7 +12,7 @@ use weft::nn::Activation;
 
 use crate::BackboneConfig as Config;
 
-/// The stem, then the stages: the feature map of the last one, and those of the stages before.
+/// Stem, then stages (`ResNetEncoder`): the last feature map, and those of the stages before.
 pub(super) fn stages(
     g: &mut Graph,
     c: &Config,
@@ -40,7 +40,7 @@ pub(super) fn stages(
     Ok((x, before))
 }
 
-/// Two or three convolutions, added to what they were given.
+/// One residual layer: two convolutions (`ResNetBasicLayer`) or a bottleneck of three (`ResNetBottleNeckLayer`).
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -88,7 +88,7 @@ fn layer(
     g.activation(c.hidden_act, &h)
 }
 
-/// A convolution with batch normalisation.
+/// Convolution and batch normalisation.
 fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
     let x = g.conv(&w.scope("convolution"), x, conv)?;
     g.batch_norm(&w.scope("normalization"), &x, 1e-5)

@@ -8,7 +8,7 @@
 
 //! ShieldGemma 2's `vlm::language`, as in `gemma3_text`.
 //!
-//! A stack of layers in which every token sees itself and those before it, and the reference's heads on top.
+//! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Fill, Graph, Input, Scope, Tensor};
@@ -42,7 +42,7 @@ impl Inputs {
     }
 }
 
-/// What a layer's attention is told besides its hidden states.
+/// What attention of a layer takes besides hidden states: rotary embeddings, mask and cache.
 struct LayerContext<'a> {
     index: usize,
     rotary: &'a Rotary,
@@ -50,7 +50,7 @@ struct LayerContext<'a> {
     cache: &'a Cache,
 }
 
-/// `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
+/// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(in crate::graph) fn layers(
     g: &mut Graph,
     c: &Config,
