@@ -26,7 +26,7 @@ done
 for library in "$(dirname "$binary")/libweft_dylib.so" "$(rustc --print target-libdir)"/libstd-*.so; do
   strip -o "$out/lib/$(basename "$library")" "$library"
 done
-cp -r tests/goldens "$out/goldens"
+cp -r tests/goldens tests/known_failures "$out/"
 cp tests/gpu/run.sh "$out/run.sh"
 for package in onnxruntime onnxruntime-gpu onnxruntime-ep-webgpu; do
   for folder in "$cache/packages/$package"-[0-9]*; do

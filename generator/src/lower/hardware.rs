@@ -6,7 +6,7 @@ use crate::spec::architectures::ArchitectureType;
 use crate::spec::document::Problem;
 use crate::spec::hardware::HardwareSpecs;
 use crate::spec::load::Resolved;
-use crate::spec::model::{KnownFailure, ModelHardware};
+use crate::spec::model::ModelHardware;
 use crate::spec::vocabulary::{Hardware, Support};
 use crate::spec::yaml::{Data, Node};
 
@@ -40,8 +40,6 @@ pub struct Backend {
     pub optimizations: Vec<String>,
     /// Number formats and their bounds.
     pub precisions: Vec<Bound>,
-    /// Cases that are known to fail.
-    pub known_failures: Vec<KnownFailure>,
     /// Operators that may run on the CPU.
     pub cpu_fallback_ops: Vec<String>,
 }
@@ -101,7 +99,6 @@ pub fn lower(
             notes: entry.notes.unwrap_or_default(),
             optimizations: entry.optimizations,
             precisions: precisions.collect(),
-            known_failures: own.known_failures.clone(),
             cpu_fallback_ops: own.cpu_fallback_ops.clone(),
         });
     }
@@ -113,9 +110,8 @@ pub fn lower(
 fn blank_texts(model: &Resolved, problems: &mut Vec<Problem>) {
     let blank = |node: &Node| matches!(&node.data, Data::Text(text) if text.trim().is_empty());
     for entry in model.node.get("hardware").map_or(&[][..], Node::entries) {
-        let failures = entry.value.get("known_failures").map_or(&[][..], Node::items);
         let bounds = entry.value.get("tolerances").map_or(&[][..], Node::entries);
-        let reasons = failures.iter().chain(bounds.iter().map(|entry| &entry.value));
+        let reasons = bounds.iter().map(|entry| &entry.value);
         for reason in reasons.filter_map(|node| node.get("reason")).filter(|reason| blank(reason)) {
             problems
                 .push(reason.at.problem(format!("hardware.{}", entry.key), "the `reason` is empty; say why"));

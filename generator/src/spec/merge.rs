@@ -18,31 +18,15 @@ const OWN: [&str; 9] = [
 /// `child` with everything from `parent` that it does not say itself.
 ///
 /// Maps are merged key by key, everything else is replaced. `null` takes a key away, except in `config` and
-/// among the options of `graph` and its parts, where it is a value. Known failures name cases, which are a model's own.
+/// among the options of `graph` and its parts, where it is a value.
 pub fn extend(parent: &Node, child: &Node) -> Node {
     let inherited = parent.entries().iter().filter(|entry| !OWN.contains(&entry.key.as_str()));
-    let inherited: Vec<Entry> = inherited.map(without_known_failures).collect();
-    let entries = merge(inherited.iter(), child, Nulls::Remove, |key, old, new| match key {
+    let entries = merge(inherited, child, Nulls::Remove, |key, old, new| match key {
         "config" => fields(old, new),
         "graph" => graph(old, new),
         _ => deep(old, new),
     });
     Node { at: child.at.clone(), data: Data::Map(entries) }
-}
-
-/// The entry, where it is `hardware`, without the failures that its backends are known for.
-fn without_known_failures(entry: &Entry) -> Entry {
-    let Data::Map(backends) = &entry.value.data else { return entry.clone() };
-    if entry.key != "hardware" {
-        return entry.clone();
-    }
-    let mut backends = backends.clone();
-    for backend in &mut backends {
-        if let Data::Map(entries) = &mut backend.value.data {
-            entries.retain(|entry| entry.key != "known_failures");
-        }
-    }
-    Entry { value: Node { at: entry.value.at.clone(), data: Data::Map(backends) }, ..entry.clone() }
 }
 
 /// What `null` in a child does to an inherited key.

@@ -288,9 +288,6 @@ pub struct ModelHardware {
     /// Optimizations that apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizations: Option<Vec<String>>,
-    /// Cases that are known to fail there. A case that passes all the same fails the run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known_failures: Vec<KnownFailure>,
     /// Operators that may run on the CPU there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu_fallback_ops: Vec<String>,
@@ -298,19 +295,6 @@ pub struct ModelHardware {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(extend("propertyNames" = {"enum": ["f32", "f16", "bf16"]}))]
     pub tolerances: IndexMap<Precision, ToleranceOverride>,
-}
-
-/// A case that is known to fail.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KnownFailure {
-    /// The case's folder name.
-    pub case: String,
-    /// The number format it fails in; all of them if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precision: Option<Precision>,
-    /// Why it fails.
-    pub reason: String,
 }
 
 /// A bound of a model's own.

@@ -25,7 +25,7 @@ pub fn workspace(out: &Path) -> io::Result<()> {
     if manifest.exists() {
         return Ok(());
     }
-    let text = "[workspace]\nresolver = \"3\"\nmembers = [\"*/*\"]\nexclude = [\"target\", \"goldens\"]\n";
+    let text = "[workspace]\nresolver = \"3\"\nmembers = [\"*/*\"]\nexclude = [\"target\", \"goldens\", \"known_failures\"]\n";
     fs::write(&manifest, text).map_err(|error| named(&error, &manifest))
 }
 

@@ -7,6 +7,7 @@ mod bisect;
 mod cached;
 mod doctor;
 mod heads;
+mod known;
 mod lowered;
 mod machine;
 mod record;
@@ -43,8 +44,6 @@ pub struct BackendSuite {
     pub declared: Declared,
     /// The precisions to run, with the differences they are allowed.
     pub precisions: &'static [Tolerance],
-    /// Cases that are known to fail; a run errors when one passes.
-    pub known_failures: &'static [KnownFailure],
     /// Operators that may run on the CPU instead.
     pub cpu_fallback_ops: &'static [&'static str],
 }
@@ -60,19 +59,8 @@ pub struct Tolerance {
     pub reason: &'static str,
 }
 
-/// A case that is known to fail.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownFailure {
-    /// The case's name.
-    pub case: &'static str,
-    /// What it fails in; everything where not given.
-    pub precision: Option<Precision>,
-    /// Why.
-    pub reason: &'static str,
-}
-
 impl Suite {
-    /// Refuses tolerances and known failures that nobody answers for.
+    /// Refuses tolerances that nobody answers for.
     fn check(&self) -> Result<()> {
         for backend in self.backends {
             let hardware = backend.declared.hardware;
@@ -81,12 +69,6 @@ impl Suite {
             if let Some(Tolerance { precision, relative, .. }) = unfounded {
                 let problem = format!("the tolerance {relative} of {precision} has no reason");
                 return Err(Error::engine(hardware, problem));
-            }
-            if let Some(known) = backend.known_failures.iter().find(|known| known.reason.trim().is_empty()) {
-                return Err(Error::engine(
-                    hardware,
-                    format!("the known failure `{}` has no reason", known.case),
-                ));
             }
         }
         Ok(())

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use super::known::KnownFailure;
 use super::subject::{Request, Subject};
-use super::{BackendSuite, Record, cached, lowered, machine};
+use super::{Record, cached, lowered, machine};
 use crate::case::{Case, OutputReport, compare};
 use crate::loaded::{Lowering, millis};
 use crate::weights::Weights;
@@ -149,11 +150,12 @@ pub(super) fn evidence(hardware: Hardware) -> &'static str {
 }
 
 /// Known failures turn red when they pass.
-pub(super) fn judge(mut record: Record, suite: &BackendSuite) -> (Record, std::result::Result<(), String>) {
-    let known = suite.known_failures.iter().find(|known| {
-        known.case == record.case && known.precision.is_none_or(|precision| precision == record.precision)
-    });
-    record.expected_failure = known.map(|known| known.reason.to_owned());
+pub(super) fn judge(
+    mut record: Record,
+    listed: &[KnownFailure],
+) -> (Record, std::result::Result<(), String>) {
+    let known = listed.iter().find(|known| known.is_of(&record.case, record.precision));
+    record.expected_failure = known.map(|known| known.reason.clone());
     let verdict = match (known, record.passed) {
         (None, true) | (Some(_), false) => Ok(()),
         // What fails on the hardware may well pass in its place.

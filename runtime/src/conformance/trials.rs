@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
+use super::known::{self, KnownFailure};
 use super::lowered::Presence;
 use super::run::{Target, golden, judge};
 use super::subject::Subject;
@@ -33,10 +34,23 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
+    let named =
+        |dirs: &[PathBuf], case: &str| dirs.iter().any(|dir| dir.file_name().is_some_and(|n| n == case));
+    let has = |case: &str| match case.strip_prefix("tasks/") {
+        Some(task) => named(&task_cases, task),
+        None => named(&cases, case),
+    };
     let mut trials = vec![];
     for backend in suite.backends {
         let hardware = backend.declared.hardware;
-        let plan = Arc::new(Plan { backend, presence: OnceLock::new() });
+        let known = match known::read(folder, subject.name, backend, &has) {
+            Ok(known) => known,
+            Err(error) => {
+                eprintln!("error: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let plan = Arc::new(Plan { backend, known, presence: OnceLock::new() });
         for tolerance in backend.precisions {
             let goldens = cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "", golden));
             let answers =
@@ -73,6 +87,7 @@ fn goldens(subject: Subject, suite: &Suite) -> PathBuf {
 /// A backend's tests, and whether it is here: looked for once, when it matters.
 struct Plan {
     backend: &'static BackendSuite,
+    known: Vec<KnownFailure>,
     presence: OnceLock<Presence>,
 }
 
@@ -140,7 +155,7 @@ fn trial(
             append(&record)?;
             return Ok(Completion::ignored_with(reason));
         }
-        let (record, verdict) = judge(record, backend);
+        let (record, verdict) = judge(record, &plan.known);
         append(&record)?;
         verdict.map(|()| Completion::Completed).map_err(Failed::from)
     })

@@ -153,26 +153,49 @@ fn unfounded_tolerance() {
     assert!(outcome.stderr.contains("the tolerance 0.5 of f32 has no reason"), "{outcome:?}");
 }
 
+const CURSED: &str = r#"{"model": "bert", "case": "file", "reason": "it is cursed"}"#;
+
 fn known_failure_fails() {
     let cases = Cases::of("file");
     flip(&cases.path("file/model.safetensors"), "bert.encoder.layer.1.attention.self.value.weight");
-    let outcome = cases.test("known", &[]);
+    cases.known(CURSED);
+    let outcome = cases.test("plain", &[]);
     assert!(outcome.success, "{outcome:?}");
     assert_eq!(outcome.record(), ("failed", false, ""));
     assert_eq!(outcome.records[0]["expected_failure"], "it is cursed");
 }
 
 fn known_failure_passes() {
-    let outcome = Cases::of("file").test("known", &[]);
+    let cases = Cases::of("file");
+    cases.known(CURSED);
+    let outcome = cases.test("plain", &[]);
     assert!(!outcome.success, "{outcome:?}");
     let said = "passes although it is listed as a known failure (it is cursed): take it off the list";
     assert!(outcome.stdout.contains(said), "{outcome:?}");
 }
 
+/// Of another model every line may be, of this one only what a test can meet.
 fn unexplained_failure() {
-    let outcome = Cases::of("file").test("unexplained", &[]);
-    assert!(!outcome.success && outcome.records.is_empty(), "{outcome:?}");
-    assert!(outcome.stderr.contains("the known failure `file` has no reason"), "{outcome:?}");
+    let other = r#"{"model": "t5", "case": "none", "reason": "it is old"}"#;
+    for (line, said) in [
+        (
+            r#"{"model": "bert", "case": "file", "reason": " "}"#,
+            "the known failure `file` of bert has no reason",
+        ),
+        (r#"{"model": "bert", "case": "fiel", "reason": "it is cursed"}"#, "bert has no case `fiel`"),
+        (
+            r#"{"model": "bert", "case": "file", "precision": "bf16", "reason": "so"}"#,
+            "bf16 is not run on cpu",
+        ),
+        (r#"{"model": "bert", "cause": "file", "reason": "so"}"#, "unknown field `cause`"),
+    ] {
+        let cases = Cases::of("file");
+        cases.known(&format!("{other}\n{line}\n"));
+        let outcome = cases.test("plain", &[]);
+        assert!(!outcome.success && outcome.records.is_empty(), "{outcome:?}");
+        assert!(outcome.stderr.contains("cpu.jsonl") && outcome.stderr.contains("line 2: "), "{outcome:?}");
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+    }
 }
 
 fn removed_library() {

@@ -349,6 +349,7 @@ fn kind(case: &str) -> &'static str {
     match case.split_once('/') {
         Some(("tasks", _)) => "task",
         Some(("refusals", _)) => "refusal",
+        Some(("heads", _)) => "head",
         _ => "golden",
     }
 }

@@ -60,13 +60,17 @@ impl Passed {
         fs::write(&self.file, text).with_context(|| format!("writing {}", self.file.display()))
     }
 
-    /// The tests' binary, which holds the specs, the runtime that it is linked to, the model's goldens, and the packages
-    /// that are set up.
+    /// The tests' binary, which holds the specs, the runtime that it is linked to, the model's goldens, what it is known
+    /// to fail, and the packages that are set up.
     fn fingerprint(&self, job: &Job, goldens: &Path) -> Result<String> {
         let mut hash = Sha256::new();
         add_file(&mut hash, &job.binary)?;
         hash.update(self.runtime(&job.binary)?);
         add_folder(&mut hash, &goldens.join(&job.member.model))?;
+        let known = goldens.with_file_name("known_failures").join(format!("{}.jsonl", job.hardware));
+        let own = format!("\"model\": \"{}\"", job.member.model);
+        let known = fs::read_to_string(known).unwrap_or_default();
+        known.lines().filter(|line| line.contains(&own)).for_each(|line| hash.update(line));
         if let Ok(cache) = setup::cache_folder() {
             for package in entries(&cache.join("packages"))? {
                 hash.update(package.as_os_str().as_encoded_bytes());

@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -3,7 +3,7 @@
 // model_specs/text-decoders/minicpm3.yaml, model_specs/text-decoders/llama.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! DeepSeek-V3 on CPU: what results may differ by, and what is known to fail.
+//! DeepSeek-V3 on CPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -13,6 +13,5 @@ use weft_deepseek_v3::DECLARED;
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[0],
     precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -3,7 +3,7 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! ERNIE 4.5 MoE on WebNN: what results may differ by, and what is known to fail.
+//! ERNIE 4.5 MoE on WebNN: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,10 +2,10 @@
 // model_specs/text-decoders/olmo2.yaml, model_specs/text-decoders/llama.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! FlexOlmo on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! FlexOlmo on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_flex_olmo::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,23 +22,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/text-generation",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 changes which of several nearly equal tokens is best under random weights",
-        },
-        KnownFailure {
-            case: "tied",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
-        },
-        KnownFailure {
-            case: "left-padding",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
         },
     ],
     cpu_fallback_ops: &[],

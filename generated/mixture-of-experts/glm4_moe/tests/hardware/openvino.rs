@@ -4,10 +4,10 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! GLM-4.5 on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! GLM-4.5 on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_glm4_moe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,13 +24,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/text-generation",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 changes which of several nearly equal tokens is best under random weights",
         },
     ],
     cpu_fallback_ops: &[],

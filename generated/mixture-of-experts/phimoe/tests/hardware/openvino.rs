@@ -3,10 +3,10 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! Phi-3.5-MoE on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! Phi-3.5-MoE on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_phimoe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -23,18 +23,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "base",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
-        },
-        KnownFailure {
-            case: "left-padding",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 gives tokens to other experts that suit them nearly as well, in the reference too",
         },
     ],
     cpu_fallback_ops: &[],

@@ -3,10 +3,10 @@
 // model_specs/text-decoders/mistral.yaml, model_specs/text-decoders/llama.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Qwen3-MoE on CUDA (NVIDIA GPUs): what results may differ by, and what is known to fail.
+//! Qwen3-MoE on CUDA (NVIDIA GPUs): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_qwen3_moe::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,13 +22,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/text-generation",
-            precision: Some(Precision::F16),
-            reason: "half precision changes which of several nearly equal tokens is best under random weights",
         },
     ],
     cpu_fallback_ops: &[],

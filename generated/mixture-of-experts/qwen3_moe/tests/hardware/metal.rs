@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the neural engine computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,7 +2,7 @@
 // model_specs/text-decoders/bert-generation.yaml, model_specs/text-encoders/bert.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! BertGeneration on Metal (Apple silicon): what results may differ by, and what is known to fail.
+//! BertGeneration on Metal (Apple silicon): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -23,6 +23,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the neural engine computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -18,6 +18,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,10 +2,10 @@
 // model_specs/text-decoders/gpt2.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! GPT-Neo on Metal (Apple silicon): what results may differ by, and what is known to fail.
+//! GPT-Neo on Metal (Apple silicon): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_gpt_neo::DECLARED;
 
 /// Cases run here with these bounds.
@@ -21,13 +21,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "the neural engine computes in half precision",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "left-padding",
-            precision: Some(Precision::F16),
-            reason: "half precision has one lowest number, where what two masks hide takes another than what one does",
         },
     ],
     cpu_fallback_ops: &[],

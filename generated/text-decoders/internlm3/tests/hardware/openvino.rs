@@ -2,7 +2,7 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! InternLM3 on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! InternLM3 on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

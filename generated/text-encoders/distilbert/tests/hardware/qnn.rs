@@ -2,7 +2,7 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! DistilBERT on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! DistilBERT on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -18,6 +18,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,10 +2,10 @@
 // model_specs/text-encoders/roberta.yaml, model_specs/text-encoders/bert.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! ESM on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! ESM on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_esm::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,13 +22,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "rotary-position-ids",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds queries and keys before they meet, and the pooler is off by 5.4e-2 with 5e-2 allowed",
         },
     ],
     cpu_fallback_ops: &[],

@@ -3,7 +3,7 @@
 // model_specs/text-encoders/roberta.yaml, model_specs/text-encoders/bert.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Jina Embeddings v3 on Metal (Apple silicon): what results may differ by, and what is known to fail.
+//! Jina Embeddings v3 on Metal (Apple silicon): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the neural engine computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,7 +2,7 @@
 // model_specs/text-encoders/megatron-bert.yaml, model_specs/text-encoders/bert.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! MegatronBERT on CPU: what results may differ by, and what is known to fail.
+//! MegatronBERT on CPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -12,6 +12,5 @@ use weft_megatron_bert::DECLARED;
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[0],
     precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

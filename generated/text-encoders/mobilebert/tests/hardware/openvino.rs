@@ -2,10 +2,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! MobileBERT on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! MobileBERT on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_mobilebert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,38 +22,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "base",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 1.3e-1 with 5e-2 allowed",
-        },
-        KnownFailure {
-            case: "bottleneck-attention",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 1.0e-1 with 5e-2 allowed",
-        },
-        KnownFailure {
-            case: "multiple-choice",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 9.0e-2 with 5e-2 allowed",
-        },
-        KnownFailure {
-            case: "next-sentence",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 5.3e-2 with 5e-2 allowed",
-        },
-        KnownFailure {
-            case: "pre-training",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 5.3e-2 with 5e-2 allowed",
-        },
-        KnownFailure {
-            case: "untied",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 rounds a stream that no norm scales back, and an output is off by 6.9e-2 with 5e-2 allowed",
         },
     ],
     cpu_fallback_ops: &[],

@@ -2,10 +2,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! MobileBERT on WebNN: what results may differ by, and what is known to fail.
+//! MobileBERT on WebNN: what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_mobilebert::DECLARED;
 
 /// Cases run here with these bounds.
@@ -21,18 +21,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "base",
-            precision: Some(Precision::F16),
-            reason: "half precision rounds a stream that no norm scales back",
-        },
-        KnownFailure {
-            case: "bottleneck-attention",
-            precision: Some(Precision::F16),
-            reason: "half precision rounds a stream that no norm scales back",
         },
     ],
     cpu_fallback_ops: &[],

@@ -2,10 +2,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! RoBERTa on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! RoBERTa on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_roberta::DECLARED;
 
 /// Cases run here with these bounds.
@@ -22,13 +22,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/token-classification",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 changes which of several nearly equal classes is best under random weights",
         },
     ],
     cpu_fallback_ops: &[],

@@ -2,10 +2,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! Splinter on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! Splinter on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_splinter::DECLARED;
 
 /// Cases run here with these bounds.
@@ -16,13 +16,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "the tensor processor computes in half precision",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "padded-question",
-            precision: Some(Precision::F16),
-            reason: "half precision has another lowest number, which padding's scores are",
         },
     ],
     cpu_fallback_ops: &[],

@@ -4,7 +4,7 @@
 // model_specs/text-encoders/bert.yaml, model_specs/vision/clip-vision.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! AltCLIP on CPU: what results may differ by, and what is known to fail.
+//! AltCLIP on CPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -14,6 +14,5 @@ use weft_altclip::DECLARED;
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[0],
     precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -4,10 +4,10 @@
 // model_specs/text-encoders/bert.yaml, model_specs/vision/clip-vision.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! AltCLIP on OpenVINO (Intel): what results may differ by, and what is known to fail.
+//! AltCLIP on OpenVINO (Intel): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_altclip::DECLARED;
 
 /// Cases run here with these bounds.
@@ -24,13 +24,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/zero-shot-image-classification",
-            precision: Some(Precision::Bf16),
-            reason: "bfloat16 changes which of several nearly equal labels is best under random weights",
         },
     ],
     cpu_fallback_ops: &[],

@@ -3,7 +3,7 @@
 // model_specs/text-encoders/bert.yaml, model_specs/vision/clip-vision.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Chinese CLIP on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! Chinese CLIP on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -19,6 +19,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

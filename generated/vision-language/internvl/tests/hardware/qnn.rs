@@ -4,10 +4,10 @@
 // model_specs/text-decoders/mistral.yaml, model_specs/text-decoders/llama.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! InternVL on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! InternVL on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_internvl::DECLARED;
 
 /// Cases run here with these bounds.
@@ -18,13 +18,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "the tensor processor computes in half precision",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "every-patch",
-            precision: Some(Precision::F16),
-            reason: "half precision rounds over many tokens, and logits are off by 2.1e-2 with 2e-2 allowed",
         },
     ],
     cpu_fallback_ops: &[],

@@ -3,7 +3,7 @@
 // model_specs/text-encoders/clip-text.yaml, model_specs/vision/clip-vision.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! MetaCLIP 2 on Metal (Apple silicon): what results may differ by, and what is known to fail.
+//! MetaCLIP 2 on Metal (Apple silicon): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the neural engine computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

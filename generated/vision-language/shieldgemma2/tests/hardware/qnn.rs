@@ -6,7 +6,7 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! ShieldGemma 2 on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! ShieldGemma 2 on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -22,6 +22,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "the tensor processor computes in half precision",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -6,7 +6,7 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! ShieldGemma 2 on WebGPU: what results may differ by, and what is known to fail.
+//! ShieldGemma 2 on WebGPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -27,6 +27,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -3,7 +3,7 @@
 // model_specs/vision/siglip-vision.yaml, model_specs/vision/clip-vision.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! SigLIP on WebGPU: what results may differ by, and what is known to fail.
+//! SigLIP on WebGPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -24,6 +24,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -4,7 +4,7 @@
 // model_specs/vision/clip-vision.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! SigLIP 2 on WebNN: what results may differ by, and what is known to fail.
+//! SigLIP 2 on WebNN: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -25,6 +25,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,7 +2,7 @@
 // model_specs/vision/data2vec-vision.yaml, model_specs/vision/beit.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Data2Vec's vision model on CPU: what results may differ by, and what is known to fail.
+//! Data2Vec's vision model on CPU: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -12,6 +12,5 @@ use weft_data2vec_vision::DECLARED;
 pub const SUITE: BackendSuite = BackendSuite {
     declared: DECLARED[0],
     precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,10 +2,10 @@
 // model_specs/vision/resnet.yaml and templates/tests/backend.rs.tera. Do not edit: change those and run
 // the command again.
 
-//! DETR on QNN (Qualcomm): what results may differ by, and what is known to fail.
+//! DETR on QNN (Qualcomm): what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_detr::DECLARED;
 
 /// Cases run here with these bounds.
@@ -16,13 +16,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "the tensor processor computes in half precision",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "tasks/object-detection",
-            precision: Some(Precision::F16),
-            reason: "half precision moves an edge over a whole pixel, to which boxes are cut",
         },
     ],
     cpu_fallback_ops: &[],

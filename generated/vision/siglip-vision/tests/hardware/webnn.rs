@@ -2,7 +2,7 @@
 // model_specs/vision/clip-vision.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! SigLIP's vision model on WebNN: what results may differ by, and what is known to fail.
+//! SigLIP's vision model on WebNN: what results may differ by.
 
 use weft::Precision;
 use weft::conformance::{BackendSuite, Tolerance};
@@ -23,6 +23,5 @@ pub const SUITE: BackendSuite = BackendSuite {
             reason: "half precision has 11 bits of mantissa",
         },
     ],
-    known_failures: &[],
     cpu_fallback_ops: &[],
 };

@@ -2,10 +2,10 @@
 // model_specs/vision/table-transformer.yaml, model_specs/vision/detr.yaml, model_specs/vision/resnet.yaml
 // and templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Table Transformer on WebGPU: what results may differ by, and what is known to fail.
+//! Table Transformer on WebGPU: what results may differ by.
 
 use weft::Precision;
-use weft::conformance::{BackendSuite, KnownFailure, Tolerance};
+use weft::conformance::{BackendSuite, Tolerance};
 use weft_table_transformer::DECLARED;
 
 /// Cases run here with these bounds.
@@ -21,13 +21,6 @@ pub const SUITE: BackendSuite = BackendSuite {
             precision: Precision::F16,
             relative: 0.02,
             reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
-        },
-    ],
-    known_failures: &[
-        KnownFailure {
-            case: "base",
-            precision: Some(Precision::F16),
-            reason: "half precision sums up over two layers of few channels, and states are off by 2.6e-2 with 2e-2 allowed",
         },
     ],
     cpu_fallback_ops: &[],
