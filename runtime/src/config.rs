@@ -8,14 +8,14 @@ use crate::model::Configuration;
 
 /// Height and width, in pixels or patches: `224`, `[224, 224]` or `{"height": 224, "width": 224}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Pair {
+pub struct ImageSize {
     /// From top to bottom.
     pub height: usize,
     /// From left to right.
     pub width: usize,
 }
 
-impl Pair {
+impl ImageSize {
     /// As high as wide.
     pub const fn square(size: usize) -> Self {
         Self { height: size, width: size }
@@ -27,7 +27,7 @@ impl Pair {
     }
 }
 
-impl<'de> Deserialize<'de> for Pair {
+impl<'de> Deserialize<'de> for ImageSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a number, or a list or map of height and width")]
@@ -47,8 +47,8 @@ impl<'de> Deserialize<'de> for Pair {
 ///
 /// # Errors
 /// When they are two.
-pub fn edge<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let Pair { height, width } = Pair::deserialize(deserializer)?;
+pub fn square_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let ImageSize { height, width } = ImageSize::deserialize(deserializer)?;
     if height != width {
         let problem = format!("expected height and width to be the same, not {height} and {width}");
         return Err(serde::de::Error::custom(problem));
@@ -85,9 +85,9 @@ pub fn length<T>(name: &str, list: Option<&[T]>, of: &str, expected: usize) -> R
 
 /// Ids of tokens: `2`, `[2, 3]`, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Tokens(pub Vec<usize>);
+pub struct TokenIds(pub Vec<usize>);
 
-impl<'de> Deserialize<'de> for Tokens {
+impl<'de> Deserialize<'de> for TokenIds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected the id of a token, or a list of them")]
@@ -104,9 +104,9 @@ impl<'de> Deserialize<'de> for Tokens {
 
 /// States of a stack of layers: `-2`, or `[-2, 6]`. 0 is what goes into the first layer, -1 what comes out of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Layers(pub Vec<i64>);
+pub struct LayerIndices(pub Vec<i64>);
 
-impl Layers {
+impl LayerIndices {
     /// Which states these are where there are so many layers, of which each gives one after that which goes in.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Layers {
     }
 }
 
-impl<'de> Deserialize<'de> for Layers {
+impl<'de> Deserialize<'de> for LayerIndices {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected the number of a layer, or a list of them")]
@@ -141,16 +141,16 @@ impl<'de> Deserialize<'de> for Layers {
 
 /// Words: `"c2p|p2c"`, `["c2p", "p2c"]`, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Words(pub Vec<String>);
+pub struct StringSet(pub Vec<String>);
 
-impl Words {
+impl StringSet {
     /// Whether a word is among them.
     pub fn contain(&self, word: &str) -> bool {
         self.0.iter().any(|known| known == word)
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for StringSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected words, as a list or with `|` between them")]
@@ -189,19 +189,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_and_tokens_have_several_forms() {
-        let pair = |text: &str| serde_json::from_str::<Pair>(text);
-        assert_eq!(pair("224").unwrap(), Pair::square(224));
-        assert_eq!(pair("[2, 3]").unwrap(), Pair { height: 2, width: 3 });
-        assert_eq!(pair(r#"{"height": 2, "width": 3}"#).unwrap(), Pair { height: 2, width: 3 });
+    fn sizes_and_token_ids_have_several_forms() {
+        let pair = |text: &str| serde_json::from_str::<ImageSize>(text);
+        assert_eq!(pair("224").unwrap(), ImageSize::square(224));
+        assert_eq!(pair("[2, 3]").unwrap(), ImageSize { height: 2, width: 3 });
+        assert_eq!(pair(r#"{"height": 2, "width": 3}"#).unwrap(), ImageSize { height: 2, width: 3 });
         let error = pair("[1]").unwrap_err().to_string();
         assert_eq!(error, "expected a number, or a list or map of height and width");
-        let edge = |text: &str| edge(&mut serde_json::Deserializer::from_str(text));
-        assert_eq!((edge("448").unwrap(), edge("[14, 14]").unwrap()), (448, 14));
-        let error = edge("[14, 16]").unwrap_err().to_string();
+        let size = |text: &str| square_size(&mut serde_json::Deserializer::from_str(text));
+        assert_eq!((size("448").unwrap(), size("[14, 14]").unwrap()), (448, 14));
+        let error = size("[14, 16]").unwrap_err().to_string();
         assert!(error.starts_with("expected height and width to be the same, not 14 and 16"), "{error}");
-        let tokens = |text: &str| serde_json::from_str::<Tokens>(text).unwrap();
-        assert_eq!((tokens("2"), tokens("[2, 3]")), (Tokens(vec![2]), Tokens(vec![2, 3])));
+        let tokens = |text: &str| serde_json::from_str::<TokenIds>(text).unwrap();
+        assert_eq!((tokens("2"), tokens("[2, 3]")), (TokenIds(vec![2]), TokenIds(vec![2, 3])));
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn layers_are_counted_from_either_end() {
-        let states = |text: &str| serde_json::from_str::<Layers>(text).unwrap().states(3);
+        let states = |text: &str| serde_json::from_str::<LayerIndices>(text).unwrap().states(3);
         assert_eq!((states("-2"), states("[0, -1, 1]")), (Ok(vec![2]), Ok(vec![0, 3, 1])));
         assert_eq!(states("[1, -5]"), Err("it names layer -5, but there are 3 layers".to_owned()));
         assert_eq!(states("4"), Err("it names layer 4, but there are 3 layers".to_owned()));

@@ -8,24 +8,24 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+mod any_model;
 pub mod audio;
-pub mod case;
+pub mod cli;
 pub mod config;
 pub mod conformance;
 pub mod engine;
-mod erased;
 mod error;
 pub mod generation;
+pub mod golden;
 pub mod graph;
 mod hardware;
 pub mod hub;
 pub mod image;
-mod loaded;
 pub mod lower;
 mod model;
 pub mod nn;
 pub mod onnx;
-pub mod run;
+mod session;
 mod task;
 pub mod tasks;
 pub mod text;
@@ -33,13 +33,13 @@ mod value;
 pub mod video;
 pub mod weights;
 
-pub use erased::{AnyModel, Erased};
+pub use any_model::{AnyModel, DynModel};
 pub use error::{Error, Result};
 pub use graph::{Dim, Dtype, Graph, Scope, Tensor};
 pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
-pub use loaded::{Cache, Loaded, Loader, Timings};
-pub use model::{Architecture, Configuration, Head, Names, Part, TaskHeads};
+pub use model::{Architecture, Configuration, GraphKind, Head, Names, TaskHeads};
+pub use session::{Cache, Loader, Session, Timings};
 pub use task::Task;
 pub use value::{Value, Values};

@@ -30,47 +30,49 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     const TASKS: &'static [TaskHeads<Self::Head>] = &[];
 
     /// The graphs that a head can be run by.
-    fn parts(head: Self::Head) -> &'static [Part] {
+    fn graph_kinds(head: Self::Head) -> &'static [GraphKind] {
         let _ = head;
-        &[Part::Whole]
+        &[GraphKind::Forward]
     }
     /// Builds one of a head's graphs.
-    fn build(g: &mut Graph, config: &Self::Config, head: Self::Head, part: Part) -> Result<()>;
-    /// Wraps what was loaded.
-    fn from_loaded(loaded: crate::Loaded<Self>) -> Self;
-    /// What was loaded.
-    fn loaded(&self) -> &crate::Loaded<Self>;
+    fn build(g: &mut Graph, config: &Self::Config, head: Self::Head, kind: GraphKind) -> Result<()>;
+    /// Wraps a session.
+    fn from_session(session: crate::Session<Self>) -> Self;
+    /// The session that runs it.
+    fn session(&self) -> &crate::Session<Self>;
 }
 
-/// One of the graphs that a model is run by.
+/// One of the graphs that a head is run by: `forward` in one piece, or the stages of generation with a KV cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum GraphKind {
     /// The reference's `forward` in one piece, without a cache.
     #[default]
-    Whole,
-    /// The same of a text alone, where the whole takes more than that, such as images.
-    Text,
-    /// What is computed once for a text that is generated: the encoder, and what its cross-attention keeps.
+    Forward,
+    /// `forward` of text alone, where the model also takes images.
+    TextOnly,
+    /// The encoder of an encoder-decoder, run once per generation; its outputs are the keys and values of
+    /// cross-attention.
     Encoder,
-    /// Where a decoder looks at what it heard while it writes: `alignment_heads` in, their weights out.
-    Aligned,
-    /// The first step of a decoder that takes more than tokens then, such as images.
-    Start,
-    /// Further tokens, given what a cache holds of those before.
-    Step,
-    /// As [`Part::Step`], with `beam_idx`: the row of the cache that each row goes on from.
-    Reorder,
+    /// A decoder's cross-attention weights over given tokens, as word timestamps need them: `alignment_heads` in,
+    /// their weights out.
+    CrossAttentions,
+    /// The first step over a prompt with more than tokens, such as images, which fills the KV cache.
+    Prefill,
+    /// The next tokens, from the KV cache; the prompt too, where it is tokens alone.
+    Decode,
+    /// As [`GraphKind::Decode`], with `beam_idx`: the row of the cache that each beam continues (`reorder_cache`).
+    BeamDecode,
 }
 
-impl Part {
-    /// The error of a head that has no such part.
+impl GraphKind {
+    /// The error of a head that has no such graph.
     pub fn absent(self, g: &Graph) -> crate::Error {
-        g.misfit("Part", format!("the head has no part {self:?}"))
+        g.error("GraphKind", format!("the head has no graph {self:?}"))
     }
 
-    /// Whether it reads and extends a cache.
+    /// Whether it reads and extends a KV cache.
     pub fn is_cached(self) -> bool {
-        matches!(self, Self::Start | Self::Step | Self::Reorder)
+        matches!(self, Self::Prefill | Self::Decode | Self::BeamDecode)
     }
 }
 
@@ -128,11 +130,11 @@ pub struct Names {
     /// The prefix that head classes put before the base model's names (`bert`), absent in checkpoints of
     /// the base model alone.
     pub base_model_prefix: &'static str,
-    /// Names of older releases: (old ending, today's ending).
-    pub legacy: &'static [(&'static str, &'static str)],
-    /// Pieces of names in published checkpoints: each list, replaced in order, turns today's name into one that a file
-    /// may have. The pairs are (piece in the file, today's piece).
-    pub published: &'static [&'static [(&'static str, &'static str)]],
-    /// Tensors that published checkpoints hold as one, row after row: (piece in the file, today's pieces).
-    pub joined: &'static [(&'static str, &'static [&'static str])],
+    /// Suffixes of older releases' names, such as `LayerNorm.gamma`: (old suffix, today's suffix).
+    pub legacy_suffixes: &'static [(&'static str, &'static str)],
+    /// Substrings by which published checkpoints' names differ (`key_mapping` of `from_pretrained`): each list, replaced in
+    /// order, turns today's name into one that a file may have. The pairs are (in the file, today's).
+    pub key_mapping: &'static [&'static [(&'static str, &'static str)]],
+    /// Weights that published checkpoints hold fused into one tensor, concatenated along its rows: (in the file, today's).
+    pub fused_weights: &'static [(&'static str, &'static [&'static str])],
 }

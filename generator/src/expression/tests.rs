@@ -224,7 +224,7 @@ fn rust_is_no_expression() {
         "`c.hidden_size` is not a field of config; did you mean `hidden_size`?"
     );
     assert_eq!(
-        wrong("nn::slides(&c.layer_types, index)", Kind::Bool),
+        wrong("nn::is_sliding(&c.layer_types, index)", Kind::Bool),
         "`:` is not a sign of expressions; expressions are no Rust"
     );
     assert_eq!(

@@ -188,7 +188,7 @@ impl Reading<'_> {
         }
         let (_, base) = self.entry(node, "theta", "the base where `of` has none for that kind")?;
         let base = self.checked(base, &theta, Kind::F64, false)?.rust(Kind::F64, false);
-        Ok(format!("nn::rope_of(&{rust}, {word:?}, {base})").into())
+        Ok(format!("nn::layer_type_rope(&{rust}, {word:?}, {base})").into())
     }
 
     /// A field that is for all layers.

@@ -9,7 +9,7 @@ use super::inputs::Input;
 use super::options::options;
 use crate::spec::check::join;
 use crate::spec::yaml::Node;
-use crate::template::{OutputSpec, PartName};
+use crate::template::{GraphKind, OutputSpec};
 
 /// One of the reference's classes.
 #[derive(Clone, Debug, Serialize)]
@@ -30,8 +30,8 @@ pub struct Head {
     pub holds: Vec<String>,
     /// The inputs that it takes; all of the model's if empty.
     pub takes: Vec<String>,
-    /// The graphs that it builds: variants of `weft::Part`; the whole model alone if empty.
-    pub parts: Vec<&'static str>,
+    /// The graphs that it builds: variants of `weft::GraphKind`; the whole model alone if empty.
+    pub graphs: Vec<&'static str>,
     /// The symbols after `batch` that its inputs have and others' do not.
     pub axes: Vec<String>,
     /// The part's key.
@@ -108,7 +108,7 @@ pub(super) fn heads(
             }
         }
         graph.uses.extend(part.front.uses.iter().cloned());
-        let parts = part.front.parts.iter().map(|part| part.variant());
+        let graphs = part.front.graphs.iter().map(|kind| kind.variant());
         heads.push(Head {
             variant: entry.key.clone(),
             class,
@@ -118,7 +118,7 @@ pub(super) fn heads(
             outputs,
             holds: part.front.holds.clone(),
             takes: part.front.takes.clone(),
-            parts: if part.front.parts == [PartName::Whole] { vec![] } else { parts.collect() },
+            graphs: if part.front.graphs == [GraphKind::Forward] { vec![] } else { graphs.collect() },
             axes: part.front.axes.clone(),
             key: part.key.clone(),
             options: own,
@@ -129,21 +129,26 @@ pub(super) fn heads(
 
 /// The function that builds the graph of a head and a part: what graph templates put where `{{ build }}` stands.
 pub fn build(heads: &[Head]) -> String {
-    let parts = heads.iter().any(|head| !head.parts.is_empty());
+    let kinds = heads.iter().any(|head| !head.graphs.is_empty());
     let mut arms = vec![];
-    for Head { variant, function, parts: own, .. } in heads {
-        arms.push(match (parts, own.as_slice()) {
+    for Head { variant, function, graphs: own, .. } in heads {
+        arms.push(match (kinds, own.as_slice()) {
             (false, _) => format!("Head::{variant} => {function}(g, c),"),
-            (true, []) => format!("(Head::{variant}, Part::Whole) => {function}(g, c),"),
+            (true, []) => format!("(Head::{variant}, GraphKind::Forward) => {function}(g, c),"),
             (true, own) => {
-                let own: Vec<_> = own.iter().map(|part| format!("Part::{part}")).collect();
-                format!("(Head::{variant}, {}) => {function}(g, c, part),", own.join(" | "))
+                let own: Vec<_> = own.iter().map(|kind| format!("GraphKind::{kind}")).collect();
+                format!("(Head::{variant}, {}) => {function}(g, c, kind),", own.join(" | "))
             }
         });
     }
-    let (what, arguments, on, errors) = if parts {
-        arms.push("(_, part) => Err(part.absent(g)),".to_owned());
-        ("a part of a head", "head: Head, part: Part", "(head, part)", ", or the head has no such part")
+    let (what, arguments, on, errors) = if kinds {
+        arms.push("(_, kind) => Err(kind.absent(g)),".to_owned());
+        (
+            "a graph of a head",
+            "head: Head, kind: GraphKind",
+            "(head, kind)",
+            ", or the head has no such graph",
+        )
     } else {
         ("one head", "head: Head", "head", "")
     };

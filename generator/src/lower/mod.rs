@@ -71,7 +71,7 @@ pub struct Model {
     /// The graph.
     pub graph: graph::Graph,
     /// Whether a head builds more graphs than that of the whole model.
-    pub parts: bool,
+    pub graph_kinds: bool,
     /// The reference's classes.
     pub heads: Vec<heads::Head>,
     /// The statements of an example that runs the first head.
@@ -165,7 +165,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         example_import: inputs::example_import(&example),
         example,
         graph,
-        parts: heads.iter().any(|head| !head.parts.is_empty()),
+        graph_kinds: heads.iter().any(|head| !head.graphs.is_empty()),
         heads,
         tasks,
         supported: hardware

@@ -175,7 +175,7 @@ impl<'a> Renderer<'a> {
             true => format!("crate::{name}"),
             false => format!("crate::{name} as {called}"),
         }));
-        uses.push("weft::Part".to_owned());
+        uses.push("weft::GraphKind".to_owned());
         code.import(&uses);
         let label = format!("{} with its parts", unit.template.label);
         let path: String = unit.path.iter().map(|name| format!("/{name}")).collect();

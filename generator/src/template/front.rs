@@ -31,9 +31,9 @@ pub struct Front {
     /// Heads: the inputs that it takes; all of the model's where it does not say.
     #[serde(default)]
     pub takes: Vec<String>,
-    /// Heads: the graphs it builds, where that is more than the whole model; its function then takes the part.
+    /// Heads: the graphs it builds, where that is more than the reference's `forward`; its function then takes the kind.
     #[serde(default)]
-    pub parts: Vec<PartName>,
+    pub graphs: Vec<GraphKind>,
     /// Heads: the parts of other heads whose weights its checkpoints hold as well.
     #[serde(default)]
     pub holds: Vec<String>,
@@ -162,37 +162,37 @@ pub struct ModuleSpec {
     pub doc: String,
 }
 
-/// One of the graphs that a model is run as; `weft::Part`.
+/// One of the graphs that a head is run by; `weft::GraphKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PartName {
-    /// The reference's forward.
-    Whole,
-    /// The same for a text alone.
-    Text,
+#[serde(rename_all = "snake_case")]
+pub enum GraphKind {
+    /// The reference's `forward`, without a cache.
+    Forward,
+    /// The same for text alone.
+    TextOnly,
     /// The encoder alone.
     Encoder,
-    /// Where the decoder looks.
-    Aligned,
-    /// The first step, with more than tokens.
-    Start,
-    /// The next tokens, with a cache.
-    Step,
-    /// As the step, after the rows of the cache are put in another order.
-    Reorder,
+    /// The decoder's cross-attention weights.
+    CrossAttentions,
+    /// The prompt with more than tokens, such as images.
+    Prefill,
+    /// The next tokens, with a KV cache.
+    Decode,
+    /// As `decode`, after `beam_idx` reorders the cache.
+    BeamDecode,
 }
 
-impl PartName {
-    /// The variant of `weft::Part`.
+impl GraphKind {
+    /// The variant of `weft::GraphKind`.
     pub fn variant(self) -> &'static str {
         match self {
-            Self::Whole => "Whole",
-            Self::Text => "Text",
+            Self::Forward => "Forward",
+            Self::TextOnly => "TextOnly",
             Self::Encoder => "Encoder",
-            Self::Aligned => "Aligned",
-            Self::Start => "Start",
-            Self::Step => "Step",
-            Self::Reorder => "Reorder",
+            Self::CrossAttentions => "CrossAttentions",
+            Self::Prefill => "Prefill",
+            Self::Decode => "Decode",
+            Self::BeamDecode => "BeamDecode",
         }
     }
 }

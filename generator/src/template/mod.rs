@@ -14,7 +14,7 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
 pub use front::{
-    FillWith, Front, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec, PartName,
+    FillWith, Front, GraphKind, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec,
     SlotSpec, VariableType,
 };
 

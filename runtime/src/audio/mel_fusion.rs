@@ -24,7 +24,7 @@ pub(super) struct MelFusion {
     hop: usize,
     longest: usize,
     truncation: Truncation,
-    padding: Fill,
+    padding: PaddingMode,
 }
 
 /// What becomes of long sounds.
@@ -40,7 +40,7 @@ enum Truncation {
 /// What becomes of short sounds.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Fill {
+enum PaddingMode {
     /// Repeated as often as it fits, then silence.
     Repeatpad,
     /// Repeated to the end.
@@ -60,7 +60,7 @@ struct Fields {
     frequency_min: f64,
     frequency_max: f64,
     truncation: Truncation,
-    padding: Fill,
+    padding: PaddingMode,
 }
 
 impl Default for Fields {
@@ -74,7 +74,7 @@ impl Default for Fields {
             frequency_min: 0.0,
             frequency_max: 14_000.0,
             truncation: Truncation::Fusion,
-            padding: Fill::Repeatpad,
+            padding: PaddingMode::Repeatpad,
         }
     }
 }
@@ -166,9 +166,9 @@ impl MelFusion {
     /// A short sound filled up to `longest` samples.
     fn filled(&self, waveform: &[f32], longest: usize) -> Vec<f32> {
         let times = match self.padding {
-            Fill::Repeatpad => longest / waveform.len(),
-            Fill::Repeat => longest / waveform.len() + 1,
-            Fill::Pad => 1,
+            PaddingMode::Repeatpad => longest / waveform.len(),
+            PaddingMode::Repeat => longest / waveform.len() + 1,
+            PaddingMode::Pad => 1,
         };
         let mut filled = waveform.repeat(times);
         filled.resize(longest, 0.0);

@@ -16,8 +16,8 @@ use super::arguments::Arguments;
 use super::machine::private_bytes;
 use super::subject::{Request, Subject};
 use crate::graph::{Dtype, Input};
-use crate::loaded::millis;
-use crate::model::Part;
+use crate::model::GraphKind;
+use crate::session::millis;
 use crate::{Error, Result, Value};
 
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
@@ -33,7 +33,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         hardware: Some(arguments.hardware()?),
         precision: arguments.precision()?,
         threads: Some(arguments.number("threads", 2)?),
-        part: if arguments.get("generate").is_some() { Part::Step } else { Part::Whole },
+        kind: if arguments.get("generate").is_some() { GraphKind::Decode } else { GraphKind::Forward },
         map_weights: arguments.flag("map-weights")?,
         ..Request::default()
     })?;

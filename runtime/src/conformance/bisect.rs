@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::Suite;
 use super::arguments::Arguments;
 use super::subject::{Request, Subject};
-use crate::case::{Case, OutputReport, TOLERANCE, compare, tensors};
+use crate::golden::{Case, OutputReport, TOLERANCE, compare, tensors};
 use crate::graph::probe::Probe;
 use crate::{AnyModel, Error, Result, Value, Values};
 

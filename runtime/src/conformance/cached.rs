@@ -2,40 +2,40 @@
 
 use ndarray::{Axis, Slice};
 
-use crate::case::Case;
+use crate::golden::Case;
 use crate::graph::{Dim, Input};
-use crate::model::Part;
+use crate::model::GraphKind;
 use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
 
 /// The outputs of a prefill and single steps, joined, by the names of the golden's; none where the head has no steps.
 pub(super) fn steps(loaded: &dyn AnyModel, case: &Case) -> Result<Option<Values>> {
-    let parts = loaded.parts();
-    if !parts.contains(&Part::Step) {
+    let kinds = loaded.graph_kinds();
+    if !kinds.contains(&GraphKind::Decode) {
         return Ok(None);
     }
     let mut cache = Cache::new();
-    if parts.contains(&Part::Encoder) {
-        let inputs = chosen(&loaded.inputs_of(Part::Encoder)?, case, None);
-        loaded.run_cached(Part::Encoder, inputs, &mut cache)?;
+    if kinds.contains(&GraphKind::Encoder) {
+        let inputs = chosen(&loaded.inputs_of(GraphKind::Encoder)?, case, None);
+        loaded.run_cached(GraphKind::Encoder, inputs, &mut cache)?;
     }
-    let inputs = loaded.inputs_of(Part::Step)?;
+    let inputs = loaded.inputs_of(GraphKind::Decode)?;
     let Some(length) = inputs.iter().find_map(|input| length(input, case)) else {
         return Ok(None);
     };
     // Of a text without images, the first step is as all others.
-    let begins = parts.contains(&Part::Start) && has_all(&loaded.inputs_of(Part::Start)?, case);
+    let begins = kinds.contains(&GraphKind::Prefill) && has_all(&loaded.inputs_of(GraphKind::Prefill)?, case);
     let prefill = if length > 3 { length - 2 } else { 1 };
     let mut joined = Values::new();
     let mut start = 0;
     for end in prefill..=length {
-        let part = if start == 0 && begins { Part::Start } else { Part::Step };
-        let given = match part {
-            Part::Start => chosen(&loaded.inputs_of(part)?, case, Some((start, end))),
+        let kind = if start == 0 && begins { GraphKind::Prefill } else { GraphKind::Decode };
+        let given = match kind {
+            GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
             _ => chosen(&inputs, case, Some((start, end))),
         };
-        for (name, value) in loaded.run_cached(part, given, &mut cache)? {
+        for (name, value) in loaded.run_cached(kind, given, &mut cache)? {
             if !case.outputs.contains_key(&name) {
                 continue;
             }
@@ -61,7 +61,7 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case) -> Result<Option<Values>
 
 /// Whether the case has all that a part needs.
 fn has_all(inputs: &[Input], case: &Case) -> bool {
-    let mut needed = inputs.iter().filter(|input| input.fill.is_none() && input.computed.is_none());
+    let mut needed = inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
     needed.all(|input| case.inputs.contains_key(&input.name))
 }
 

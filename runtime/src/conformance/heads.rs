@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Record;
 use super::run::{Target, evidence, recorded};
 use super::subject::Subject;
-use crate::case::{Case, OutputReport};
+use crate::golden::{Case, OutputReport};
 use crate::{Error, Result, Task, engine};
 
 /// Tries every class of every task on a golden of that class, in the folder that holds the model's goldens.

@@ -3,7 +3,7 @@
 
 use super::Record;
 use super::run::Target;
-use crate::loaded::Lowering;
+use crate::session::Lowering;
 use crate::{Error, Hardware, engine, lower};
 
 /// Whether a backend is here.
@@ -44,13 +44,13 @@ impl Presence {
 pub(super) fn conclude(record: &mut Record, target: Target<'_>, lowering: &Lowering) {
     let hardware = target.hardware;
     let missing = target.absent.unwrap_or_default();
-    let fallen = lowering.fallen(target.cpu_fallback);
-    if !fallen.is_empty() {
+    let unsupported_ops = lowering.unsupported_ops(target.cpu_fallback);
+    if !unsupported_ops.is_empty() {
         record.passed = false;
         let source = lower::source(hardware).unwrap_or_default();
-        let fallen = fallen.join(", ");
+        let unsupported_ops = unsupported_ops.join(", ");
         record.reason =
-            Some(format!("no {hardware} here, which would leave {fallen} to the CPU, by {source}"));
+            Some(format!("no {hardware} here, which would leave {unsupported_ops} to the CPU, by {source}"));
     } else if record.passed {
         record.reason = Some(format!("no {hardware} here: {missing}"));
     } else if record.reason.is_none() {

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 pub use record::Record;
 use subject::Subject;
 
-use crate::case::TOLERANCE;
+use crate::golden::TOLERANCE;
 use crate::hardware::{Declared, Support};
 use crate::model::Architecture;
 use crate::{Error, Hardware, Precision, Result};

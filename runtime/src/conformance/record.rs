@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::machine;
-use crate::case::OutputReport;
+use crate::golden::OutputReport;
 use crate::{Hardware, Precision};
 
 /// What was observed.

@@ -11,7 +11,7 @@ use super::Record;
 use super::run::{Target, evidence, recorded};
 use super::subject::Subject;
 use super::tasks::{self, Call, TaskCase};
-use crate::case::{OutputReport, rule};
+use crate::golden::{OutputReport, rule};
 use crate::tasks::JsonPipeline;
 use crate::{Error, Result, engine};
 

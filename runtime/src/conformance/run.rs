@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::known::KnownFailure;
 use super::subject::{Request, Subject};
 use super::{Record, cached, lowered, machine};
-use crate::case::{Case, OutputReport, compare};
-use crate::loaded::{Lowering, millis};
+use crate::golden::{Case, OutputReport, compare};
+use crate::session::{Lowering, millis};
 use crate::weights::Weights;
 use crate::{AnyModel, Error, Hardware, Precision, Result, engine};
 

@@ -1,10 +1,10 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
-use crate::loaded::{Loader, Lowering};
-use crate::model::{Architecture, Head, Part, TaskHeads};
+use crate::model::{Architecture, GraphKind, Head, TaskHeads};
+use crate::session::{Loader, Lowering};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
-use crate::{AnyModel, Erased, Hardware, Precision, Result, Task};
+use crate::{AnyModel, DynModel, Hardware, Precision, Result, Task};
 
 /// How to open a checkpoint.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub(super) struct Request<'a> {
     /// Whether images have other sizes than the configuration's.
     pub interpolate: bool,
     /// What to make ready at once.
-    pub part: Part,
+    pub kind: GraphKind,
     /// Whether weights stay in their mapped pages; the loader's own choice where not given.
     pub map_weights: Option<bool>,
     pub weights: Option<Weights>,
@@ -34,11 +34,11 @@ pub(super) struct Subject {
     /// The crate's name in the specs.
     pub name: &'static str,
     /// Loads a model.
-    pub load: fn(Request<'_>) -> Result<Erased>,
+    pub load: fn(Request<'_>) -> Result<DynModel>,
     /// The tasks, each with the names of the classes that serve it.
     pub promises: fn() -> Vec<(Task, Vec<&'static str>)>,
     /// Loads the class that serves a task, by what the checkpoint names.
-    pub load_for: fn(Task, Request<'_>) -> Result<Erased>,
+    pub load_for: fn(Task, Request<'_>) -> Result<DynModel>,
     /// Loads the pipeline of a task.
     pub pipeline: fn(&str, Request<'_>) -> Result<Box<dyn JsonPipeline>>,
 }
@@ -67,7 +67,7 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     let mut loader = Loader::<A>::open(request.checkpoint)?
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
-        .part(request.part)
+        .graph_kind(request.kind)
         .interpolate_pos_encoding(request.interpolate)
         .cpu_fallback(request.cpu_fallback)
         .probes(request.probes);

@@ -13,8 +13,8 @@ use super::arguments::Arguments;
 use super::run::{Target, recorded};
 use super::subject::{Request, Subject};
 use super::{Record, lowered, machine};
-use crate::case::{Meta, OutputReport, rule};
-use crate::loaded::millis;
+use crate::golden::{Meta, OutputReport, rule};
+use crate::session::millis;
 use crate::weights::Weights;
 use crate::{Error, Result, engine};
 

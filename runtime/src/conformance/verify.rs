@@ -9,7 +9,7 @@ use super::run::{Target, golden};
 use super::subject::Subject;
 use super::{Suite, tasks};
 use crate::Result;
-use crate::case::TOLERANCE;
+use crate::golden::TOLERANCE;
 
 /// One JSON record a line with `--json`, a line for each output otherwise.
 pub(super) fn main(subject: Subject, suite: &Suite, arguments: &[String]) -> Result<ExitCode> {

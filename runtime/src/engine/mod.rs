@@ -5,7 +5,7 @@ mod browser;
 #[cfg(not(feature = "browser"))]
 #[path = "browser/absent.rs"]
 mod browser;
-mod kept;
+mod kv_state;
 pub mod library;
 mod onnxruntime;
 mod openvino;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use kept::Kept;
+pub use kv_state::KvState;
 
 use crate::lower::Lowered;
 use crate::{Hardware, Precision, Result, Values};
@@ -43,18 +43,19 @@ pub trait Compiled: Send + Sync {
     /// # Errors
     /// When the engine fails; inputs were checked before.
     fn run(&self, inputs: &Values) -> Result<Values>;
-    /// Runs it once with what `kept` holds for it, and leaves there what the next run goes on from.
+    /// Runs it once with what `state` holds for it, and leaves there what the next run goes on from.
     ///
     /// # Errors
     /// As [`Compiled::run`].
-    fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
+    fn run_with_state(&self, inputs: &Values, state: &mut KvState) -> Result<Values> {
         let mut inputs = inputs.clone();
-        inputs.extend(kept.host.iter().map(|(name, value)| (name.clone(), value.clone())));
+        inputs.extend(state.host.iter().map(|(name, value)| (name.clone(), value.clone())));
         let outputs = self.run(&inputs)?;
         let (present, rest) =
-            outputs.into_iter().partition::<Values, _>(|(name, _)| kept::of(name).is_some());
-        let past = present.into_iter().filter_map(|(name, value)| Some((kept::of(&name)?, value)));
-        kept.host.extend(past);
+            outputs.into_iter().partition::<Values, _>(|(name, _)| kv_state::next_input(name).is_some());
+        let past =
+            present.into_iter().filter_map(|(name, value)| Some((kv_state::next_input(&name)?, value)));
+        state.host.extend(past);
         Ok(rest)
     }
     /// The nodes that each device runs.

@@ -4,12 +4,12 @@ use ndarray::{Array2, Axis, concatenate};
 
 use super::prompt::Prompt;
 use super::steps::Steps;
-use crate::graph::{Fill, Input};
-use crate::model::Part;
+use crate::graph::{Input, InputDefault};
+use crate::model::GraphKind;
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
 /// The input of cached parts that names the positions whose scores are wanted.
-const ASKED: &str = "asked_positions";
+const LOGITS_TO_KEEP: &str = "logits_to_keep";
 const LOGITS: &str = "logits";
 
 /// A loaded model as [`Steps`].
@@ -38,8 +38,8 @@ struct Names {
     mask: Option<&'static str>,
     /// With the number that positions count from.
     positions: Option<(&'static str, usize)>,
-    /// Whether scores can be asked of single positions.
-    asked: bool,
+    /// Whether it takes `logits_to_keep`.
+    logits_to_keep: bool,
 }
 
 impl Names {
@@ -51,9 +51,9 @@ impl Names {
         // Positions that the model counts by its own rule are left to it.
         let positions = ["decoder_position_ids", "position_ids"].into_iter().find_map(|name| {
             let input = inputs.iter().find(|input| input.name == name)?;
-            match input.fill {
-                Some(Fill::Positions) | None => Some((name, 0)),
-                Some(Fill::PositionsFrom(first)) => Some((name, first)),
+            match input.default {
+                Some(InputDefault::Positions) | None => Some((name, 0)),
+                Some(InputDefault::PositionsFrom(first)) => Some((name, first)),
                 Some(_) => None,
             }
         });
@@ -63,7 +63,7 @@ impl Names {
             mask: find(["decoder_attention_mask", "attention_mask"])
                 .filter(|name| !decoder || *name == "decoder_attention_mask"),
             positions,
-            asked: takes(inputs, ASKED),
+            logits_to_keep: takes(inputs, LOGITS_TO_KEEP),
         }
     }
 }
@@ -74,8 +74,8 @@ impl<'a> ModelSteps<'a> {
     /// # Errors
     /// When the model cannot be made ready.
     pub fn decoder(model: &'a dyn AnyModel) -> Result<Self> {
-        let cached = model.parts().contains(&Part::Step);
-        let inputs = if cached { model.inputs_of(Part::Step)? } else { model.inputs().to_vec() };
+        let cached = model.graph_kinds().contains(&GraphKind::Decode);
+        let inputs = if cached { model.inputs_of(GraphKind::Decode)? } else { model.inputs().to_vec() };
         Ok(Self {
             model,
             cache: cached.then(Cache::new),
@@ -97,10 +97,10 @@ impl<'a> ModelSteps<'a> {
         let mut made = Self::decoder(model)?;
         match &mut made.cache {
             Some(cache) => {
-                let taken = model.inputs_of(Part::Encoder)?;
+                let taken = model.inputs_of(GraphKind::Encoder)?;
                 let given = inputs.clone().into_iter().filter(|(name, _)| takes(&taken, name));
-                let encoded = model.run_cached(Part::Encoder, given.collect(), cache)?;
-                let step = model.inputs_of(Part::Step)?;
+                let encoded = model.run_cached(GraphKind::Encoder, given.collect(), cache)?;
+                let step = model.inputs_of(GraphKind::Decode)?;
                 if let Some(mask) = inputs.remove("attention_mask") {
                     inputs.insert("encoder_attention_mask".to_owned(), mask);
                 }
@@ -121,7 +121,7 @@ impl<'a> ModelSteps<'a> {
 
     fn run(
         &mut self,
-        part: Part,
+        kind: GraphKind,
         ids: &Array2<i64>,
         positions: Array2<i64>,
         more: Values,
@@ -135,12 +135,12 @@ impl<'a> ModelSteps<'a> {
         if let Some((name, first)) = self.names.positions {
             values.insert(name.to_owned(), Value::I64((positions + first as i64).into_dyn()));
         }
-        if self.names.asked {
+        if self.names.logits_to_keep {
             let last = ids.ncols().saturating_sub(1) as i64;
-            values.insert(ASKED.to_owned(), Value::I64(ndarray::arr1(&[last]).into_dyn()));
+            values.insert(LOGITS_TO_KEEP.to_owned(), Value::I64(ndarray::arr1(&[last]).into_dyn()));
         }
         let outputs = match &mut self.cache {
-            Some(cache) => self.model.run_cached(part, values, cache)?,
+            Some(cache) => self.model.run_cached(kind, values, cache)?,
             None => self.model.run(values)?,
         };
         last(&outputs)
@@ -154,7 +154,7 @@ impl<'a> ModelSteps<'a> {
             encoder_input_ids: None,
         };
         let ids = self.ids.clone();
-        self.run(Part::Whole, &ids, prompt.position_ids(), self.first.clone())
+        self.run(GraphKind::Forward, &ids, prompt.position_ids(), self.first.clone())
     }
 
     /// Rows become copies of those at `parents`.
@@ -178,10 +178,10 @@ impl Steps for ModelSteps<'_> {
             self.ids = prompt.input_ids.clone();
             return self.run_whole();
         }
-        let start = self.model.parts().contains(&Part::Start) && !self.first.is_empty();
-        let (part, first) =
-            if start { (Part::Start, self.first.clone()) } else { (Part::Step, Values::new()) };
-        self.run(part, &prompt.input_ids, positions, first)
+        let start = self.model.graph_kinds().contains(&GraphKind::Prefill) && !self.first.is_empty();
+        let (kind, first) =
+            if start { (GraphKind::Prefill, self.first.clone()) } else { (GraphKind::Decode, Values::new()) };
+        self.run(kind, &prompt.input_ids, positions, first)
     }
 
     fn step(&mut self, ids: &[i64], parents: Option<&[usize]>) -> Result<Array2<f32>> {
@@ -200,12 +200,12 @@ impl Steps for ModelSteps<'_> {
             return self.run_whole();
         }
         match parents {
-            None => self.run(Part::Step, &ids, positions, Values::new()),
+            None => self.run(GraphKind::Decode, &ids, positions, Values::new()),
             Some(parents) => {
                 let parents: Vec<i64> = parents.iter().map(|parent| *parent as i64).collect();
                 let beams = Value::I64(ndarray::Array1::from_vec(parents).into_dyn());
                 let beams = Values::from([("beam_idx".to_owned(), beams)]);
-                self.run(Part::Reorder, &ids, positions, beams)
+                self.run(GraphKind::BeamDecode, &ids, positions, beams)
             }
         }
     }

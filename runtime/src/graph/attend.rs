@@ -26,33 +26,33 @@ impl Graph {
         }
         let shapes = || format!("q {}, k {}, v {}", show(q.shape()), show(k.shape()), show(v.shape()));
         let [b, s, qw] = q.shape() else {
-            return Err(self.misfit("Attention", format!("q must have three axes: {}", shapes())));
+            return Err(self.error("Attention", format!("q must have three axes: {}", shapes())));
         };
         let (Some((b2, t, kw)), Some((b3, t2, vw))) = (keyed(k, kv_heads), keyed(v, kv_heads)) else {
             let problem = "k and v must be [batch, k, kv_heads·size] or [batch, kv_heads, k, size]";
-            return Err(self.misfit("Attention", format!("{problem}: {}", shapes())));
+            return Err(self.error("Attention", format!("{problem}: {}", shapes())));
         };
         if b != b2 || b != b3 || t != t2 {
-            return Err(self.misfit("Attention", format!("batch or length differ: {}", shapes())));
+            return Err(self.error("Attention", format!("batch or length differ: {}", shapes())));
         }
         let Some(qw) = qw.fixed() else {
-            return Err(self.misfit("Attention", format!("widths must be fixed: {}", shapes())));
+            return Err(self.error("Attention", format!("widths must be fixed: {}", shapes())));
         };
         let even = heads > 0 && kv_heads > 0 && heads % kv_heads == 0;
         if !even || qw % heads != 0 || kw % kv_heads != 0 || vw % kv_heads != 0 || qw / heads != kw / kv_heads
         {
             let problem = format!("{heads} heads and {kv_heads} key/value heads do not divide {}", shapes());
-            return Err(self.misfit("Attention", problem));
+            return Err(self.error("Attention", problem));
         }
         if let Some(mask) = options.mask {
             if mask.dtype() != Dtype::Bool && mask.dtype() != q.dtype() {
                 let problem = format!("a mask is bool or {}, not {}", q.dtype(), mask.dtype());
-                return Err(self.misfit("Attention", problem));
+                return Err(self.error("Attention", problem));
             }
             let scores = [b.clone(), heads.into(), s.clone(), t.clone()];
             if broadcast(mask.shape(), &scores).as_deref() != Some(&scores) {
                 let problem = format!("mask {} does not fit scores {}", show(mask.shape()), show(&scores));
-                return Err(self.misfit("Attention", problem));
+                return Err(self.error("Attention", problem));
             }
         }
         let op = AttentionOp {
@@ -79,7 +79,7 @@ impl Graph {
         scaling: f64,
     ) -> Result<Tensor> {
         if positions.dtype() != Dtype::I64 {
-            return Err(self.misfit(of.onnx(), format!("positions are i64, not {}", positions.dtype())));
+            return Err(self.error(of.onnx(), format!("positions are i64, not {}", positions.dtype())));
         }
         let mut shape = positions.shape().to_vec();
         shape.push(frequencies.len().into());
@@ -107,7 +107,7 @@ impl Graph {
         };
         if !fits {
             let problem = format!("{} heads rotated over {} do not fit {}", op.heads, op.width, shapes());
-            return Err(self.misfit("RotaryEmbedding", problem));
+            return Err(self.error("RotaryEmbedding", problem));
         }
         Ok(self.node(Op::Rotary(op), &[x, cos, sin], x.dtype(), x.shape().to_vec()))
     }

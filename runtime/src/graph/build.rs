@@ -44,15 +44,15 @@ impl Graph {
     /// As [`Graph::add`].
     pub fn binary(&mut self, op: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         if a.dtype() != b.dtype() {
-            return Err(self.misfit(op.onnx(), format!("{} and {} do not mix", a.dtype(), b.dtype())));
+            return Err(self.error(op.onnx(), format!("{} and {} do not mix", a.dtype(), b.dtype())));
         }
         let Some(shape) = broadcast(a.shape(), b.shape()) else {
             let problem = format!("{} and {} do not broadcast", show(a.shape()), show(b.shape()));
-            return Err(self.misfit(op.onnx(), problem));
+            return Err(self.error(op.onnx(), problem));
         };
         let logical = matches!(op, Binary::And | Binary::Or);
         if logical && a.dtype() != Dtype::Bool {
-            return Err(self.misfit(op.onnx(), format!("needs truth values, not {}", a.dtype())));
+            return Err(self.error(op.onnx(), format!("needs truth values, not {}", a.dtype())));
         }
         let dtype = if op.compares() { Dtype::Bool } else { a.dtype() };
         Ok(self.node(Op::Binary(op), &[a, b], dtype, shape))
@@ -87,11 +87,11 @@ impl Graph {
     pub fn matmul(&mut self, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         let misfit = |g: &Self| {
             let problem = "the inner lengths must be equal and the outer ones broadcast";
-            g.misfit("MatMul", format!("{} · {}: {problem}", show(a.shape()), show(b.shape())))
+            g.error("MatMul", format!("{} · {}: {problem}", show(a.shape()), show(b.shape())))
         };
         self.float("MatMul", a)?;
         if a.dtype() != b.dtype() {
-            return Err(self.misfit("MatMul", format!("{} and {} do not mix", a.dtype(), b.dtype())));
+            return Err(self.error("MatMul", format!("{} and {} do not mix", a.dtype(), b.dtype())));
         }
         let (Some((a_outer, [m, k])), Some((b_outer, [k2, n]))) =
             (a.shape().split_last_chunk::<2>(), b.shape().split_last_chunk::<2>())
@@ -122,7 +122,7 @@ impl Graph {
     }
 
     fn last_axis(&self, op: &str, x: &Tensor) -> Result<usize> {
-        x.rank().checked_sub(1).ok_or_else(|| self.misfit(op, "a number has no axis"))
+        x.rank().checked_sub(1).ok_or_else(|| self.error(op, "a number has no axis"))
     }
 
     /// x, but at least `low` and at most `high`.
@@ -154,7 +154,7 @@ impl Graph {
     pub fn reshape(&mut self, x: &Tensor, shape: Vec<Dim>) -> Result<Tensor> {
         if product(x.shape()) != product(&shape) {
             let problem = format!("{} does not hold as many elements as {}", show(x.shape()), show(&shape));
-            return Err(self.misfit("Reshape", problem));
+            return Err(self.error("Reshape", problem));
         }
         Ok(self.node(Op::Reshape, &[x], x.dtype(), shape))
     }
@@ -167,7 +167,7 @@ impl Graph {
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
         if !sorted.iter().copied().eq(0..x.rank()) {
-            return Err(self.misfit("Transpose", format!("{order:?} does not reorder {}", show(x.shape()))));
+            return Err(self.error("Transpose", format!("{order:?} does not reorder {}", show(x.shape()))));
         }
         let shape = order.iter().map(|&axis| x.shape()[axis].clone()).collect();
         Ok(self.node(Op::Transpose { order: order.to_vec() }, &[x], x.dtype(), shape))
@@ -180,7 +180,7 @@ impl Graph {
     pub fn expand(&mut self, x: &Tensor, shape: Vec<Dim>) -> Result<Tensor> {
         if broadcast(x.shape(), &shape).as_ref() != Some(&shape) {
             let problem = format!("{} does not grow to {}", show(x.shape()), show(&shape));
-            return Err(self.misfit("Expand", problem));
+            return Err(self.error("Expand", problem));
         }
         Ok(self.node(Op::Expand, &[x], x.dtype(), shape))
     }
@@ -196,7 +196,7 @@ impl Graph {
                 [] => "there is nothing to join".to_owned(),
                 _ => format!("{} has no axis {axis}", shapes()),
             };
-            return Err(self.misfit("Concat", problem));
+            return Err(self.error("Concat", problem));
         };
         let mut shape: Shape = first.shape().to_vec();
         for part in &parts[1..] {
@@ -204,7 +204,7 @@ impl Graph {
                 && part.dtype() == first.dtype()
                 && (0..shape.len()).all(|i| i == axis || part.shape()[i] == shape[i]);
             if !same {
-                return Err(self.misfit(
+                return Err(self.error(
                     "Concat",
                     format!("{} differ elsewhere than in axis {axis}, or in type", shapes()),
                 ));
@@ -218,7 +218,7 @@ impl Graph {
     }
 
     /// 0, 1, 2 … up to a length: `[length]` i64.
-    pub fn positions(&mut self, length: &Dim) -> Tensor {
+    pub fn arange(&mut self, length: &Dim) -> Tensor {
         self.node(Op::Positions, &[], Dtype::I64, vec![length.clone()])
     }
 
@@ -240,7 +240,7 @@ impl Graph {
             _ => {
                 let shapes = [condition, yes, no].map(|t| format!("{} {}", t.dtype(), show(t.shape())));
                 let problem = "a condition and two of one type that broadcast are needed";
-                Err(self.misfit("Where", format!("{}: {problem}", shapes.join(", "))))
+                Err(self.error("Where", format!("{}: {problem}", shapes.join(", "))))
             }
         }
     }
@@ -252,7 +252,7 @@ impl Graph {
     pub fn reduce(&mut self, by: Reduction, x: &Tensor, axes: &[usize], keep: bool) -> Result<Tensor> {
         if let Some(axis) = axes.iter().find(|&&axis| axis >= x.rank()) {
             let op = Op::Reduce { by, axes: vec![], keep };
-            return Err(self.misfit(op.name(), format!("{} has no axis {axis}", show(x.shape()))));
+            return Err(self.error(op.name(), format!("{} has no axis {axis}", show(x.shape()))));
         }
         let kept = x.shape().iter().enumerate().filter_map(|(axis, dim)| match axes.contains(&axis) {
             true => keep.then_some(Dim::Fixed(1)),
@@ -266,6 +266,6 @@ impl Graph {
         if x.dtype().is_float() {
             return Ok(());
         }
-        Err(self.misfit(op, format!("needs floating point, not {} {}", x.dtype(), show(x.shape()))))
+        Err(self.error(op, format!("needs floating point, not {} {}", x.dtype(), show(x.shape()))))
     }
 }

@@ -58,6 +58,6 @@ impl Graph {
         if wanted == count {
             return Ok(());
         }
-        Err(self.misfit("Constant", format!("{shape:?} holds {wanted} numbers, not {count}")))
+        Err(self.error("Constant", format!("{shape:?} holds {wanted} numbers, not {count}")))
     }
 }

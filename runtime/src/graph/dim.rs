@@ -17,9 +17,9 @@ pub mod dims {
     /// Positions in a text that were run before and are cached.
     pub const PAST: Dim = Dim::symbol("past");
     /// Items that were run before and are cached, where other ones go on from them.
-    pub const ROWS: Dim = Dim::symbol("rows");
+    pub const PAST_BATCH: Dim = Dim::symbol("past_batch");
     /// Positions whose scores are asked for.
-    pub const ASKED: Dim = Dim::symbol("asked");
+    pub const LOGITS_TO_KEEP: Dim = Dim::symbol("logits_to_keep");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");
     /// Images, where texts are run with them.

@@ -16,13 +16,13 @@ pub struct Input {
     /// The lengths of all axes.
     pub shape: Shape,
     /// What stands for it when it is not given; required otherwise.
-    pub fill: Option<Fill>,
+    pub default: Option<InputDefault>,
     /// Ids must be below this, by the configuration field of that name.
     pub below: Option<(usize, &'static str)>,
     /// The id that it must not hold, and what that stands for.
-    pub(crate) refused: Option<(usize, &'static str)>,
+    pub(crate) forbidden_token: Option<(usize, &'static str)>,
     /// How many rows belong together, by the configuration field of that name.
-    pub(crate) grouped: Option<(usize, &'static str)>,
+    pub(crate) row_multiple: Option<(usize, &'static str)>,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
 }
@@ -42,7 +42,7 @@ impl fmt::Debug for Computed {
 
 /// What an input is when it is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
+pub enum InputDefault {
     /// All zero.
     Zeros,
     /// All one.
@@ -65,7 +65,16 @@ pub enum Fill {
 impl Input {
     fn new(name: &str, dtype: Dtype, shape: Vec<Dim>) -> Self {
         let name = name.to_owned();
-        Self { name, dtype, shape, fill: None, below: None, refused: None, grouped: None, computed: None }
+        Self {
+            name,
+            dtype,
+            shape,
+            default: None,
+            below: None,
+            forbidden_token: None,
+            row_multiple: None,
+            computed: None,
+        }
     }
 
     /// An input of 64-bit integers.
@@ -85,8 +94,8 @@ impl Input {
 
     /// Makes it optional.
     #[must_use]
-    pub fn or(mut self, fill: Fill) -> Self {
-        self.fill = Some(fill);
+    pub fn or(mut self, default: InputDefault) -> Self {
+        self.default = Some(default);
         self
     }
 

@@ -22,9 +22,9 @@ use std::sync::Arc;
 pub(crate) use convention::Convention;
 pub use dim::{Dim, Factor, dims};
 pub use dtype::Dtype;
-pub use input::{Fill, Input};
+pub use input::{Input, InputDefault};
 pub use op::{
-    AttentionOp, Binary, Contrib, ConvOp, Interpolation, Op, Padded, PoolOp, Reduction, ResizeOp, RotaryOp,
+    AttentionOp, Binary, Contrib, ConvOp, Interpolation, Op, PadMode, PoolOp, Reduction, ResizeOp, RotaryOp,
     Unary,
 };
 pub(crate) use rewrite::Operation;
@@ -123,11 +123,11 @@ pub struct Graph {
     /// Lengths of which nothing may be left, such as what convolutions make of a sound.
     pub(crate) lengths: Vec<Dim>,
     pub(crate) convention: Convention,
-    pub(crate) idle: Vec<String>,
+    pub(crate) unused: Vec<String>,
     pub(crate) stored: Option<Stored>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
-    pub(crate) may_interpolate: bool,
+    pub(crate) can_interpolate: bool,
     weight_ids: std::collections::HashMap<String, usize>,
     names: std::collections::HashMap<String, usize>,
     place: Scope,
@@ -170,10 +170,10 @@ impl Graph {
             limits: vec![],
             lengths: vec![],
             convention: Convention::default(),
-            idle: vec![],
+            unused: vec![],
             stored: None,
             interpolate: false,
-            may_interpolate: false,
+            can_interpolate: false,
             weight_ids: Default::default(),
             names: Default::default(),
             place: Scope::root(),
@@ -223,52 +223,52 @@ impl Graph {
     }
 
     /// Refuses an id in an input: that of a token which `stands` for something that this graph does not take.
-    pub fn refuse(&mut self, input: &str, id: usize, stands: &'static str) {
+    pub fn forbid_token(&mut self, input: &str, id: usize, stands: &'static str) {
         if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
-            input.refused = Some((id, stands));
+            input.forbidden_token = Some((id, stands));
         }
     }
 
     /// Takes rows of an input by so many only: the frames of whole videos, as the configuration's field says.
-    pub fn group(&mut self, input: &str, rows: usize, field: &'static str) {
+    pub fn row_multiple(&mut self, input: &str, rows: usize, field: &'static str) {
         if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
-            input.grouped = Some((rows, field));
+            input.row_multiple = Some((rows, field));
         }
     }
 
     /// Names a parameter that checkpoints hold and the reference does not use either.
-    pub fn idle_weight(&mut self, name: &str) {
-        self.idle.push(name.to_owned());
+    pub fn unused_weight(&mut self, name: &str) {
+        self.unused.push(name.to_owned());
     }
 
     /// Whether the checkpoint holds a parameter that some leave out; so it is where there is no checkpoint.
-    pub fn stores(&self, name: &str) -> bool {
+    pub fn has_weight(&self, name: &str) -> bool {
         self.stored.as_ref().is_none_or(|stored| (stored.0)(name))
     }
 
     /// Whether images of other sizes than the configuration's are to be read, and what positions add be interpolated.
-    pub fn interpolates(&mut self) -> bool {
-        self.may_interpolate = true;
+    pub fn interpolate_pos_encoding(&mut self) -> bool {
+        self.can_interpolate = true;
         self.interpolate
     }
 
     /// Names a scope whose parameters checkpoints hold and this class of the reference does not use either.
-    pub fn idle_scope(&mut self, scope: &Scope) {
-        self.idle.push(scope.name(""));
+    pub fn unused_scope(&mut self, scope: &Scope) {
+        self.unused.push(scope.name(""));
     }
 
     /// Says how the names of parameters end that checkpoints hold and the reference does not use either.
-    pub fn idle_ending(&mut self, ending: &str) {
-        self.idle.push(format!("*.{ending}"));
+    pub fn unused_suffix(&mut self, ending: &str) {
+        self.unused.push(format!("*.{ending}"));
     }
 
     /// Whether a parameter is one of those.
-    pub(crate) fn is_idle(&self, name: &str) -> bool {
-        let is = |idle: &String| match idle.strip_prefix('*') {
+    pub(crate) fn is_unused(&self, name: &str) -> bool {
+        let is = |unused: &String| match unused.strip_prefix('*') {
             Some(ending) => name.ends_with(ending),
-            None => name == idle || idle.ends_with('.') && name.starts_with(idle),
+            None => name == unused || unused.ends_with('.') && name.starts_with(unused),
         };
-        self.idle.iter().any(is)
+        self.unused.iter().any(is)
     }
 
     /// Names a value as an output of the model.
@@ -277,7 +277,7 @@ impl Graph {
     /// When the name is taken.
     pub fn output(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         if self.outputs.iter().any(|(taken, _)| taken == name) {
-            return Err(self.misfit("Output", format!("`{name}` is named twice")));
+            return Err(self.error("Output", format!("`{name}` is named twice")));
         }
         self.outputs.push((name.to_owned(), tensor.id));
         Ok(())
@@ -318,7 +318,7 @@ impl Graph {
             let wanted: Shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
             if *known.shape != wanted {
                 let problem = format!("{} and {}", show(known.shape()), show(&wanted));
-                return Err(self.misfit("Weight", format!("`{name}` is used with two shapes: {problem}")));
+                return Err(self.error("Weight", format!("`{name}` is used with two shapes: {problem}")));
             }
             return Ok(known);
         }
@@ -343,7 +343,7 @@ impl Graph {
         self.place = scope.clone();
     }
 
-    pub(crate) fn misfit(&self, op: &str, problem: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, op: &str, problem: impl Into<String>) -> Error {
         Error::Graph { op: op.to_owned(), scope: self.place.to_string(), problem: problem.into() }
     }
 

@@ -88,7 +88,7 @@ pub enum Op {
     /// Elements around those there are.
     Pad {
         /// What the new ones hold.
-        by: Padded,
+        by: PadMode,
         /// How many before and after, by axis.
         around: Vec<(usize, usize)>,
     },
@@ -241,7 +241,7 @@ pub enum Interpolation {
 
 /// What [`Op::Pad`] puts around.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Padded {
+pub enum PadMode {
     /// A number.
     Constant(f32),
     /// What is there, mirrored without the edge.

@@ -1,6 +1,6 @@
 //! Parts of values: by index, by range, by comparison; and values made longer.
 
-use super::{Dim, Dtype, Graph, Op, Padded, Shape, Tensor, show};
+use super::{Dim, Dtype, Graph, Op, PadMode, Shape, Tensor, show};
 use crate::Result;
 
 impl Graph {
@@ -14,7 +14,7 @@ impl Graph {
                 true => format!("ids are integers, not {} {}", ids.dtype(), show(ids.shape())),
                 false => format!("{} has no axis {axis}", show(x.shape())),
             };
-            return Err(self.misfit("Gather", problem));
+            return Err(self.error("Gather", problem));
         }
         let shape = [&x.shape()[..axis], ids.shape(), &x.shape()[axis + 1..]].concat();
         Ok(self.node(Op::Gather { axis }, &[x, ids], x.dtype(), shape))
@@ -38,7 +38,7 @@ impl Graph {
             x.rank() == ids.rank() && (0..x.rank()).all(|i| i == axis || x.shape()[i] == ids.shape()[i]);
         if axis >= x.rank() || !same || ids.dtype() != Dtype::I64 {
             let problem = format!("{} {} do not index axis {axis}", ids.dtype(), show(ids.shape()));
-            return Err(self.misfit("GatherElements", format!("{problem} of {}", show(x.shape()))));
+            return Err(self.error("GatherElements", format!("{problem} of {}", show(x.shape()))));
         }
         Ok(self.node(Op::GatherElements { axis }, &[x, ids], x.dtype(), ids.shape().to_vec()))
     }
@@ -52,7 +52,7 @@ impl Graph {
             x.shape().get(axis).and_then(Dim::fixed).filter(|&n| range.start <= range.end && range.end <= n);
         if length.is_none() {
             let problem = format!("{range:?} does not lie in axis {axis} of {}", show(x.shape()));
-            return Err(self.misfit("Slice", format!("{problem}, whose length must be fixed")));
+            return Err(self.error("Slice", format!("{problem}, whose length must be fixed")));
         }
         self.slice_dims(x, axis, range.start.into(), range.end.into())
     }
@@ -99,7 +99,7 @@ impl Graph {
     /// When x has fewer axes than that.
     pub fn unsqueeze(&mut self, x: &Tensor, axis: usize) -> Result<Tensor> {
         if axis > x.rank() {
-            return Err(self.misfit("Unsqueeze", format!("{} takes no axis {axis}", show(x.shape()))));
+            return Err(self.error("Unsqueeze", format!("{} takes no axis {axis}", show(x.shape()))));
         }
         let mut shape = x.shape().to_vec();
         shape.insert(axis, Dim::Fixed(1));
@@ -122,7 +122,7 @@ impl Graph {
     /// When the range does not lie within the axes.
     pub fn flatten(&mut self, x: &Tensor, axes: std::ops::Range<usize>) -> Result<Tensor> {
         if axes.is_empty() || axes.end > x.rank() {
-            return Err(self.misfit("Flatten", format!("{} has no axes {axes:?}", show(x.shape()))));
+            return Err(self.error("Flatten", format!("{} has no axes {axes:?}", show(x.shape()))));
         }
         let mut shape = x.shape().to_vec();
         let joined = super::product(&shape[axes.clone()]);
@@ -134,7 +134,7 @@ impl Graph {
     ///
     /// # Errors
     /// When an axis does not exist.
-    pub fn pad(&mut self, x: &Tensor, around: &[(usize, usize, usize)], by: Padded) -> Result<Tensor> {
+    pub fn pad(&mut self, x: &Tensor, around: &[(usize, usize, usize)], by: PadMode) -> Result<Tensor> {
         let mut shape = x.shape().to_vec();
         let mut all = vec![(0, 0); x.rank()];
         for &(axis, before, after) in around {
@@ -167,7 +167,7 @@ impl Graph {
     fn with_axis(&self, op: &str, x: &Tensor, axis: usize) -> Result<Shape> {
         match axis < x.rank() {
             true => Ok(x.shape().to_vec()),
-            false => Err(self.misfit(op, format!("{} has no axis {axis}", show(x.shape())))),
+            false => Err(self.error(op, format!("{} has no axis {axis}", show(x.shape())))),
         }
     }
 }

@@ -175,7 +175,7 @@ impl Graph {
         self.enter(w);
         let channels = self.channel_count("BatchNormalization", x)?;
         let names = ["weight", "bias", "running_mean", "running_var"].map(|name| w.name(name));
-        self.idle_weight(&w.name("num_batches_tracked"));
+        self.unused_weight(&w.name("num_batches_tracked"));
         let mut operands = vec![x.clone()];
         for name in names {
             operands.push(self.weight(&name, &[channels])?);
@@ -193,7 +193,7 @@ impl Graph {
         let channels = self.channel_count("GroupNormalization", x)?;
         if groups == 0 || channels % groups != 0 {
             let problem = format!("{groups} groups do not divide {channels} channels");
-            return Err(self.misfit("GroupNormalization", problem));
+            return Err(self.error("GroupNormalization", problem));
         }
         let scale = self.weight(&w.name("weight"), &[channels])?;
         let shift = self.weight(&w.name("bias"), &[channels])?;
@@ -258,7 +258,7 @@ impl Graph {
         let axes = x.rank().saturating_sub(2);
         if [kernel.len(), stride.len(), op.padding.len()] != [axes; 3] {
             let problem = format!("{} spatial axes of {} need as many lengths", axes, show(x.shape()));
-            return Err(self.misfit(op.name(), problem));
+            return Err(self.error(op.name(), problem));
         }
         let mut shape = x.shape()[..2].to_vec();
         let windows = windows(x, kernel, stride, &op.padding, &vec![1; axes]);
@@ -280,10 +280,10 @@ impl Graph {
     ) -> Result<Tensor> {
         self.float("Resize", x)?;
         let [batch, channels, ..] = x.shape() else {
-            return Err(self.misfit("Resize", format!("four axes are needed, not {}", show(x.shape()))));
+            return Err(self.error("Resize", format!("four axes are needed, not {}", show(x.shape()))));
         };
         if x.rank() != 4 {
-            return Err(self.misfit("Resize", format!("four axes are needed, not {}", show(x.shape()))));
+            return Err(self.error("Resize", format!("four axes are needed, not {}", show(x.shape()))));
         }
         let shape = vec![batch.clone(), channels.clone(), height, width];
         Ok(self.node(Op::Resize(ResizeOp { by, align_corners }), &[x], Dtype::F32, shape))
@@ -292,7 +292,7 @@ impl Graph {
     fn channel_count(&self, op: &str, x: &Tensor) -> Result<usize> {
         self.float(op, x)?;
         x.dim(1).and_then(Dim::fixed).ok_or_else(|| {
-            self.misfit(op, format!("the second axis of {} must have a fixed length", show(x.shape())))
+            self.error(op, format!("the second axis of {} must have a fixed length", show(x.shape())))
         })
     }
 
@@ -303,11 +303,11 @@ impl Graph {
         if [kernel.len(), stride.len(), padding.len(), dilation.len()] != [axes; 4] {
             let problem =
                 format!("a kernel {kernel:?} does not fit {axes} spatial axes: {}", show(x.shape()));
-            return Err(self.misfit(op, problem));
+            return Err(self.error(op, problem));
         }
         if *groups == 0 || channels % groups != 0 || !conv.out.is_multiple_of(*groups) {
             let problem = format!("{groups} groups do not divide {channels} channels and {}", conv.out);
-            return Err(self.misfit(op, problem));
+            return Err(self.error(op, problem));
         }
         Ok(channels)
     }

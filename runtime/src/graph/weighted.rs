@@ -55,7 +55,7 @@ impl Graph {
         self.enter(&Scope::root().scope(weight).parent());
         let Some(width) = x.dim(-1).and_then(super::Dim::fixed) else {
             let problem = format!("the last axis of x {} must have a fixed length", show(x.shape()));
-            return Err(self.misfit("Linear", problem));
+            return Err(self.error("Linear", problem));
         };
         self.float("Linear", x)?;
         let weight = self.weight(weight, &[out, width])?;
@@ -118,7 +118,7 @@ impl Graph {
     fn width(&self, op: &str, x: &Tensor) -> Result<usize> {
         self.float(op, x)?;
         x.dim(-1).and_then(super::Dim::fixed).ok_or_else(|| {
-            self.misfit(op, format!("the last axis of {} must have a fixed length", show(x.shape())))
+            self.error(op, format!("the last axis of {} must have a fixed length", show(x.shape())))
         })
     }
 }

@@ -12,32 +12,32 @@
 //! # }
 //! ```
 
-mod classes;
+mod anyres;
 mod draw;
+mod interpolation;
 mod jpeg;
-mod packing;
+mod normalize;
 mod patches;
-mod picture;
-mod planes;
 mod processor;
+mod processors;
 mod read;
 mod resize;
+mod rgb_image;
+mod rope2d;
 mod settings;
-mod shares;
 mod size;
 mod tiles;
-mod turns;
 
-pub use classes::Layout;
-pub use packing::{Packing, image_places, image_runs};
-pub use picture::Image;
+pub use anyres::{AnyRes, image_segments, image_token_indices};
+pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use processor::ImageProcessor;
+pub use processors::Layout;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
+pub use rgb_image::Image;
+pub use rope2d::{AngleFunction, rope2d_table};
 pub use settings::Settings;
-pub use shares::{line_shares, patch_shares};
 pub use size::{Pixels, Size};
-pub use turns::{Turn, patch_turns};
 
 pub(crate) use read::{broken, checked_size, limits};
 

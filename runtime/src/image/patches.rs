@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use ndarray::{Array2, Array3};
 
-use super::planes::floats;
+use super::normalize::floats;
 use super::resize::resize;
 use super::{Image, Pixels, Settings};
 use crate::{Error, Result, Values};

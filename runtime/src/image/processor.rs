@@ -7,11 +7,11 @@ use image::RgbImage;
 use ndarray::{Array1, Array2, Array3, Array4, Array5, ArrayView4, Axis, s};
 use serde_json::Value as Json;
 
+use super::interpolation::resampled;
+use super::normalize::{centre_crop, centred_on, filled, floats, largest, stacked};
 use super::patches::patched;
-use super::planes::{centre_crop, centred_on, filled, floats, largest, stacked};
 use super::resize::resize;
 use super::settings::Source;
-use super::shares::resampled;
 use super::tiles::{filling, tiles};
 use super::{Image, Layout, Settings, Size};
 use crate::hub::Checkpoint;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::classes::{Class, with};
+use super::processors::{Class, with};
 use super::{Filter, Layout, MAX_PIXELS, Pixels, Size};
 use crate::hub::Checkpoint;
 use crate::{Error, Result};

@@ -185,7 +185,7 @@ fn defaults_are_the_references() {
     let defaults: Json =
         serde_json::from_slice(&std::fs::read(folder().join("defaults.json")).unwrap()).unwrap();
     for (name, written) in defaults.as_object().unwrap() {
-        let class = classes::Class::named(name).unwrap();
+        let class = processors::Class::named(name).unwrap();
         let told = Settings::read(class, written).unwrap();
         let mut untold = Settings::read(class, &Json::Null).unwrap();
         // A size of a middle that is not cut out is not written.
@@ -205,8 +205,8 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let others = classes::CLASSES.iter().filter(|class| class.layout == Layout::Unrounded).count();
-    assert_eq!(defaults.as_object().unwrap().len(), classes::CLASSES.len() - others);
+    let others = processors::CLASSES.iter().filter(|class| class.layout == Layout::Unrounded).count();
+    assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others);
 }
 
 /// What is said of a checkpoint with these files.
@@ -222,7 +222,7 @@ fn refusal(files: &[(&str, Json)]) -> String {
 
 #[test]
 fn large_pictures_are_not_cut() {
-    let class = classes::Class::named("ConvNextImageProcessor").unwrap();
+    let class = processors::Class::named("ConvNextImageProcessor").unwrap();
     let settings = |size: usize| Settings::read(class, &json!({"size": size})).unwrap();
     assert_eq!((settings(224).resize, settings(224).crop), (Some(Size::Shortest(256)), Some((224, 224))));
     assert_eq!((settings(384).resize, settings(384).crop), (Some(Size::Exact((384, 384))), None));
@@ -239,7 +239,7 @@ fn wrong_files_are_told_apart() {
         "{text}"
     );
     let of = |settings: Json| {
-        let json = classes::with(json!({"image_processor_type": "CLIPImageProcessor"}), settings);
+        let json = processors::with(json!({"image_processor_type": "CLIPImageProcessor"}), settings);
         refusal(&[(FILE, json)])
     };
     assert!(of(json!({"size": {"longest_edge": 3}})).contains("`size`: has the keys longest_edge"));

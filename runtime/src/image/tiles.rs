@@ -5,7 +5,7 @@
 use image::RgbImage;
 use image::imageops::crop_imm;
 
-use super::planes::centred_on;
+use super::normalize::centred_on;
 use super::resize::resize;
 use super::{Filter, Pixels, Settings, Size};
 use crate::Result;

@@ -5,8 +5,8 @@ use ndarray::{ArrayD, IxDyn};
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Binary, Dim, Dtype, Input, Padded, Reduction, Tensor, Unary};
-use crate::nn::last_token;
+use crate::graph::{Binary, Dim, Dtype, Input, PadMode, Reduction, Tensor, Unary};
+use crate::nn::last_token_pool;
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};
 
@@ -53,8 +53,8 @@ fn agree(body: Body) {
     let (want, _) = run(body, &Target::of(Hardware::Cpu, Precision::F32));
     for (precision, tolerance) in [(Precision::F32, 2e-6), (Precision::F16, 1e-2)] {
         let (got, lowered) = run(body, &Target::of(Hardware::Metal, precision));
-        assert_eq!(fallen(&lowered.model, Hardware::Metal), Default::default());
-        for report in crate::case::compare(&got, &want, tolerance) {
+        assert_eq!(unsupported_ops(&lowered.model, Hardware::Metal), Default::default());
+        for report in crate::golden::compare(&got, &want, tolerance) {
             assert!(report.passed, "{precision}: {report:?}");
         }
     }
@@ -81,7 +81,7 @@ fn sums_up_to_each_element_are_products_with_a_triangle() {
 #[test]
 fn borders_and_repeated_axes_are_joined_on() {
     agree(|g, [x, ids, _]| {
-        let padded = g.pad(&x, &[(1, 2, 0), (2, 1, 3)], Padded::Constant(0.5)).unwrap();
+        let padded = g.pad(&x, &[(1, 2, 0), (2, 1, 3)], PadMode::Constant(0.5)).unwrap();
         let column = g.slice(&x, 2, 1..2).unwrap();
         let wide = g.expand(&column, dims![4, BATCH, SEQUENCE, 3]).unwrap();
         let first = g.slice_dims(&ids, 1, Dim::Fixed(0), Dim::Fixed(1)).unwrap();
@@ -111,7 +111,7 @@ fn logic_and_comparisons_are_arithmetic() {
             all.push(g.select(&column, &zero, &x).unwrap());
             all.push(g.select(&found, &three, &ids).unwrap());
         }
-        all.push(last_token(g, &x, &ids, Some(0)).unwrap());
+        all.push(last_token_pool(g, &x, &ids, Some(0)).unwrap());
         all
     });
 }

@@ -3,10 +3,10 @@
 use ndarray::{Array2, ArrayD, Axis, IxDyn, concatenate, s};
 
 use super::*;
-use crate::engine::{self, Kept, Options};
+use crate::engine::{self, KvState, Options};
 use crate::graph::dims::{BATCH, PAST, SEQUENCE};
-use crate::graph::{Fill, Input};
-use crate::model::Part;
+use crate::graph::{Input, InputDefault};
+use crate::model::GraphKind;
 use crate::nn::{Attention, Cache, Rotary, causal_mask};
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};
@@ -27,15 +27,15 @@ const ASKS: [Ask; 4] = [
     Ask { pairs: 1, interleaved: true, window: None },
 ];
 
-fn graph(ask: Ask, part: Part) -> (Graph, Vec<Located>) {
+fn graph(ask: Ask, kind: GraphKind) -> (Graph, Vec<Located>) {
     let mut g = Graph::new();
-    let mut cache = Cache::new(&mut g, part);
-    if part == Part::Encoder {
+    let mut cache = Cache::new(&mut g, kind);
+    if kind == GraphKind::Encoder {
         cache = cache.within("decoder");
     }
     let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, WIDTH]));
-    let positions = g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions));
-    let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones));
+    let positions = g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions));
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones));
     let mask = causal_mask(&mut g, &seen, &cache.past(), ask.window).unwrap();
     let frequencies: Vec<f32> = (0..ask.pairs).map(|i| 0.5 / (i as f32 + 1.0)).collect();
     let mut rotary = Rotary::new(&mut g, &positions, &frequencies, 1.5).unwrap();
@@ -49,7 +49,7 @@ fn graph(ask: Ask, part: Part) -> (Graph, Vec<Located>) {
     let v = g.linear(&w.scope("value"), &x, WIDTH / 2).unwrap();
     let q = rotary.apply(&mut g, &q, heads).unwrap();
     let k = rotary.apply(&mut g, &k, kv_heads).unwrap();
-    let (k, v) = cache.extend(&mut g, 0, k, v, kv_heads).unwrap();
+    let (k, v) = cache.update(&mut g, 0, k, v, kv_heads).unwrap();
     let options = Attention { heads, kv_heads, mask: Some(&mask), ..Attention::default() };
     let mixed = g.attention(&q, &k, &v, &options).unwrap();
     g.output("mixed", &mixed).unwrap();
@@ -81,11 +81,11 @@ fn inputs(start: usize, end: usize) -> Values {
     ])
 }
 
-fn compiled(ask: Ask, part: Part, target: &Target) -> Box<dyn engine::Compiled> {
-    let (graph, weights) = graph(ask, part);
+fn compiled(ask: Ask, kind: GraphKind, target: &Target) -> Box<dyn engine::Compiled> {
+    let (graph, weights) = graph(ask, kind);
     let lowered = lower(&graph, &weights, target).unwrap();
     engine::compile(Hardware::Cpu, &lowered, &Options::default())
-        .unwrap_or_else(|error| panic!("{ask:?} {part:?} as {target:?}: {error}"))
+        .unwrap_or_else(|error| panic!("{ask:?} {kind:?} as {target:?}: {error}"))
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
         return;
     }
     for ask in ASKS {
-        let want = compiled(ask, Part::Whole, &forms()[0]).run(&inputs(0, 5)).unwrap();
+        let want = compiled(ask, GraphKind::Forward, &forms()[0]).run(&inputs(0, 5)).unwrap();
         for target in forms() {
-            let whole = compiled(ask, Part::Whole, &target).run(&inputs(0, 5)).unwrap();
-            for report in crate::case::compare(&whole, &want, 2e-6) {
+            let whole = compiled(ask, GraphKind::Forward, &target).run(&inputs(0, 5)).unwrap();
+            for report in crate::golden::compare(&whole, &want, 2e-6) {
                 assert!(report.passed, "{ask:?} as {target:?}: {report:?}");
             }
-            let step = compiled(ask, Part::Step, &target);
-            let mut kept = Kept::default();
+            let step = compiled(ask, GraphKind::Decode, &target);
+            let mut kept = KvState::default();
             let mut all = vec![];
             for (start, end) in [(0, 3), (3, 4), (4, 5)] {
                 let mut given = inputs(start, end);
@@ -112,14 +112,14 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
                         given.insert(format!("past_key_values.0.{what}"), Value::F32(empty));
                     }
                 }
-                let outputs = step.run_kept(&given, &mut kept).unwrap();
+                let outputs = step.run_with_state(&given, &mut kept).unwrap();
                 assert_eq!(outputs.len(), 1, "the cache stays in the engine");
                 all.push(outputs["mixed"].f32("mixed").unwrap().clone());
             }
             let views: Vec<_> = all.iter().map(|a| a.view()).collect();
             let joined = concatenate(Axis(1), &views).unwrap().as_standard_layout().into_owned();
             let got = Values::from([("mixed".to_owned(), Value::F32(joined))]);
-            for report in crate::case::compare(&got, &want, 2e-6) {
+            for report in crate::golden::compare(&got, &want, 2e-6) {
                 assert!(report.passed, "steps of {ask:?} as {target:?}: {report:?}");
             }
         }
@@ -131,7 +131,7 @@ fn fixed_lengths_leave_nothing_to_compute() {
     let dims = [("batch", 2), ("sequence", 1), (PAST.to_string().as_str(), 4)]
         .map(|(name, length)| (name.to_owned(), length));
     for hardware in Hardware::ALL {
-        let (graph, weights) = graph(ASKS[1], Part::Step);
+        let (graph, weights) = graph(ASKS[1], GraphKind::Decode);
         let target = Target { dims: dims.clone().into(), ..Target::of(hardware, Precision::F32) };
         let lowered = lower(&graph, &weights, &target).unwrap();
         assert!(!lowered.operators.contains_key("Shape"), "{hardware}: {:?}", lowered.operators);

@@ -7,7 +7,7 @@ use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Dtype, Input};
-use crate::nn::{Attention, causal_mask, causal_padding_mask, doubly_masked, masked_bias};
+use crate::nn::{Attention, causal_and_padding_mask, causal_mask, causal_padding_mask, masked_bias};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Value, Values, dims};
 
@@ -63,7 +63,7 @@ fn positions_that_see_nothing_get_the_mean() {
         for compares_to_zero in [false, true] {
             let half = Target { float: Dtype::F16, ..plain.clone() };
             let half = if compares_to_zero { half.and(COMPARES_TO_ZERO) } else { half };
-            for report in crate::case::compare(&run(numbers, &half), &want, 4e-3) {
+            for report in crate::golden::compare(&run(numbers, &half), &want, 4e-3) {
                 assert!(report.passed, "{numbers} {compares_to_zero}: {report:?}");
             }
         }
@@ -94,7 +94,7 @@ fn what_is_hidden_twice_is_finite() {
     let mut g = Graph::new();
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]));
     let mask = causal_mask(&mut g, &seen, &crate::Dim::Fixed(0), None).unwrap();
-    let mask = doubly_masked(&mut g, &mask, &seen, &crate::Dim::Fixed(0), Some(2)).unwrap();
+    let mask = causal_and_padding_mask(&mut g, &mask, &seen, &crate::Dim::Fixed(0), Some(2)).unwrap();
     g.output("mask", &mask).unwrap();
     let given = Values::from([("attention_mask".to_owned(), Value::I64(array![[0, 1, 1, 1]].into_dyn()))]);
     let single = Target::of(Hardware::Openvino, Precision::F32);

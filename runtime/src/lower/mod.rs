@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use passes::Pass;
-pub use published::{fallen, source};
+pub use published::{source, unsupported_ops};
 pub use target::Target;
 
 use crate::graph::Graph;

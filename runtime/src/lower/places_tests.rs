@@ -68,13 +68,13 @@ fn added_channels_narrow_reads_picked_places_and_products_change_no_number() {
         Target { dims: dims.clone(), ..base.clone().and(PICKS_NEAREST) },
         Target { dims: dims.clone(), ..base.clone().and(MULTIPLIES_CUBIC) },
     ] {
-        for report in crate::case::compare(&run(&target), &want, 2e-6) {
+        for report in crate::golden::compare(&run(&target), &want, 2e-6) {
             assert!(report.passed, "{target:?}: {report:?}");
         }
     }
     let half = Target { float: Dtype::F16, ..base };
     for half in [Target { dims, ..half.clone().and(MULTIPLIES_CUBIC) }, half] {
-        for report in crate::case::compare(&run(&half), &want, 1e-2) {
+        for report in crate::golden::compare(&run(&half), &want, 1e-2) {
             assert!(report.passed, "{half:?}: {report:?}");
         }
     }

@@ -53,17 +53,17 @@ pub fn source(hardware: Hardware) -> Option<&'static str> {
 /// without a table.
 ///
 /// What depends on constants only is left out: it is computed before the graph is divided.
-pub fn fallen(model: &Model, hardware: Hardware) -> BTreeMap<String, (usize, String)> {
-    let mut fallen = BTreeMap::new();
-    let (Some(table), Some(graph)) = (table(hardware), &model.graph) else { return fallen };
+pub fn unsupported_ops(model: &Model, hardware: Hardware) -> BTreeMap<String, (usize, String)> {
+    let mut unsupported_ops = BTreeMap::new();
+    let (Some(table), Some(graph)) = (table(hardware), &model.graph) else { return unsupported_ops };
     let opset = model.opset_import.iter().find(|set| set.domain.is_empty()).and_then(|set| set.version);
     let facts = Facts::of(graph);
     for node in graph.node.iter().filter(|node| !facts.is_folded(node)) {
         if let Some(reason) = reason(table, node, opset.unwrap_or_default(), &facts) {
-            fallen.entry(node.op_type.clone()).or_insert((0, reason)).0 += 1;
+            unsupported_ops.entry(node.op_type.clone()).or_insert((0, reason)).0 += 1;
         }
     }
-    fallen
+    unsupported_ops
 }
 
 fn table(hardware: Hardware) -> Option<&'static Table> {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn reasons(model: &Model, hardware: Hardware) -> Vec<(String, usize, String)> {
-        fallen(model, hardware).into_iter().map(|(name, (count, why))| (name, count, why)).collect()
+        unsupported_ops(model, hardware).into_iter().map(|(name, (count, why))| (name, count, why)).collect()
     }
 
     #[test]

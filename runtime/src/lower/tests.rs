@@ -8,7 +8,7 @@ use super::passes::{Rule, activation, attention, linear};
 use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Fill, Input};
+use crate::graph::{Input, InputDefault};
 use crate::nn::{Activation, Attention, causal_padding_mask, padding_mask};
 use crate::onnx::dimension;
 use crate::weights::{Weights, rule};
@@ -40,7 +40,7 @@ enum Mask {
 fn graph(ask: Ask) -> (Graph, Vec<Located>) {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, WIDTH]));
-    let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]).or(Fill::Ones));
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]).or(InputDefault::Ones));
     let bias = g.input(Input::f32("bias", dims![BATCH, 1, 1, SEQUENCE]));
     let w = g.scope("layer");
     let heads = 4;
@@ -147,7 +147,7 @@ fn all_forms_give_the_same_numbers() {
         let forms = forms();
         let want = run(ask, &forms[0]);
         for target in &forms[1..] {
-            for report in crate::case::compare(&run(ask, target), &want, 2e-6) {
+            for report in crate::golden::compare(&run(ask, target), &want, 2e-6) {
                 assert!(report.passed, "{ask:?} as {target:?}: {report:?}");
             }
         }
@@ -164,7 +164,7 @@ fn fixed_lengths_change_no_number() {
         for target in forms() {
             let want = run(ask, &target);
             let fixed = Target { dims: lengths(), ..target };
-            for report in crate::case::compare(&run(ask, &fixed), &want, 2e-6) {
+            for report in crate::golden::compare(&run(ask, &fixed), &want, 2e-6) {
                 assert!(report.passed, "{ask:?} as {fixed:?}: {report:?}");
             }
         }
@@ -182,7 +182,7 @@ fn queries_that_see_nothing_weigh_all_keys_alike_in_half_precision() {
         let want = run(ask, &Target::of(Hardware::Cpu, Precision::F32));
         for hardware in [Hardware::Cuda, Hardware::Rocm, Hardware::Metal] {
             let target = Target { dims: lengths(), ..Target::of(hardware, Precision::F16) };
-            for report in crate::case::compare(&run(ask, &target), &want, 1e-2) {
+            for report in crate::golden::compare(&run(ask, &target), &want, 1e-2) {
                 assert!(report.passed, "{ask:?} for {hardware}: {report:?}");
             }
         }

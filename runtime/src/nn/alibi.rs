@@ -3,7 +3,7 @@
 use super::causal_mask;
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Dtype, Graph, Padded, Reduction, Tensor, Unary, show};
+use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Reduction, Tensor, Unary, show};
 
 /// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
 /// number for minus infinity.
@@ -19,7 +19,7 @@ pub fn alibi_slopes(heads: usize) -> Vec<f32> {
 }
 
 /// Slopes of heads in fractions of `most`, every other one first where heads are no power of two.
-pub fn alibi_fractions(heads: usize, most: f64) -> Vec<f32> {
+pub fn alibi_slopes_with_max(heads: usize, most: f64) -> Vec<f32> {
     let count = heads.next_power_of_two();
     let slopes: Vec<_> =
         (1..=count).map(|n| 2_f32.powf(-(n as f32 * (most / count as f64) as f32))).collect();
@@ -56,7 +56,7 @@ fn token_positions(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// As [`alibi`].
-pub fn alibi_rounded(
+pub fn alibi_bfloat16(
     g: &mut Graph,
     mask: &Tensor,
     attention_mask: &Tensor,
@@ -120,9 +120,9 @@ fn to_even(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
 /// As [`alibi`].
 pub fn alibi_by_key(g: &mut Graph, mask: &Tensor, slopes: &[f32]) -> Result<Tensor> {
     let Some(keys) = mask.dim(-1).cloned() else {
-        return Err(g.misfit("alibi", "the mask has no axes"));
+        return Err(g.error("alibi", "the mask has no axes"));
     };
-    let positions = g.positions(&keys);
+    let positions = g.arange(&keys);
     let positions = g.cast(&positions, Dtype::F32);
     biased(g, mask, &positions, slopes)
 }
@@ -139,7 +139,7 @@ fn biased(g: &mut Graph, mask: &Tensor, positions: &Tensor, slopes: &[f32]) -> R
 ///
 /// # Errors
 /// When the shapes do not go together.
-pub fn doubly_masked(
+pub fn causal_and_padding_mask(
     g: &mut Graph,
     mask: &Tensor,
     attention_mask: &Tensor,
@@ -160,7 +160,7 @@ pub fn doubly_masked(
 ///
 /// # Errors
 /// When the shapes do not go together.
-pub fn with_sinks(
+pub fn attention_sinks(
     g: &mut Graph,
     k: &Tensor,
     v: &Tensor,
@@ -168,7 +168,7 @@ pub fn with_sinks(
     sinks: &Tensor,
 ) -> Result<(Tensor, Tensor, Tensor)> {
     let ([batch, _, queries, keys], [heads]) = (mask.shape(), sinks.shape()) else {
-        return Err(g.misfit("with_sinks", format!("the mask is {}", show(mask.shape()))));
+        return Err(g.error("attention_sinks", format!("the mask is {}", show(mask.shape()))));
     };
     let (seen, hidden) = (g.scalar(0.0), g.scalar(LOWEST));
     let mask = g.select(mask, &seen, &hidden)?;
@@ -176,6 +176,6 @@ pub fn with_sinks(
     let first = g.reshape(sinks, dims![1, heads, 1, 1])?;
     let first = g.expand(&first, dims![batch, heads, queries, 1])?;
     let mask = g.concat(&[&first, &mask], 3)?;
-    let [k, v] = [k, v].map(|x| g.pad(x, &[(x.rank() - 2, 1, 0)], Padded::Constant(0.0)));
+    let [k, v] = [k, v].map(|x| g.pad(x, &[(x.rank() - 2, 1, 0)], PadMode::Constant(0.0)));
     Ok((k?, v?, mask))
 }

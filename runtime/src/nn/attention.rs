@@ -35,7 +35,7 @@ impl Default for Attention<'_> {
 /// When the mask has not two axes.
 pub fn padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     let [batch, sequence] = attention_mask.shape() else {
-        return Err(g.misfit("padding_mask", "attention_mask must be [batch, sequence]"));
+        return Err(g.error("padding_mask", "attention_mask must be [batch, sequence]"));
     };
     let shape = crate::dims![batch, 1, 1, sequence];
     let seen = g.cast(attention_mask, Dtype::Bool);
@@ -55,9 +55,9 @@ pub fn causal_padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Ten
 ///
 /// # Errors
 /// When there are not two axes.
-pub fn parts_of_one(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<Tensor> {
+pub fn same_segment_mask(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<Tensor> {
     let [batch, length] = wholes.shape() else {
-        return Err(g.misfit("Equal", "parts of wholes are [batch, sequence]"));
+        return Err(g.error("Equal", "parts of wholes are [batch, sequence]"));
     };
     let own = g.reshape(wholes, crate::dims![batch, 1, length, 1])?;
     let others = match past {
@@ -106,7 +106,7 @@ pub fn causal_mask_or(
     let seen = padding_mask(g, attention_mask)?;
     let keys = seen.shape()[3].clone();
     let queries = keys.clone() - past.clone();
-    let positions = g.positions(&keys);
+    let positions = g.arange(&keys);
     let own = match past {
         Dim::Fixed(0) => positions.clone(),
         past => g.slice_dims(&positions, 0, past.clone(), keys.clone())?,

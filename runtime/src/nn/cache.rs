@@ -2,25 +2,25 @@
 
 use ndarray::Array1;
 
-use crate::graph::dims::{ASKED, BATCH, PAST, ROWS, SEQUENCE};
-use crate::graph::{Dim, Fill, Graph, Input, Tensor};
-use crate::model::Part;
+use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
+use crate::graph::{Dim, Graph, Input, InputDefault, Tensor};
+use crate::model::GraphKind;
 use crate::{Error, Result, Value, dims};
 
-/// The cache of a decoder: nothing in [`Part::Whole`], inputs `past_key_values.{layer}.key` and `.value` and outputs
+/// The cache of a decoder: nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs
 /// `present.{layer}.key` and `.value`, `[batch, kv_heads, past, size]`, in the parts that go on from it.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    part: Part,
+    kind: GraphKind,
     within: &'static str,
     rows: Option<Tensor>,
 }
 
 impl Cache {
-    /// The cache of a part; [`Part::Reorder`] takes `beam_idx` `[batch]`, the row that each row goes on from.
-    pub fn new(g: &mut Graph, part: Part) -> Self {
-        let rows = (part == Part::Reorder).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
-        Self { part, within: "", rows }
+    /// The cache of a part; [`GraphKind::BeamDecode`] takes `beam_idx` `[batch]`, the row that each row goes on from.
+    pub fn new(g: &mut Graph, kind: GraphKind) -> Self {
+        let rows = (kind == GraphKind::BeamDecode).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
+        Self { kind, within: "", rows }
     }
 
     /// The same with names one level down, `past_key_values.{layer}.decoder.key`, as encoder-decoders have them.
@@ -32,7 +32,7 @@ impl Cache {
 
     /// How many positions are cached.
     pub fn past(&self) -> Dim {
-        if self.part.is_cached() { PAST } else { Dim::Fixed(0) }
+        if self.kind.is_cached() { PAST } else { Dim::Fixed(0) }
     }
 
     /// How many positions are seen: those cached and those that are new.
@@ -45,7 +45,7 @@ impl Cache {
     ///
     /// # Errors
     /// When the widths are not multiples of the heads.
-    pub fn extend(
+    pub fn update(
         &self,
         g: &mut Graph,
         layer: usize,
@@ -53,19 +53,26 @@ impl Cache {
         v: Tensor,
         kv_heads: usize,
     ) -> Result<(Tensor, Tensor)> {
-        if !self.part.is_cached() {
+        if !self.kind.is_cached() {
             return Ok((k, v));
         }
-        let k = self.joined(g, layer, "key", &k, kv_heads)?;
-        Ok((k, self.joined(g, layer, "value", &v, kv_heads)?))
+        let k = self.concat_past(g, layer, "key", &k, kv_heads)?;
+        Ok((k, self.concat_past(g, layer, "value", &v, kv_heads)?))
     }
 
-    fn joined(&self, g: &mut Graph, layer: usize, what: &str, new: &Tensor, heads: usize) -> Result<Tensor> {
+    fn concat_past(
+        &self,
+        g: &mut Graph,
+        layer: usize,
+        what: &str,
+        new: &Tensor,
+        heads: usize,
+    ) -> Result<Tensor> {
         let new = heads_first(g, new, heads)?;
         let size = new.shape()[3].clone();
         let name = self.name(layer, what);
         let shape = dims![self.cached(), heads, PAST, size];
-        let past = g.input(Input::f32(&format!("past_key_values.{name}"), shape).or(Fill::Past));
+        let past = g.input(Input::f32(&format!("past_key_values.{name}"), shape).or(InputDefault::Past));
         let past = match &self.rows {
             Some(rows) => g.gather(&past, rows, 0)?,
             None => past,
@@ -75,12 +82,12 @@ impl Cache {
         Ok(all)
     }
 
-    /// Keys and values that [`Part::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`;
-    /// [`Part::Reorder`] takes and leaves them by row, as it does the others.
+    /// Keys and values that [`GraphKind::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`;
+    /// [`GraphKind::BeamDecode`] takes and leaves them by row, as it does the others.
     ///
     /// # Errors
     /// When a layer is asked for twice.
-    pub fn crossed(
+    pub fn cross_kv(
         &self,
         g: &mut Graph,
         layer: usize,
@@ -104,7 +111,7 @@ impl Cache {
     ///
     /// # Errors
     /// When the widths are not multiples of the heads.
-    pub fn keep_crossed(
+    pub fn cache_cross_kv(
         &self,
         g: &mut Graph,
         layer: usize,
@@ -120,17 +127,17 @@ impl Cache {
     }
 
     /// The hidden states `[batch, sequence, width]` of the positions that are asked for, which are all of them where
-    /// the input `asked_positions` `[asked]` is not given: a prompt's scores are read at its last position alone.
+    /// the input `logits_to_keep` `[logits_to_keep]` is not given: a prompt's scores are read at its last position alone.
     ///
     /// `ids` is the input that has the new tokens. Nothing is left out in parts without a cache.
     ///
     /// # Errors
     /// When there are no positions.
-    pub fn asked(&self, g: &mut Graph, hidden: &Tensor, ids: &'static str) -> Result<Tensor> {
-        if !self.part.is_cached() {
+    pub fn logits_to_keep(&self, g: &mut Graph, hidden: &Tensor, ids: &'static str) -> Result<Tensor> {
+        if !self.kind.is_cached() {
             return Ok(hidden.clone());
         }
-        let all = Input::i64("asked_positions", dims![ASKED]).computed(move |values| {
+        let all = Input::i64("logits_to_keep", dims![LOGITS_TO_KEEP]).computed(move |values| {
             let length = values.get(ids).and_then(|ids| ids.shape().get(1)).copied();
             let none = || Error::input(ids, "is required and was not given", "give the new tokens");
             Ok(Value::I64(Array1::from_iter(0..length.ok_or_else(none)? as i64).into_dyn()))
@@ -141,7 +148,7 @@ impl Cache {
 
     /// The items that are cached: others than those that are run, where these choose among them.
     fn cached(&self) -> Dim {
-        if self.rows.is_some() { ROWS } else { BATCH }
+        if self.rows.is_some() { PAST_BATCH } else { BATCH }
     }
 
     fn name(&self, layer: usize, what: &str) -> String {
@@ -155,7 +162,7 @@ impl Cache {
 /// `[batch, length, heads·size]` as `[batch, heads, length, size]`.
 fn heads_first(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let [batch, length, width] = x.shape() else {
-        return Err(g.misfit("Cache", "keys and values are [batch, length, heads·size]"));
+        return Err(g.error("Cache", "keys and values are [batch, length, heads·size]"));
     };
     let size = width.fixed().unwrap_or_default() / heads.max(1);
     let apart = dims![batch, length, heads, size];

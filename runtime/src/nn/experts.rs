@@ -9,7 +9,7 @@ pub fn is_sparse(dense: &Option<Vec<usize>>, step: usize, index: usize) -> bool 
 }
 
 /// Whether a layer has experts: one of every `step` from the first to the last has, to the end where that is negative.
-pub fn is_sparse_within([first, last]: [i64; 2], step: usize, index: usize) -> bool {
+pub fn is_sparse_between([first, last]: [i64; 2], step: usize, index: usize) -> bool {
     let place = index as i64;
     (index + 1).is_multiple_of(step) && place >= first && (last < 0 || place <= last)
 }
@@ -23,10 +23,10 @@ pub fn top_k(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
     let length = scores.dim(-1).and_then(Dim::fixed).filter(|&length| (1..=length).contains(&count));
     let Some(length) = length else {
         let problem = format!("{} has no {count} largest along its last axis", show(&shape));
-        return Err(g.misfit("top_k", problem));
+        return Err(g.error("top_k", problem));
     };
     let axis = shape.len() - 1;
-    let places = g.positions(&length.into());
+    let places = g.arange(&length.into());
     let least = g.scalar(f32::MIN);
     let mut left = scores.clone();
     for _ in 0..count {
@@ -42,7 +42,7 @@ pub fn top_k(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// When the shapes differ.
-pub fn shares(g: &mut Graph, scores: &Tensor, chosen: &Tensor, normalised: bool) -> Result<Tensor> {
+pub fn routing_weights(g: &mut Graph, scores: &Tensor, chosen: &Tensor, normalised: bool) -> Result<Tensor> {
     let zero = g.scalar(0.0);
     let shares = g.select(chosen, scores, &zero)?;
     if !normalised {
@@ -56,7 +56,7 @@ pub fn shares(g: &mut Graph, scores: &Tensor, chosen: &Tensor, normalised: bool)
 ///
 /// # Errors
 /// When the shapes differ.
-pub fn shares_of_logits(g: &mut Graph, logits: &Tensor, chosen: &Tensor) -> Result<Tensor> {
+pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, chosen: &Tensor) -> Result<Tensor> {
     let least = g.scalar(f32::MIN);
     let logits = g.select(chosen, logits, &least)?;
     g.softmax(&logits)
@@ -67,14 +67,14 @@ pub fn shares_of_logits(g: &mut Graph, logits: &Tensor, chosen: &Tensor) -> Resu
 ///
 /// # Errors
 /// When the experts do not divide into the groups, or there are fewer than are asked for.
-pub fn of_best_groups(
+pub fn group_limited_topk(
     g: &mut Graph,
     scores: &Tensor,
     [groups, best]: [usize; 2],
     judged: usize,
 ) -> Result<Tensor> {
     let ([batch, sequence, experts], true) = (scores.shape(), groups > 0) else {
-        return Err(g.misfit("of_best_groups", format!("{} in {groups} groups", show(scores.shape()))));
+        return Err(g.error("group_limited_topk", format!("{} in {groups} groups", show(scores.shape()))));
     };
     if groups == 1 {
         return Ok(scores.clone());
@@ -82,7 +82,7 @@ pub fn of_best_groups(
     let size = experts.fixed().unwrap_or_default() / groups;
     let grouped = g.reshape(scores, crate::dims![batch, sequence, groups, size])?;
     let largest = top_k(g, &grouped, judged)?;
-    let largest = shares(g, &grouped, &largest, false)?;
+    let largest = routing_weights(g, &grouped, &largest, false)?;
     let sums = g.reduce(Reduction::Sum, &largest, &[3], false)?;
     let chosen = top_k(g, &sums, best)?;
     let chosen = g.unsqueeze(&chosen, 3)?;
@@ -111,20 +111,20 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, noise: f64) -> Result<Tensor
         let near = g.select(&far, &least, &left)?;
         let scores = g.softmax(&near)?;
         let chosen = top_k(g, &left, 1)?;
-        let share = shares(g, &scores, &chosen, false)?;
+        let share = routing_weights(g, &scores, &chosen, false)?;
         left = g.select(&chosen, &least, &left)?;
         both = Some(match both {
             Some(first) => g.add(&first, &share)?,
             None => share,
         });
     }
-    both.ok_or_else(|| g.misfit("sparse_mixer", "nothing was chosen"))
+    both.ok_or_else(|| g.error("sparse_mixer", "nothing was chosen"))
 }
 
 /// The sum of what the experts at `w` make of x `[batch, sequence, width]`, each times its share for the token.
 ///
 /// # Errors
-/// As [`mixed`].
+/// As [`combine_experts`].
 pub fn experts(
     g: &mut Graph,
     w: &Scope,
@@ -132,7 +132,7 @@ pub fn experts(
     shares: &Tensor,
     expert: impl Fn(&mut Graph, &Scope, &Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
-    mixed(g, shares, |g, index| expert(g, &w.index(index), x))
+    combine_experts(g, shares, |g, index| expert(g, &w.index(index), x))
 }
 
 /// The sum of what the experts of each index give, `[batch, sequence, width]`, each times its share for the token.
@@ -141,7 +141,7 @@ pub fn experts(
 ///
 /// # Errors
 /// When `shares` is not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
-pub fn mixed(
+pub fn combine_experts(
     g: &mut Graph,
     shares: &Tensor,
     expert: impl Fn(&mut Graph, usize) -> Result<Tensor>,
@@ -156,7 +156,7 @@ pub fn mixed(
             None => h,
         });
     }
-    sum.ok_or_else(|| g.misfit("mixed", format!("{} tells of no experts", show(shares.shape()))))
+    sum.ok_or_else(|| g.error("combine_experts", format!("{} tells of no experts", show(shares.shape()))))
 }
 
 /// The product of x `[…, in]` with one of the weights `[experts, out, in]`, or `[experts, in, out]` where they are
@@ -164,7 +164,7 @@ pub fn mixed(
 ///
 /// # Errors
 /// When there is no such expert, or x does not fit.
-pub fn stacked_linear(
+pub fn expert_linear(
     g: &mut Graph,
     x: &Tensor,
     weights: &Tensor,

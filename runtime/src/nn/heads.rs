@@ -9,7 +9,7 @@ use crate::graph::{Dim, Graph, Tensor, show};
 /// When the width is not a multiple of the heads.
 pub fn split_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let ([batch, sequence, width], true) = (x.shape(), heads > 0) else {
-        return Err(g.misfit("split_heads", format!("{} into {heads} heads", show(x.shape()))));
+        return Err(g.error("split_heads", format!("{} into {heads} heads", show(x.shape()))));
     };
     let size = width.fixed().unwrap_or_default() / heads;
     g.reshape(x, crate::dims![batch, sequence, heads, size])
@@ -41,19 +41,19 @@ pub fn grouped_linear(g: &mut Graph, x: &Tensor, weight: &Tensor) -> Result<Tens
 ///
 /// # Errors
 /// When they do not add up to it.
-pub fn parts<const N: usize>(g: &mut Graph, x: &Tensor, sizes: [usize; N]) -> Result<[Tensor; N]> {
+pub fn split_last<const N: usize>(g: &mut Graph, x: &Tensor, sizes: [usize; N]) -> Result<[Tensor; N]> {
     let parts = g.split(x, x.rank().saturating_sub(1), &sizes)?;
-    parts.try_into().map_err(|_| g.misfit("parts", format!("{} into {sizes:?}", show(x.shape()))))
+    parts.try_into().map_err(|_| g.error("split_last", format!("{} into {sizes:?}", show(x.shape()))))
 }
 
 /// All elements between `-most` and `most`, where that is given.
 ///
 /// # Errors
 /// When they are not floating point.
-pub fn clipped<const N: usize>(g: &mut Graph, x: [Tensor; N], most: Option<f64>) -> Result<[Tensor; N]> {
+pub fn clip_qkv<const N: usize>(g: &mut Graph, x: [Tensor; N], most: Option<f64>) -> Result<[Tensor; N]> {
     let Some(most) = most else { return Ok(x) };
     let clipped = x.iter().map(|x| g.clip(x, -most as f32, most as f32)).collect::<Result<Vec<_>>>()?;
-    clipped.try_into().map_err(|_| g.misfit("clipped", "too few"))
+    clipped.try_into().map_err(|_| g.error("clip_qkv", "too few"))
 }
 
 /// `most · tanh(x / most)`, where that is given.
@@ -72,23 +72,10 @@ pub fn softcap(g: &mut Graph, x: &Tensor, most: Option<f64>) -> Result<Tensor> {
 ///
 /// # Errors
 /// When the width is not a multiple of the heads.
-pub fn group_parts(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize) -> Result<[Tensor; 3]> {
+pub fn split_qkv_groups(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize) -> Result<[Tensor; 3]> {
     let x = split_heads(g, x, kv_heads)?;
     let shared = heads / kv_heads.max(1);
     let size = x.dim(-1).and_then(Dim::fixed).unwrap_or_default() / (shared + 2);
-    let [q, k, v] = parts(g, &x, [shared * size, size, size])?;
+    let [q, k, v] = split_last(g, &x, [shared * size, size, size])?;
     Ok([merge_heads(g, &q)?, merge_heads(g, &k)?, merge_heads(g, &v)?])
-}
-
-/// Values of the first half of the heads twice, and of the second half twice; `[batch, sequence, heads·size]` or
-/// `[batch, heads, sequence, size]`.
-///
-/// # Errors
-/// When there are no heads to halve.
-pub fn repeated_halves(g: &mut Graph, v: &Tensor) -> Result<[Tensor; 2]> {
-    let axis = if v.rank() == 4 { 1 } else { 2 };
-    let length = v.shape().get(axis).and_then(Dim::fixed).unwrap_or_default();
-    let first = g.slice(v, axis, 0..length / 2)?;
-    let second = g.slice(v, axis, length / 2..length)?;
-    Ok([g.concat(&[&first, &first], axis)?, g.concat(&[&second, &second], axis)?])
 }

@@ -4,47 +4,50 @@ mod activation;
 mod alibi;
 mod attention;
 mod cache;
-mod counted;
+mod differential;
+mod dynamic_rope;
 mod experts;
 mod feed_forward;
 mod heads;
-mod layers;
-mod learned;
+mod layer_types;
 mod norms;
 mod pooling;
-mod positions;
 mod relative;
 pub mod rope;
 mod rotary;
-mod sequence;
+mod sinusoidal;
+mod token_shift;
 mod windows;
+mod xielu;
 
 pub use activation::Activation;
 pub use alibi::{
-    alibi, alibi_by_key, alibi_fractions, alibi_rounded, alibi_slopes, doubly_masked, with_sinks,
+    alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
+    causal_and_padding_mask,
 };
 pub use attention::{
-    Attention, causal_mask, causal_mask_or, causal_padding_mask, padding_mask, parts_of_one,
+    Attention, causal_mask, causal_mask_or, causal_padding_mask, padding_mask, same_segment_mask,
 };
 pub use cache::Cache;
-pub use counted::{counted_positions, empty_at, sinusoidal};
+pub use differential::{differential_lambda, differential_values};
 pub use experts::{
-    experts, is_sparse, is_sparse_within, mixed, of_best_groups, shares, shares_of_logits, sparse_mixer,
-    stacked_linear, top_k,
+    combine_experts, expert_linear, experts, group_limited_topk, is_sparse, is_sparse_between,
+    routing_weights, softmax_after_topk, sparse_mixer, top_k,
 };
 pub use feed_forward::FeedForward;
-pub use heads::{
-    clipped, group_parts, grouped_linear, merge_heads, parts, repeated_halves, softcap, split_heads,
+pub use heads::{clip_qkv, grouped_linear, merge_heads, softcap, split_heads, split_last, split_qkv_groups};
+pub use layer_types::{
+    is_layer_kind, is_sliding, layer_rope, layer_scale, layer_type_rope, of_layer, rope_with,
 };
-pub use layers::{is_layer_kind, layer_rope, layer_scale, of_layer, rope_of, rope_with, slides};
-pub use learned::{differential_factor, learned_activation};
 pub use norms::{
-    layer_norm_by_head, layer_norm_each_head, layer_norm_if, layer_norm_no_bias, layer_norm_offset,
-    layer_norm_plain, rms_norm_offset, rms_norm_plain,
+    layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
+    layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
 };
-pub use pooling::{at_first, last_token};
-pub use relative::{RelativeBuckets, by_distance, masked_bias, relative_bias, signed_distances};
+pub use pooling::{argmax_pool, eos_pool, last_token_pool};
+pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
-pub use sequence::{at_last, shift_right, wrap_right};
-pub use windows::{Windows, bias_with_class, merged_squares};
+pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
+pub use token_shift::{shift_right, shift_tokens_right};
+pub use windows::{Windows, patch_merge, relative_bias_with_cls};
+pub use xielu::learned_activation;

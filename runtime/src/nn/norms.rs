@@ -16,7 +16,7 @@ pub fn rms_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Re
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
-pub fn rms_norm_plain(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub fn rms_norm_no_affine(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
     let scale = ones(g, x)?;
     Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
@@ -47,7 +47,7 @@ pub fn layer_norm_no_bias(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) ->
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
-pub fn layer_norm_plain(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub fn layer_norm_no_affine(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tensor> {
     let scale = ones(g, x)?;
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
@@ -56,8 +56,14 @@ pub fn layer_norm_plain(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Tenso
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
-pub fn layer_norm_if(g: &mut Graph, weighted: bool, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
-    if weighted { g.layer_norm(w, x, epsilon) } else { layer_norm_plain(g, x, epsilon) }
+pub fn layer_norm_optional_affine(
+    g: &mut Graph,
+    weighted: bool,
+    w: &Scope,
+    x: &Tensor,
+    epsilon: f64,
+) -> Result<Tensor> {
+    if weighted { g.layer_norm(w, x, epsilon) } else { layer_norm_no_affine(g, x, epsilon) }
 }
 
 /// Layer normalisation of heads `[batch, sequence, heads, size]` by a `weight` `[heads, size]`.
@@ -67,7 +73,7 @@ pub fn layer_norm_if(g: &mut Graph, weighted: bool, w: &Scope, x: &Tensor, epsil
 pub fn layer_norm_by_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
     g.enter(w);
     let (heads, size) = heads(g, x)?;
-    let h = layer_norm_plain(g, x, epsilon)?;
+    let h = layer_norm_no_affine(g, x, epsilon)?;
     let weight = g.weight(&w.name("weight"), &[heads, size])?;
     g.mul(&h, &weight)
 }
@@ -76,10 +82,10 @@ pub fn layer_norm_by_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) ->
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
-pub fn layer_norm_each_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+pub fn layer_norm_per_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
     g.enter(w);
     let (heads, size) = heads(g, x)?;
-    let h = layer_norm_plain(g, x, epsilon)?;
+    let h = layer_norm_no_affine(g, x, epsilon)?;
     let mut weights = vec![];
     for head in 0..heads {
         weights.push(g.weight(&w.scope("norms").index(head).name("weight"), &[size])?);
@@ -92,7 +98,7 @@ pub fn layer_norm_each_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) 
 
 fn heads(g: &Graph, x: &Tensor) -> Result<(usize, usize)> {
     let heads = x.dim(-2).and_then(crate::graph::Dim::fixed);
-    let heads = heads.ok_or_else(|| g.misfit("norm", format!("{} has no heads", show(x.shape()))))?;
+    let heads = heads.ok_or_else(|| g.error("norm", format!("{} has no heads", show(x.shape()))))?;
     Ok((heads, width(g, x)?))
 }
 
@@ -111,6 +117,6 @@ fn ones(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
 
 fn width(g: &Graph, x: &Tensor) -> Result<usize> {
     x.dim(-1).and_then(crate::graph::Dim::fixed).ok_or_else(|| {
-        g.misfit("norm", format!("the last axis of {} must have a fixed length", show(x.shape())))
+        g.error("norm", format!("the last axis of {} must have a fixed length", show(x.shape())))
     })
 }

@@ -9,11 +9,13 @@ use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, show};
 ///
 /// # Errors
 /// When the shapes do not go together.
-pub fn last_token(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Option<usize>) -> Result<Tensor> {
+pub fn last_token_pool(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Option<usize>) -> Result<Tensor> {
     let [batch, sequence, width] = x.shape() else {
-        return Err(g.misfit("last_token", format!("{} is not [batch, sequence, width]", show(x.shape()))));
+        return Err(
+            g.error("last_token_pool", format!("{} is not [batch, sequence, width]", show(x.shape())))
+        );
     };
-    let positions = g.positions(sequence);
+    let positions = g.arange(sequence);
     let positions = g.unsqueeze(&positions, 0)?;
     let candidates = match pad {
         Some(pad) => {
@@ -38,17 +40,39 @@ pub fn last_token(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Option<usi
 ///
 /// # Errors
 /// When the shapes do not go together.
-pub fn at_first(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> {
+pub fn argmax_pool(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> {
     let [batch, sequence] = found.shape() else {
-        return Err(g.misfit("at_first", format!("{} is not [batch, sequence]", show(found.shape()))));
+        return Err(g.error("argmax_pool", format!("{} is not [batch, sequence]", show(found.shape()))));
     };
     let first = g.argmax(found, 1)?;
     let first = g.reshape(&first, crate::dims![batch, 1])?;
-    let positions = g.positions(sequence);
+    let positions = g.arange(sequence);
     let positions = g.unsqueeze(&positions, 0)?;
     // A product, not an operator that picks: of those with an index for every element few backends have one.
     let chosen = g.binary(Binary::Equal, &positions, &first)?;
     let chosen = g.cast(&chosen, Dtype::F32);
     let chosen = g.unsqueeze(&chosen, 1)?;
     g.matmul(&chosen, x)
+}
+
+/// What x `[batch, sequence, width]` holds where a token occurs last: `[batch, width]`; at the first position where it
+/// does not occur.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn eos_pool(g: &mut Graph, x: &Tensor, ids: &Tensor, token: i64) -> Result<Tensor> {
+    let [batch, sequence, width] = x.shape() else {
+        return Err(g.error("eos_pool", format!("{} is not [batch, sequence, width]", show(x.shape()))));
+    };
+    let positions = g.arange(sequence);
+    let positions = g.unsqueeze(&positions, 0)?;
+    let (token, first) = (g.integer(token), g.integer(0));
+    let found = g.binary(Binary::Equal, ids, &token)?;
+    let candidates = g.select(&found, &positions, &first)?;
+    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
+    let chosen = g.binary(Binary::Equal, &positions, &last)?;
+    let chosen = g.cast(&chosen, Dtype::F32);
+    let chosen = g.unsqueeze(&chosen, 1)?;
+    let picked = g.matmul(&chosen, x)?;
+    g.reshape(&picked, crate::dims![batch, width])
 }

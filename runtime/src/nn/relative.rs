@@ -57,7 +57,7 @@ pub fn relative_bias(
 ) -> Result<Tensor> {
     let reach = buckets.reach();
     let rows = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
-    let index = by_distance(g, queries, keys, rows)?;
+    let index = bias_by_distance(g, queries, keys, rows)?;
     let bias = g.gather(table, &index, 0)?;
     let bias = g.transpose(&bias, &[2, 0, 1])?;
     g.unsqueeze(&bias, 0)
@@ -68,9 +68,9 @@ pub fn relative_bias(
 ///
 /// # Errors
 /// When the positions have not one axis each.
-pub fn by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: Vec<i64>) -> Result<Tensor> {
+pub fn bias_by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: Vec<i64>) -> Result<Tensor> {
     let ([query_count], [key_count]) = (queries.shape(), keys.shape()) else {
-        return Err(g.misfit("by_distance", "positions must have one axis"));
+        return Err(g.error("bias_by_distance", "positions must have one axis"));
     };
     let reach = (table.len() / 2) as i64;
     let rows = g.reshape(queries, crate::dims![query_count, 1])?;
@@ -111,7 +111,7 @@ pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usiz
 /// When they do not broadcast.
 pub fn masked_bias(g: &mut Graph, seen: &Tensor, bias: &Tensor) -> Result<Tensor> {
     if seen.dtype() != Dtype::Bool {
-        return Err(g.misfit("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
+        return Err(g.error("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
     }
     // Just above the lowest number, which engines take for minus infinity: what sees nothing gets the mean of all.
     let hidden = g.scalar(-3e38);

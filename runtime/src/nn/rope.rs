@@ -3,12 +3,12 @@
 //! The reference is `transformers`, `modeling_rope_utils.py`.
 
 mod frequencies;
-mod older;
+mod legacy;
 
 use serde::{Deserialize, Serialize};
 
 pub use frequencies::Frequencies;
-pub use older::{prepare, prepare_layers};
+pub use legacy::{prepare, prepare_layers};
 
 /// Rotary position embeddings of one kind of layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -27,7 +27,7 @@ impl Rotary {
     ///
     /// # Errors
     /// When the shapes do not go together.
-    pub fn computed(
+    pub fn from_frequencies(
         g: &mut Graph,
         position_ids: &Tensor,
         frequencies: &Tensor,
@@ -44,7 +44,7 @@ impl Rotary {
     }
 
     /// From cosines and sines `[batch, sequence, pairs]`, as tables hold them.
-    pub fn given(cos: Tensor, sin: Tensor) -> Self {
+    pub fn from_cos_sin(cos: Tensor, sin: Tensor) -> Self {
         let pairs = cos.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
         Self { cos, sin, width: 2 * pairs, interleaved: false }
     }

@@ -1,6 +1,6 @@
 //! Windows of a grid of places, within which attention stays (Liu et al., 2021, arXiv:2103.14030).
 
-use crate::graph::{Dim, Graph, Padded, Tensor, show};
+use crate::graph::{Dim, Graph, PadMode, Tensor, show};
 use crate::{Result, dims};
 
 /// A grid of places cut into square windows; what is missing below and on the right is filled with zeros.
@@ -29,7 +29,7 @@ impl Windows {
     ///
     /// # Errors
     /// When x has not as many places, or no fixed width.
-    pub fn cut(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    pub fn partition(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
         let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
         let (batch, width, window) = (&x.shape()[0].clone(), width(g, x)?, self.window);
         let x = g.reshape(x, dims![batch, rows, columns, width])?;
@@ -41,11 +41,11 @@ impl Windows {
         g.reshape(&x, dims![batch.clone() * Dim::from(down * across), window * window, width])
     }
 
-    /// The reverse of [`Windows::cut`], for pictures `batch` in number.
+    /// The reverse of [`Windows::partition`], for pictures `batch` in number.
     ///
     /// # Errors
     /// When x is not what that gives.
-    pub fn join(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
+    pub fn reverse(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
         let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
         let (width, window) = (width(g, x)?, self.window);
         let x = g.reshape(x, dims![batch.clone() * Dim::from(down), across, window, window * width])?;
@@ -119,7 +119,7 @@ fn apart(side: usize, place: usize, other: usize) -> i64 {
 ///
 /// # Errors
 /// When the table has another shape.
-pub fn bias_with_class(g: &mut Graph, table: &Tensor, side: usize) -> Result<Tensor> {
+pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, side: usize) -> Result<Tensor> {
     let (distances, positions) = ((2 * side - 1).pow(2) as i64, side * side + 1);
     let row = |pair: usize| match (pair / positions, pair % positions) {
         (0, 0) => distances + 2,
@@ -151,7 +151,7 @@ fn rolled(g: &mut Graph, x: &Tensor, shifts: [usize; 2]) -> Result<Tensor> {
 ///
 /// # Errors
 /// When x has not as many places, or no fixed width.
-pub fn merged_squares(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
+pub fn patch_merge(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
     let (batch, width) = (&x.shape()[0].clone(), width(g, x)?);
     let halves = [rows.div_ceil(2), columns.div_ceil(2)];
     let x = g.reshape(x, dims![batch, rows, columns, width])?;
@@ -165,14 +165,14 @@ pub fn merged_squares(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) ->
 fn filled_up(g: &mut Graph, x: Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
     match rows + columns {
         0 => Ok(x),
-        _ => g.pad(&x, &[(1, 0, rows), (2, 0, columns)], Padded::Constant(0.0)),
+        _ => g.pad(&x, &[(1, 0, rows), (2, 0, columns)], PadMode::Constant(0.0)),
     }
 }
 
 fn width(g: &Graph, x: &Tensor) -> Result<usize> {
     let width = x.dim(-1).and_then(Dim::fixed);
     width.ok_or_else(|| {
-        g.misfit("Windows", format!("the last axis of {} must have a fixed length", show(x.shape())))
+        g.error("Windows", format!("the last axis of {} must have a fixed length", show(x.shape())))
     })
 }
 
@@ -191,9 +191,9 @@ mod tests {
         let mut g = Graph::new();
         let windows = Windows { grid: [5, 3], window: 2, shift: 1 };
         let x = places(&mut g, 15);
-        let cut = windows.cut(&mut g, &x).unwrap();
+        let cut = windows.partition(&mut g, &x).unwrap();
         assert_eq!(cut.shape(), dims![BATCH * Dim::from(6), 4, 6]);
-        assert_eq!(windows.join(&mut g, &cut, &BATCH).unwrap().shape(), dims![BATCH, 15, 6]);
+        assert_eq!(windows.reverse(&mut g, &cut, &BATCH).unwrap().shape(), dims![BATCH, 15, 6]);
         let table = g.weight("table", &[9, 2]).unwrap();
         let bias = windows.bias(&mut g, &table).unwrap();
         assert_eq!(bias.shape(), dims![1, 2, 4, 4]);
@@ -215,6 +215,6 @@ mod tests {
     fn four_places_become_one() {
         let mut g = Graph::new();
         let x = places(&mut g, 15);
-        assert_eq!(merged_squares(&mut g, &x, [5, 3]).unwrap().shape(), dims![BATCH, 6, 24]);
+        assert_eq!(patch_merge(&mut g, &x, [5, 3]).unwrap().shape(), dims![BATCH, 6, 24]);
     }
 }

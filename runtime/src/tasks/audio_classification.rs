@@ -2,13 +2,13 @@
 //!
 //! Reference: `AudioClassificationPipeline`.
 
+use super::audio::AudioModel;
 use super::labels::Labels;
 use super::scores::top;
-use super::sounds::AudioModel;
-use super::{Label, Opening, Pipeline, ScoreFunction, Task};
+use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
 use crate::Result;
+use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions};
-use crate::erased::AnyModel;
 use crate::model::Architecture;
 
 /// Labels a sound.
@@ -54,11 +54,11 @@ impl<A: AnyModel> AudioClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

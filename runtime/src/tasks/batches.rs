@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, Axis, Slice};
 use serde_json::Value as Json;
 
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
 use crate::{Error, Result, Values};
 

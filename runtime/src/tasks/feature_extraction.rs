@@ -5,8 +5,8 @@
 use ndarray::{Array2, Ix2};
 
 use super::batches::{Per, TextModel, output};
-use super::{Opening, Pipeline, Task, TextOptions};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{Padding, Text};
 use crate::{Error, Result};
@@ -48,11 +48,11 @@ impl<A: AnyModel> FeatureExtraction<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::batches::{Per, TextModel, numbered};
 use super::scores::{softmax, top};
-use super::{Opening, Pipeline, Task, TextOptions};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -108,11 +108,11 @@ impl<A: AnyModel> FillMask<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::graph::Graph;
     use crate::model::{Configuration, Names};
-    use crate::{Declared, Hardware, Loaded};
+    use crate::{Declared, Hardware, Session};
 
     /// An architecture with two heads, which is never loaded.
     #[derive(Debug)]
@@ -148,7 +148,8 @@ mod tests {
 
         const NAME: &'static str = "tiny";
         const MODEL_TYPES: &'static [&'static str] = &["tiny"];
-        const NAMES: Names = Names { base_model_prefix: "tiny", legacy: &[], published: &[], joined: &[] };
+        const NAMES: Names =
+            Names { base_model_prefix: "tiny", legacy_suffixes: &[], key_mapping: &[], fused_weights: &[] };
         const DECLARED: &'static [Declared] = &[];
         const ROUTE: &'static [Hardware] = &[];
         const TASKS: &'static [TaskHeads<Heads>] = &[
@@ -157,15 +158,15 @@ mod tests {
                 .also_from(&[Heads::ForPreTraining]),
         ];
 
-        fn build(_: &mut Graph, _: &Config, _: Heads, _: crate::Part) -> Result<()> {
+        fn build(_: &mut Graph, _: &Config, _: Heads, _: crate::GraphKind) -> Result<()> {
             Ok(())
         }
 
-        fn from_loaded(_: Loaded<Self>) -> Self {
+        fn from_session(_: Session<Self>) -> Self {
             Self
         }
 
-        fn loaded(&self) -> &Loaded<Self> {
+        fn session(&self) -> &Session<Self> {
             unreachable!("never loaded")
         }
     }

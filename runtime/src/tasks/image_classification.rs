@@ -6,9 +6,9 @@ use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
 use super::scores::top;
 use super::text_classification::default_function;
-use super::{Label, Opening, Pipeline, ScoreFunction, Task};
+use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
 use crate::Result;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::model::Architecture;
 
@@ -63,11 +63,11 @@ impl<A: AnyModel> ImageClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

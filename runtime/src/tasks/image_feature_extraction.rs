@@ -6,8 +6,8 @@ use ndarray::ArrayD;
 use serde_json::Value as Json;
 
 use super::images::{BATCH_SIZE, ImageModel};
-use super::{Opening, Pipeline, Task};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task};
+use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::model::Architecture;
 use crate::{Error, Result};
@@ -60,11 +60,11 @@ impl<A: AnyModel> ImageFeatureExtraction<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

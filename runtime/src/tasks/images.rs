@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, ArrayViewD, Axis};
 
 use super::batches::output;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor};
 use crate::{Error, Result, Value, Values};
 

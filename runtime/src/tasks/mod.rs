@@ -16,8 +16,10 @@
 //! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] and [`GenerationOptions`] say
 //! otherwise.
 
+mod audio;
 mod audio_classification;
 mod batches;
+mod builder;
 mod characters;
 mod embedding;
 mod feature_extraction;
@@ -31,10 +33,8 @@ mod images;
 mod json;
 mod labels;
 mod object_detection;
-mod opening;
 mod question_answering;
 mod scores;
-mod sounds;
 mod speech_recognition;
 mod text_classification;
 mod text_generation;
@@ -47,6 +47,7 @@ mod zero_shot_vision;
 pub use crate::task::Task;
 pub use audio_classification::{AudioClassification, AudioClassificationOptions};
 pub use batches::TextOptions;
+pub use builder::{Pipeline, PipelineBuilder};
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
@@ -56,7 +57,6 @@ pub use image_text_to_text::ImageTextToText;
 pub(crate) use json::json_pipeline;
 pub use json::{JsonPipeline, load_json, run_json};
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
-pub use opening::{Opening, Pipeline};
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
 pub use scores::ScoreFunction;
 pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::batches::{Per, TextModel};
 use super::labels::Labels;
 use super::scores::top;
-use super::{Opening, Pipeline, ScoreFunction, Task, TextOptions};
+use super::{Pipeline, PipelineBuilder, ScoreFunction, Task, TextOptions};
 use crate::Result;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::Text;
 
@@ -70,11 +70,11 @@ impl<A: AnyModel> TextClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -5,10 +5,10 @@
 
 use super::batches::TextModel;
 use super::zero_shot_vision::{HypothesisOptions, scored};
-use super::{Label, Opening, Pipeline, Task};
+use super::{Label, Pipeline, PipelineBuilder, Task};
 use crate::Result;
+use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
-use crate::erased::AnyModel;
 use crate::model::Architecture;
 
 /// Labels a sound with labels of one's own.
@@ -44,11 +44,11 @@ impl<A: AnyModel> ZeroShotAudioClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -7,8 +7,8 @@ use super::batches::{Per, TextModel};
 use super::hypotheses::hypotheses;
 use super::labels::Labels;
 use super::scores::{softmax, top};
-use super::{Label, Opening, Pipeline, Task, TextOptions};
-use crate::erased::AnyModel;
+use super::{Label, Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Text, Truncation};
 use crate::{Error, Result};
@@ -72,11 +72,11 @@ impl<A: AnyModel> ZeroShotClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

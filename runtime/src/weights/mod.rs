@@ -152,7 +152,7 @@ impl Weights {
     fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<Located, Problem>> {
         let Self::Files(files) = self else { return None };
         let (name, count, part) =
-            names::joined(&weight.name, names).into_iter().find(|(name, count, _)| {
+            names::fused(&weight.name, names).into_iter().find(|(name, count, _)| {
                 let stored = files.get(name).map(|_| files.shape(name));
                 stored.is_some_and(|stored| {
                     stored.first() == weight.shape.first().map(|rows| rows * count).as_ref()

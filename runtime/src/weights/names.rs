@@ -17,25 +17,25 @@ pub(super) fn candidates(name: &str, names: &Names) -> Vec<String> {
         .flat_map(|name| {
             let of =
                 |(old, today): &(&str, &str)| name.strip_suffix(today).map(|stem| format!("{stem}{old}"));
-            names.legacy.iter().filter_map(of).collect::<Vec<_>>()
+            names.legacy_suffixes.iter().filter_map(of).collect::<Vec<_>>()
         })
         .collect();
     let published: Vec<_> =
-        names.published.iter().flat_map(|pieces| all.iter().map(|name| rename(name, pieces))).collect();
+        names.key_mapping.iter().flat_map(|pieces| all.iter().map(|name| rename(name, pieces))).collect();
     all.extend(published);
     all.extend(legacy);
     all
 }
 
 /// All names of tensors that may hold a weight among others, with how many they are and which of them it is.
-pub(super) fn joined(name: &str, names: &Names) -> Vec<(String, usize, usize)> {
+pub(super) fn fused(name: &str, names: &Names) -> Vec<(String, usize, usize)> {
     let of = |(file, parts): &(&str, &[&str])| {
         let part = parts.iter().position(|part| name.contains(part))?;
         let count = parts.len();
         let whole = candidates(&name.replace(parts[part], file), names);
         Some(whole.into_iter().map(move |name| (name, count, part)).collect::<Vec<_>>())
     };
-    names.joined.iter().filter_map(of).flatten().collect()
+    names.fused_weights.iter().filter_map(of).flatten().collect()
 }
 
 /// The name in a file whose names differ in these pieces.
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn prefix_and_legacy_names_are_tried() {
-        let legacy = &[("LayerNorm.gamma", "LayerNorm.weight")];
-        let names = Names { base_model_prefix: "bert", legacy, ..Names::default() };
+        let legacy_suffixes = &[("LayerNorm.gamma", "LayerNorm.weight")];
+        let names = Names { base_model_prefix: "bert", legacy_suffixes, ..Names::default() };
         let found = candidates("bert.embeddings.LayerNorm.weight", &names);
         let expected = [
             "bert.embeddings.LayerNorm.weight",
@@ -63,19 +63,19 @@ mod tests {
     }
 
     #[test]
-    fn joined_tensors_are_found_by_their_part() {
-        let joined: &[(&str, &[&str])] = &[("attn.qkv", &["attn.q", "attn.k", "attn.v"])];
-        let names = Names { joined, ..Names::default() };
-        let found = super::joined("layers.0.attn.k.weight", &names);
+    fn fused_weights_are_found_by_their_part() {
+        let fused_weights: &[(&str, &[&str])] = &[("attn.qkv", &["attn.q", "attn.k", "attn.v"])];
+        let names = Names { fused_weights, ..Names::default() };
+        let found = fused("layers.0.attn.k.weight", &names);
         assert_eq!(found, [("layers.0.attn.qkv.weight".to_owned(), 3, 1)]);
-        assert!(super::joined("layers.0.attn.out.weight", &names).is_empty());
+        assert!(fused("layers.0.attn.out.weight", &names).is_empty());
     }
 
     #[test]
     fn published_names_differ_in_pieces() {
         const PIECES: &[(&str, &str)] =
             &[("encoder.layer.", "layers."), ("intermediate.dense", "mlp.fc1"), ("output.dense", "mlp.fc2")];
-        let names = Names { base_model_prefix: "vit", published: &[PIECES], ..Names::default() };
+        let names = Names { base_model_prefix: "vit", key_mapping: &[PIECES], ..Names::default() };
         let found = candidates("vit.layers.0.mlp.fc1.weight", &names);
         let expected = [
             "vit.layers.0.mlp.fc1.weight",

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use weft::Hardware;
-use weft::case::{Case, compare};
+use weft::golden::{Case, compare};
 use weft::hub::{Checkpoint, Environment};
 use weft_bert::Model;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
-use weft::case::Case;
+use weft::golden::Case;
 use weft::{Hardware, Value};
 use weft_llava::Model;
 

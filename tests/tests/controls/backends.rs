@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use libtest_mimic::{Completion, Failed, Trial};
-use weft::case::Case;
 use weft::engine::{self, Options};
+use weft::golden::Case;
 use weft::lower::Lowered;
 use weft::onnx::{self, Node, OperatorSet, ValueInfo};
 use weft::{Dim, Dtype, Hardware, Loader, Values};

@@ -108,7 +108,7 @@ fn rotary_position_embeddings() {
         ");
     insta::assert_snapshot!(given("    rope: {of: ropes, kind: full_attention, theta: clip ?? 1e6}\n"), @r#"
         let (scale, width, biased) = ((c.hidden_size as f64).sqrt(), c.intermediate_size, c.mlp_bias);
-        let rope = nn::rope_of(&c.ropes, "full_attention", c.clip.unwrap_or(1e6)).rotary(g);
+        let rope = nn::layer_type_rope(&c.ropes, "full_attention", c.clip.unwrap_or(1e6)).rotary(g);
         all(scale, width, biased)
         "#);
     insta::assert_snapshot!(given("    rope: {of: rope_parameters, theta: clip}\n"), @r"

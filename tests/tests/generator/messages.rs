@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, parts, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");
@@ -282,7 +282,7 @@ fn template_values() {
 fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
-        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, parts, holds, axes, uses, heads, any_class, type, pipelines; did you mean `about`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, graphs, holds, axes, uses, heads, any_class, type, pipelines; did you mean `about`?
         specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, usize, f64, schedule, rope, number, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");

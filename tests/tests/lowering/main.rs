@@ -21,7 +21,7 @@ fn form(hardware: Hardware, precision: Precision) -> String {
     for (operator, count) in &lowered.operators {
         let _ = writeln!(text, "{count:4}  {operator}");
     }
-    for (operator, (count, reason)) in lower::fallen(&lowered.model, hardware) {
+    for (operator, (count, reason)) in lower::unsupported_ops(&lowered.model, hardware) {
         let _ = writeln!(text, "left to the CPU: {operator} ({count}: {reason})");
     }
     text

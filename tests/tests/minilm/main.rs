@@ -53,7 +53,7 @@ fn run(words: &[&str]) -> Option<(u8, String)> {
     let words: Vec<String> =
         [checkpoint].into_iter().chain(words.iter().map(|&word| word.to_owned())).collect();
     let mut out = vec![];
-    let code = weft::run::with::<weft_bert::Model>(&words, &mut out);
+    let code = weft::cli::with::<weft_bert::Model>(&words, &mut out);
     Some((code, String::from_utf8(out).unwrap()))
 }
 

@@ -6,13 +6,13 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Value, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// CLAP's audio model, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -77,19 +77,24 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "clap-audio";
     const MODEL_TYPES: &'static [&'static str] = &["clap_audio_model"];
-    const NAMES: Names = Names { base_model_prefix: "audio_model", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "audio_model",
+        legacy_suffixes: &[],
+        key_mapping: &[],
+        fused_weights: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

@@ -12,5 +12,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_clap::Model>()
+    weft::cli::main::<weft_clap::Model>()
 }

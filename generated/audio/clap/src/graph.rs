@@ -53,7 +53,7 @@ fn text_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
     for name in ["position_ids", "token_type_ids"] {
-        g.idle_weight(&w.scope("embeddings").name(name));
+        g.unused_weight(&w.scope("embeddings").name(name));
     }
     let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
     let pooled = text::pooler(g, &c.text_config, &w, &hidden)?;

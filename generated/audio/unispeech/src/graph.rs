@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor, Unary,
+    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{Activation, Attention};
 use weft::{Result, dims};
@@ -83,7 +83,7 @@ impl Inputs {
         let shape = dims![BATCH, SAMPLES];
         Self {
             input_values: g.input(Input::f32("input_values", shape.clone())),
-            attention_mask: g.input(Input::i64("attention_mask", shape).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape).or(InputDefault::Ones)),
         }
     }
 }
@@ -102,7 +102,7 @@ struct Encoded {
 
 /// Feature encoder, feature projection and convolutional position embeddings, then `num_hidden_layers` layers.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Encoded> {
-    g.idle_weight(&w.name("masked_spec_embed"));
+    g.unused_weight(&w.name("masked_spec_embed"));
     let features = feature_encoder(g, c, &w.scope("feature_extractor"), &inputs.input_values)?;
     let length = features.shape()[1].clone();
     let frame_mask = feature_vector_attention_mask(g, &inputs.attention_mask, &length, receptive_field(c))?;
@@ -139,7 +139,7 @@ fn feature_vector_attention_mask(
 ) -> Result<Tensor> {
     let samples = g.reduce(Reduction::Sum, mask, &[1], true)?;
     let (step, reach) = (g.integer(step as i64), g.integer(reach as i64));
-    let positions = g.positions(length);
+    let positions = g.arange(length);
     let positions = g.reshape(&positions, dims![1, length])?;
     let starts = g.mul(&positions, &step)?;
     let ends = g.add(&starts, &reach)?;

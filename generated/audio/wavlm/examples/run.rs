@@ -11,5 +11,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_wavlm::Model>()
+    weft::cli::main::<weft_wavlm::Model>()
 }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor, Unary,
+    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation, Attention, RelativeBuckets};
 use weft::{Result, dims};
@@ -133,7 +133,7 @@ fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
     let statistics = g.concat(&[&mean, &deviation], 1)?;
     let embeddings = g.linear(&g.scope("feature_extractor"), &statistics, c.xvector_output_dim)?;
     let logits = g.linear(&g.scope("classifier"), &embeddings, c.xvector_output_dim)?;
-    g.idle_weight("objective.weight");
+    g.unused_weight("objective.weight");
     g.output("logits", &logits)?;
     g.output("embeddings", &embeddings)
 }
@@ -149,7 +149,7 @@ impl Inputs {
         let shape = dims![BATCH, SAMPLES];
         Self {
             input_values: g.input(Input::f32("input_values", shape.clone())),
-            attention_mask: g.input(Input::i64("attention_mask", shape).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape).or(InputDefault::Ones)),
         }
     }
 }
@@ -168,7 +168,7 @@ struct Encoded {
 
 /// Feature encoder, feature projection and convolutional position embeddings, then `num_hidden_layers` layers.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Encoded> {
-    g.idle_weight(&w.name("masked_spec_embed"));
+    g.unused_weight(&w.name("masked_spec_embed"));
     let features = feature_encoder(g, c, &w.scope("feature_extractor"), &inputs.input_values)?;
     let length = features.shape()[1].clone();
     let frame_mask = feature_vector_attention_mask(g, &inputs.attention_mask, &length, receptive_field(c))?;
@@ -180,7 +180,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     let mask = g.reshape(&frame_mask, dims![BATCH, 1, 1, &length])?;
     let table = w.scope("layers").scope("0").scope("attention").scope("rel_attn_embed").name("weight");
     let table = g.weight(&table, &[c.num_buckets, c.num_attention_heads])?;
-    let positions = g.positions(&length);
+    let positions = g.arange(&length);
     let buckets = RelativeBuckets {
         count: c.num_buckets,
         max_distance: c.max_bucket_distance,
@@ -215,7 +215,7 @@ fn feature_vector_attention_mask(
 ) -> Result<Tensor> {
     let samples = g.reduce(Reduction::Sum, mask, &[1], true)?;
     let (step, reach) = (g.integer(step as i64), g.integer(reach as i64));
-    let positions = g.positions(length);
+    let positions = g.arange(length);
     let positions = g.reshape(&positions, dims![1, length])?;
     let starts = g.mul(&positions, &step)?;
     let ends = g.add(&starts, &reach)?;

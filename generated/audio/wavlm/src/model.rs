@@ -8,15 +8,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// WavLM, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +84,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -98,12 +98,12 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["wavlm"];
     const NAMES: Names = Names {
         base_model_prefix: "wavlm",
-        legacy: &[
+        legacy_suffixes: &[
             ("conv.weight_g", "conv.parametrizations.weight.original0"),
             ("conv.weight_v", "conv.parametrizations.weight.original1"),
         ],
-        published: &[],
-        joined: &[],
+        key_mapping: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -112,15 +112,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::AudioClassification, &[Head::ForSequenceClassification]),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

@@ -7,24 +7,27 @@
 //! Reference: `transformers`, `models/pegasus/modeling_pegasus.py`.
 
 use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
-/// Builds the graph of a part of a head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together, or the head has no such part.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
-    match (head, part) {
-        (Head::Model, Part::Whole) => seq2seq_hidden_states(g, c),
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (Head::Model, GraphKind::Forward) => seq2seq_hidden_states(g, c),
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Encoder | Part::Step | Part::Reorder,
-        ) => seq2seq_lm(g, c, part),
-        (_, part) => Err(part.absent(g)),
+            GraphKind::Forward
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => seq2seq_lm(g, c, kind),
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
@@ -35,7 +38,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.root();
     let encoder_inputs = EncoderInputs::new(g, c);
-    let decoder_inputs = DecoderInputs::new(g, c, Part::Whole);
+    let decoder_inputs = DecoderInputs::new(g, c, GraphKind::Forward);
     let states = encoder(g, c, &base, &encoder_inputs)?;
     let hidden = decoder(
         g,
@@ -52,13 +55,13 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores of what is written.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
-fn seq2seq_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
-    if part.is_cached() {
+    if kind.is_cached() {
         let encoder_attention_mask = g.input(
-            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(Fill::Ones),
+            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(InputDefault::Ones),
         );
-        let decoder_inputs = DecoderInputs::new(g, c, part);
+        let decoder_inputs = DecoderInputs::new(g, c, kind);
         let hidden = decoder(g, c, &base, &decoder_inputs, &Memory::Cached, &encoder_attention_mask)?;
         let logits = lm_head(g, c, &hidden)?;
         return g.output("logits", &logits);
@@ -66,10 +69,10 @@ fn seq2seq_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let encoder_inputs = EncoderInputs::new(g, c);
     let states = encoder(g, c, &base, &encoder_inputs)?;
     g.output("encoder_last_hidden_state", &states)?;
-    if part == Part::Encoder {
+    if kind == GraphKind::Encoder {
         return cache_cross_kv(g, c, &base, &states);
     }
-    let decoder_inputs = DecoderInputs::new(g, c, part);
+    let decoder_inputs = DecoderInputs::new(g, c, kind);
     let hidden = decoder(
         g,
         c,
@@ -94,7 +97,10 @@ impl EncoderInputs {
         let ids = Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size");
         let ids = g.input(ids);
         g.limit(&ENCODER_SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
-        Self { input_ids: ids, attention_mask: g.input(Input::i64("attention_mask", shape).or(Fill::Ones)) }
+        Self {
+            input_ids: ids,
+            attention_mask: g.input(Input::i64("attention_mask", shape).or(InputDefault::Ones)),
+        }
     }
 }
 
@@ -107,21 +113,21 @@ struct DecoderInputs {
 }
 
 impl DecoderInputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part).within("decoder");
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind).within("decoder");
         let shape = dims![BATCH, SEQUENCE];
         let ids = Input::i64("decoder_input_ids", shape.clone()).below(c.vocab_size, "vocab_size");
-        let positions = Input::i64("decoder_position_ids", shape).or(Fill::Positions);
+        let positions = Input::i64("decoder_position_ids", shape).or(InputDefault::Positions);
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         let positions = positions.below(c.max_position_embeddings, "max_position_embeddings");
-        let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones);
+        let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
         Self { ids: g.input(ids), positions: g.input(positions), mask: g.input(mask), cache }
     }
 }
 
 /// Positions of a whole text, `[1, length]`.
 fn position_ids(g: &mut Graph, ids: &Tensor) -> Result<Tensor> {
-    let positions = g.positions(&ids.shape()[1].clone());
+    let positions = g.arange(&ids.shape()[1].clone());
     g.unsqueeze(&positions, 0)
 }
 
@@ -133,11 +139,11 @@ enum Memory {
 
 /// Keeps what the decoder's cross-attention looks at, of the encoder's states.
 fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
-    let cache = Cache::new(g, Part::Encoder);
+    let cache = Cache::new(g, GraphKind::Encoder);
     for index in 0..c.decoder_layers {
         let w = base.scope("decoder.layers").index(index);
         let (k, v) = keys_and_values(g, c, &w.scope("encoder_attn"), states)?;
-        cache.keep_crossed(g, index, &k, &v, c.decoder_attention_heads)?;
+        cache.cache_cross_kv(g, index, &k, &v, c.decoder_attention_heads)?;
     }
     Ok(())
 }
@@ -189,13 +195,13 @@ fn decoder(
         let (own_norm, cross_norm) = (w.scope("self_attn_layer_norm"), w.scope("encoder_attn_layer_norm"));
         let h = g.layer_norm(&own_norm, &x, 1e-5)?;
         let (k, v) = keys_and_values(g, c, &own, &h)?;
-        let (k, v) = decoder_inputs.cache.extend(g, index, k, v, heads)?;
+        let (k, v) = decoder_inputs.cache.update(g, index, k, v, heads)?;
         let h = attend(g, c, &own, &h, &k, &v, heads, Some(&mask))?;
         x = g.add(&x, &h)?;
         let (k, v) = match memory {
             Memory::States(states) => keys_and_values(g, c, &cross, states)?,
             Memory::Cached => {
-                decoder_inputs.cache.crossed(g, index, heads, c.d_model / heads, &ENCODER_SEQUENCE)?
+                decoder_inputs.cache.cross_kv(g, index, heads, c.d_model / heads, &ENCODER_SEQUENCE)?
             }
         };
         let h = g.layer_norm(&cross_norm, &x, 1e-5)?;
@@ -226,7 +232,7 @@ fn position_embeddings(
     positions: &Tensor,
 ) -> Result<Tensor> {
     let table = w.scope("embed_positions");
-    if !g.stores(&table.name("weight")) {
+    if !g.has_weight(&table.name("weight")) {
         return nn::sinusoidal(g, positions, c.d_model, 0, 0);
     }
     g.embedding(&table, positions, c.max_position_embeddings, c.d_model)
@@ -272,7 +278,7 @@ fn lm_head(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
         false => g.root().name("lm_head.weight"),
     };
     let scores = g.linear_with(&table, None, hidden, c.vocab_size)?;
-    if !g.stores("final_logits_bias") {
+    if !g.has_weight("final_logits_bias") {
         return Ok(scores);
     }
     let bias = g.weight("final_logits_bias", &[1, c.vocab_size])?;

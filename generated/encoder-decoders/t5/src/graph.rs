@@ -6,30 +6,35 @@
 //! Reference: `transformers`, `models/t5/modeling_t5.py`.
 
 use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, RelativeBuckets};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
-/// Builds the graph of a part of a head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together, or the head has no such part.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
-    match (head, part) {
-        (Head::Model, Part::Whole) => seq2seq_hidden_states(g, c),
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (Head::Model, GraphKind::Forward) => seq2seq_hidden_states(g, c),
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Encoder | Part::Step | Part::Reorder,
-        ) => seq2seq_lm(g, c, part),
-        (Head::EncoderModel, Part::Whole) => encoder_hidden_states(g, c),
-        (Head::ForSequenceClassification, Part::Whole) => {
+            GraphKind::Forward
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => seq2seq_lm(g, c, kind),
+        (Head::EncoderModel, GraphKind::Forward) => encoder_hidden_states(g, c),
+        (Head::ForSequenceClassification, GraphKind::Forward) => {
             eos_sequence_classification(g, c)
         }
-        (Head::ForTokenClassification, Part::Whole) => encoder_token_classification(g, c),
-        (Head::ForQuestionAnswering, Part::Whole) => seq2seq_qa_span(g, c),
-        (_, part) => Err(part.absent(g)),
+        (Head::ForTokenClassification, GraphKind::Forward) => {
+            encoder_token_classification(g, c)
+        }
+        (Head::ForQuestionAnswering, GraphKind::Forward) => seq2seq_qa_span(g, c),
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
@@ -40,7 +45,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.root();
     let encoder_inputs = EncoderInputs::new(g, c);
-    let decoder_inputs = DecoderInputs::new(g, c, Part::Whole);
+    let decoder_inputs = DecoderInputs::new(g, c, GraphKind::Forward);
     let states = encoder(g, c, &base, &encoder_inputs)?;
     let hidden = decoder(
         g,
@@ -57,13 +62,13 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Next-token scores of what is written.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
-fn seq2seq_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.root();
-    if part.is_cached() {
+    if kind.is_cached() {
         let encoder_attention_mask = g.input(
-            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(Fill::Ones),
+            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(InputDefault::Ones),
         );
-        let decoder_inputs = DecoderInputs::new(g, c, part);
+        let decoder_inputs = DecoderInputs::new(g, c, kind);
         let hidden = decoder(g, c, &base, &decoder_inputs, &Memory::Cached, &encoder_attention_mask)?;
         let logits = lm_head(g, c, &hidden)?;
         return g.output("logits", &logits);
@@ -71,10 +76,10 @@ fn seq2seq_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
     let encoder_inputs = EncoderInputs::new(g, c);
     let states = encoder(g, c, &base, &encoder_inputs)?;
     g.output("encoder_last_hidden_state", &states)?;
-    if part == Part::Encoder {
+    if kind == GraphKind::Encoder {
         return cache_cross_kv(g, c, &base, &states);
     }
-    let decoder_inputs = DecoderInputs::new(g, c, part);
+    let decoder_inputs = DecoderInputs::new(g, c, kind);
     let hidden = decoder(
         g,
         c,
@@ -112,7 +117,7 @@ fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
         &Memory::States(states.clone()),
         &encoder_inputs.attention_mask,
     )?;
-    let pooled = nn::at_last(g, &hidden, &encoder_inputs.input_ids, c.eos_token_id as i64)?;
+    let pooled = nn::eos_pool(g, &hidden, &encoder_inputs.input_ids, c.eos_token_id as i64)?;
     let w = g.scope("classification_head");
     let h = g.linear(&w.scope("dense"), &pooled, c.d_model)?;
     let h = g.tanh(&h);
@@ -167,7 +172,7 @@ impl EncoderInputs {
         let shape = dims![BATCH, ENCODER_SEQUENCE];
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape).or(InputDefault::Ones)),
         }
     }
 }
@@ -180,10 +185,10 @@ struct DecoderInputs {
 }
 
 impl DecoderInputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part).within("decoder");
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind).within("decoder");
         let ids = Input::i64("decoder_input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size");
-        let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones);
+        let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
         Self { ids: g.input(ids), mask: g.input(mask), cache }
     }
 
@@ -192,7 +197,7 @@ impl DecoderInputs {
         let ids = nn::shift_right(g, &encoder_inputs.input_ids, c.decoder_start_token_id as i64)?;
         let mask = g.integer(1);
         let mask = g.expand(&mask, ids.shape().to_vec())?;
-        Ok(Self { ids, mask, cache: Cache::new(g, Part::Whole) })
+        Ok(Self { ids, mask, cache: Cache::new(g, GraphKind::Forward) })
     }
 }
 
@@ -206,7 +211,7 @@ enum Memory {
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
     let mut x = g.embedding(&base.scope("shared"), &encoder_inputs.input_ids, c.vocab_size, c.d_model)?;
-    let positions = g.positions(&encoder_inputs.input_ids.shape()[1].clone());
+    let positions = g.arange(&encoder_inputs.input_ids.shape()[1].clone());
     let attention_mask = nn::padding_mask(g, &encoder_inputs.attention_mask)?;
     let mask = biased_mask(
         g,
@@ -241,7 +246,7 @@ fn decoder(
     let w = base.scope("decoder");
     let mut x = g.embedding(&base.scope("shared"), &decoder_inputs.ids, c.vocab_size, c.d_model)?;
     let (past, keys) = (decoder_inputs.cache.past(), decoder_inputs.mask.shape()[1].clone());
-    let all = g.positions(&keys);
+    let all = g.arange(&keys);
     let own = g.slice_dims(&all, 0, past.clone(), keys)?;
     let attention_mask = nn::causal_mask(g, &decoder_inputs.mask, &past, None)?;
     let mask = biased_mask(g, c, &w.scope("block").index(0), [&own, &all], &attention_mask, true)?;
@@ -251,7 +256,7 @@ fn decoder(
         let h = g.rms_norm(&w.index(0).scope("layer_norm"), &x, c.layer_norm_epsilon)?;
         let w_attention = w.index(0).scope("SelfAttention");
         let (k, v) = keys_and_values(g, c, &w_attention, &h)?;
-        let (k, v) = decoder_inputs.cache.extend(g, index, k, v, c.num_heads)?;
+        let (k, v) = decoder_inputs.cache.update(g, index, k, v, c.num_heads)?;
         let h = attention(g, c, &w_attention, &h, [&k, &v], &mask)?;
         x = g.add(&x, &h)?;
         let h = g.rms_norm(&w.index(1).scope("layer_norm"), &x, c.layer_norm_epsilon)?;
@@ -259,7 +264,7 @@ fn decoder(
         let (k, v) = match memory {
             Memory::States(states) => keys_and_values(g, c, &w_attention, states)?,
             Memory::Cached => {
-                decoder_inputs.cache.crossed(g, index, c.num_heads, c.d_kv, &ENCODER_SEQUENCE)?
+                decoder_inputs.cache.cross_kv(g, index, c.num_heads, c.d_kv, &ENCODER_SEQUENCE)?
             }
         };
         let h = attention(g, c, &w_attention, &h, [&k, &v], &encoder_attention_mask)?;
@@ -271,11 +276,11 @@ fn decoder(
 
 /// Caches the keys and values of cross-attention, of the encoder's hidden states.
 fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
-    let cache = Cache::new(g, Part::Encoder);
+    let cache = Cache::new(g, GraphKind::Encoder);
     for index in 0..c.num_decoder_layers() {
         let w = base.scope("decoder").scope("block").index(index).scope("layer");
         let (k, v) = keys_and_values(g, c, &w.index(1).scope("EncDecAttention"), states)?;
-        cache.keep_crossed(g, index, &k, &v, c.num_heads)?;
+        cache.cache_cross_kv(g, index, &k, &v, c.num_heads)?;
     }
     Ok(())
 }

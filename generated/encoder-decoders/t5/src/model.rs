@@ -7,15 +7,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// T5, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +87,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -101,9 +101,9 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["t5"];
     const NAMES: Names = Names {
         base_model_prefix: "transformer",
-        legacy: &[("shared.weight", "lm_head.weight")],
-        published: &[],
-        joined: &[],
+        legacy_suffixes: &[("shared.weight", "lm_head.weight")],
+        key_mapping: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -115,28 +115,28 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::Translation, &[Head::ForConditionalGeneration]),
     ];
 
-    fn parts(head: Head) -> &'static [Part] {
+    fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::Model => &[Part::Whole],
+            Head::Model => &[GraphKind::Forward],
             Head::ForConditionalGeneration => {
-                &[Part::Whole, Part::Encoder, Part::Step, Part::Reorder]
+                &[GraphKind::Forward, GraphKind::Encoder, GraphKind::Decode, GraphKind::BeamDecode]
             }
-            Head::EncoderModel => &[Part::Whole],
-            Head::ForSequenceClassification => &[Part::Whole],
-            Head::ForTokenClassification => &[Part::Whole],
-            Head::ForQuestionAnswering => &[Part::Whole],
+            Head::EncoderModel => &[GraphKind::Forward],
+            Head::ForSequenceClassification => &[GraphKind::Forward],
+            Head::ForTokenClassification => &[GraphKind::Forward],
+            Head::ForQuestionAnswering => &[GraphKind::Forward],
         }
     }
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, part: Part) -> Result<()> {
-        crate::graph::build(g, config, head, part)
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, kind: GraphKind) -> Result<()> {
+        crate::graph::build(g, config, head, kind)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

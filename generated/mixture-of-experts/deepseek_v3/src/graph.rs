@@ -8,9 +8,9 @@
 //! Reference: `transformers`, `models/deepseek_v3/modeling_deepseek_v3.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor, Unary};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -18,10 +18,10 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
         Head::ForSequenceClassification => generic_sequence_classification(g, c),
         Head::ForTokenClassification => generic_token_classification(g, c),
     }
@@ -31,19 +31,19 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -52,10 +52,10 @@ fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
-    let logits = nn::last_token(g, &scores, &inputs.input_ids, c.pad_token_id)?;
+    let logits = nn::last_token_pool(g, &scores, &inputs.input_ids, c.pad_token_id)?;
     g.output("logits", &logits)
 }
 
@@ -63,7 +63,7 @@ fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let logits = g.linear(&g.scope("score"), &hidden, c.num_labels())?;
     g.output("logits", &logits)
@@ -78,14 +78,18 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -149,7 +153,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         g.linear_no_bias(&w.scope("q_proj"), x, width)?
     };
     let q = nn::split_heads(g, &q, heads)?;
-    let [rest, rotated] = nn::parts(g, &q, sizes)?;
+    let [rest, rotated] = nn::split_last(g, &q, sizes)?;
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
     let q = context.rotary.apply(g, &q, heads)?;
@@ -159,18 +163,18 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         c.kv_lora_rank + c.qk_rope_head_dim,
         c.attention_bias,
     )?;
-    let [h, rotated] = nn::parts(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
+    let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
     let rotated = context.rotary.apply(g, &rotated, 1)?;
     let rotated = g.unsqueeze(&rotated, 2)?;
     let rotated = g.expand(&rotated, dims![BATCH, SEQUENCE, heads, c.qk_rope_head_dim])?;
     let h = g.rms_norm(&w.scope("kv_a_layernorm"), &h, 1e-6)?;
     let h = g.linear_no_bias(&w.scope("kv_b_proj"), &h, heads * (c.qk_nope_head_dim + c.v_head_dim()))?;
     let h = nn::split_heads(g, &h, heads)?;
-    let [rest, v] = nn::parts(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
+    let [rest, v] = nn::split_last(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
     let k = g.concat(&[&rotated, &rest], 3)?;
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let (k, v) = context.cache.extend(g, context.index, k, v, heads)?;
-    let scale = c.rope_parameters.sharpened(((width / heads) as f64).powf(-0.5));
+    let (k, v) = context.cache.update(g, context.index, k, v, heads)?;
+    let scale = c.rope_parameters.yarn_scale(((width / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
         kv_heads: heads,
@@ -207,9 +211,9 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("gate.e_score_correction_bias"), &[c.n_routed_experts])?;
     let ranks = g.add(&scores, &correction)?;
-    let ranks = nn::of_best_groups(g, &ranks, [c.n_group, c.topk_group], 2)?;
+    let ranks = nn::group_limited_topk(g, &ranks, [c.n_group, c.topk_group], 2)?;
     let selected = nn::top_k(g, &ranks, c.num_experts_per_tok)?;
-    let routing_weights = nn::shares(g, &scores, &selected, c.norm_topk_prob)?;
+    let routing_weights = nn::routing_weights(g, &scores, &selected, c.norm_topk_prob)?;
     g.scale(&routing_weights, c.routed_scaling_factor)
 }
 

@@ -12,5 +12,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_qwen3_moe::Model>()
+    weft::cli::main::<weft_qwen3_moe::Model>()
 }

@@ -10,5 +10,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_whisper::Model>()
+    weft::cli::main::<weft_whisper::Model>()
 }

@@ -6,25 +6,31 @@
 //! Reference: `transformers`, `models/whisper/modeling_whisper.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor};
 use weft::nn::{self, Activation, Attention, Cache};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
-/// Builds the graph of a part of a head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together, or the head has no such part.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
-    match (head, part) {
-        (Head::Model, Part::Whole) => whisper_hidden_states(g, c),
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (Head::Model, GraphKind::Forward) => whisper_hidden_states(g, c),
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Encoder | Part::Aligned | Part::Step | Part::Reorder,
-        ) => speech_seq2seq(g, c, part),
-        (Head::ForAudioClassification, Part::Whole) => whisper_classification(g, c),
-        (_, part) => Err(part.absent(g)),
+            GraphKind::Forward
+            | GraphKind::Encoder
+            | GraphKind::CrossAttentions
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => speech_seq2seq(g, c, kind),
+        (Head::ForAudioClassification, GraphKind::Forward) => {
+            whisper_classification(g, c)
+        }
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
@@ -33,9 +39,9 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 /// Outputs: `last_hidden_state` `[batch, sequence, d_model]`, `encoder_last_hidden_state`
 /// `[batch, max_source_positions, d_model]`.
 fn whisper_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let (base, part) = (g.root(), Part::Whole);
-    let cache = Cache::new(g, part);
-    let cross_kv = cross_kv(g, c, &base, &cache, part)?;
+    let (base, kind) = (g.root(), GraphKind::Forward);
+    let cache = Cache::new(g, kind);
+    let cross_kv = cross_kv(g, c, &base, &cache, kind)?;
     let hidden = decoder(g, c, &base.scope("decoder"), &cache, &cross_kv)?;
     g.output("last_hidden_state", &hidden)
 }
@@ -43,15 +49,15 @@ fn whisper_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Scores of the next token, given a sound.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, max_source_positions, d_model]`.
-fn speech_seq2seq(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn speech_seq2seq(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
-    let cache = Cache::new(g, part).within("decoder");
-    let cross_kv = cross_kv(g, c, &base, &cache, part)?;
-    if part == Part::Encoder {
+    let cache = Cache::new(g, kind).within("decoder");
+    let cross_kv = cross_kv(g, c, &base, &cache, kind)?;
+    if kind == GraphKind::Encoder {
         return Ok(());
     }
     let (hidden, cross_attention_inputs) = decoder_states(g, c, &base.scope("decoder"), &cache, &cross_kv)?;
-    if part == Part::Aligned {
+    if kind == GraphKind::CrossAttentions {
         return alignment(g, c, &base.scope("decoder.layers"), &cross_attention_inputs, &cross_kv);
     }
     let table = match c.tie_word_embeddings {
@@ -160,13 +166,13 @@ fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Ten
 }
 
 /// Keys and values of cross-attention of every layer: from the encoder, or cached.
-fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, part: Part) -> Result<CrossKv> {
+fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, kind: GraphKind) -> Result<CrossKv> {
     let heads = c.decoder_attention_heads;
     let length = Dim::Fixed(c.max_source_positions);
     let mut cross_kv = vec![];
-    if part.is_cached() {
+    if kind.is_cached() {
         for index in 0..c.decoder_layers {
-            cross_kv.push(cache.crossed(g, index, heads, c.d_model / heads, &length)?);
+            cross_kv.push(cache.cross_kv(g, index, heads, c.d_model / heads, &length)?);
         }
         return Ok(cross_kv);
     }
@@ -177,8 +183,8 @@ fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, part: Part) -> 
         for index in 0..c.decoder_layers {
             let w = w.scope("decoder.layers").index(index).scope("encoder_attn");
             let (k, v) = keys_and_values(g, c, &w, hidden)?;
-            if part == Part::Encoder {
-                cache.keep_crossed(g, index, &k, &v, heads)?;
+            if kind == GraphKind::Encoder {
+                cache.cache_cross_kv(g, index, &k, &v, heads)?;
             }
             cross_kv.push((k, v));
         }
@@ -203,8 +209,10 @@ fn decoder_states(
     let shape = dims![BATCH, SEQUENCE];
     let ids = Input::i64("decoder_input_ids", shape.clone()).below(c.vocab_size, "vocab_size");
     let ids = g.input(ids);
-    let mask = g.input(Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones));
-    let positions = Input::i64("decoder_position_ids", shape).or(Fill::Positions);
+    let mask = g.input(
+        Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+    );
+    let positions = Input::i64("decoder_position_ids", shape).or(InputDefault::Positions);
     let positions = g.input(positions.below(c.max_target_positions, "max_target_positions"));
     let inputs_embeds = g.embedding(&w.scope("embed_tokens"), &ids, c.vocab_size, c.d_model)?;
     let position_embeddings = g.embedding(
@@ -247,7 +255,7 @@ fn decoder_layer(
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
     let own = w.scope("self_attn");
     let (k, v) = keys_and_values(g, c, &own, &h)?;
-    let (k, v) = cache.extend(g, index, k, v, heads)?;
+    let (k, v) = cache.update(g, index, k, v, heads)?;
     let h = attend(g, c, &own, &h, &k, &v, heads, Some(mask))?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, 1e-5)?;

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/bert_generation/modeling_bert_generation.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -58,10 +58,10 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }

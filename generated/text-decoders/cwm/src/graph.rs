@@ -7,9 +7,9 @@
 //! Reference: `transformers`, `models/cwm/modeling_cwm.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -17,10 +17,10 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
     }
 }
 
@@ -28,19 +28,19 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -54,14 +54,18 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -87,7 +91,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::slides(&c.layer_types, index).unwrap_or(index % 4 != 0);
+        let is_sliding = nn::is_sliding(&c.layer_types, index).unwrap_or(index % 4 != 0);
         let context = LayerContext {
             index,
             rotary: &rotary,
@@ -121,7 +125,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_no_bias(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),

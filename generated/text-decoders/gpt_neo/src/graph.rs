@@ -7,9 +7,9 @@
 //! Reference: `transformers`, `models/gpt_neo/modeling_gpt_neo.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -17,13 +17,13 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
         Head::ForSequenceClassification => generic_sequence_classification(g, c),
         Head::ForTokenClassification => generic_token_classification(g, c),
         Head::ForQuestionAnswering => qa_span(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
     }
 }
 
@@ -31,7 +31,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
@@ -40,10 +40,10 @@ fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
-    let logits = nn::last_token(g, &scores, &inputs.input_ids, c.pad_token_id)?;
+    let logits = nn::last_token_pool(g, &scores, &inputs.input_ids, c.pad_token_id)?;
     g.output("logits", &logits)
 }
 
@@ -51,7 +51,7 @@ fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let logits = g.linear(&g.scope("classifier"), &hidden, c.num_labels())?;
     g.output("logits", &logits)
@@ -61,7 +61,7 @@ fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("transformer"), &inputs)?;
     let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
     let start = g.take(&span, 2, 0)?;
@@ -70,14 +70,14 @@ fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("transformer");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -91,17 +91,19 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
             position_ids: g.input(
                 Input::i64("position_ids", dims![BATCH, SEQUENCE])
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
             cache,
@@ -125,10 +127,16 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
-    let window = nn::doubly_masked(g, &mask, &inputs.attention_mask, &inputs.cache.past(), c.window_size)?;
-    let mask = nn::doubly_masked(g, &mask, &inputs.attention_mask, &inputs.cache.past(), None)?;
+    let window = nn::causal_and_padding_mask(
+        g,
+        &mask,
+        &inputs.attention_mask,
+        &inputs.cache.past(),
+        c.window_size,
+    )?;
+    let mask = nn::causal_and_padding_mask(g, &mask, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::slides(&c.attention_layers, index).unwrap_or(index % 2 == 1);
+        let is_sliding = nn::is_sliding(&c.attention_layers, index).unwrap_or(index % 2 == 1);
         let context = LayerContext {
             index,
             mask: if is_sliding { &window } else { &mask },
@@ -166,7 +174,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_no_bias(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim())?;
     let v = g.linear_no_bias(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim())?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,

@@ -12,5 +12,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_gpt_neox_japanese::Model>()
+    weft::cli::main::<weft_gpt_neox_japanese::Model>()
 }

@@ -7,9 +7,9 @@
 //! Reference: `transformers`, `models/modernbert_decoder/modeling_modernbert_decoder.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -17,10 +17,10 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
         Head::ForSequenceClassification => generic_sequence_classification(g, c),
     }
 }
@@ -29,19 +29,19 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -50,14 +50,14 @@ fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let w = g.scope("head");
     let hidden = g.linear_biased(&w.scope("dense"), &hidden, c.hidden_size, c.classifier_bias)?;
     let hidden = g.activation(c.classifier_activation, &hidden)?;
     let hidden = g.layer_norm_biased(&w.scope("norm"), &hidden, c.norm_eps, c.norm_bias)?;
     let scores = g.linear_biased(&g.scope("classifier"), &hidden, c.num_labels(), c.classifier_bias)?;
-    let logits = nn::last_token(g, &scores, &inputs.input_ids, c.pad_token_id)?;
+    let logits = nn::last_token_pool(g, &scores, &inputs.input_ids, c.pad_token_id)?;
     g.output("logits", &logits)
 }
 
@@ -70,14 +70,18 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -99,9 +103,13 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
-    let rotary = nn::rope_of(&c.rope_parameters, "full_attention", c.global_rope_theta)
+    let rotary = nn::layer_type_rope(
+            &c.rope_parameters,
+            "full_attention",
+            c.global_rope_theta,
+        )
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let local_rotary = nn::rope_of(
+    let local_rotary = nn::layer_type_rope(
             &c.rope_parameters,
             "sliding_attention",
             c.local_rope_theta,
@@ -115,7 +123,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         c.local_attention.map(|seen| seen / 2),
     )?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::slides(&c.layer_types, index)
+        let is_sliding = nn::is_sliding(&c.layer_types, index)
             .unwrap_or(index % c.global_attn_every_n_layers != 0);
         let context = LayerContext {
             index,
@@ -160,7 +168,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
@@ -174,7 +182,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 /// A gated MLP, position by position, whose gate and other half are one projection.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear_biased(&w.scope("Wi"), x, 2 * c.intermediate_size, c.mlp_bias)?;
-    let [gate, up] = nn::parts(g, &h, [c.intermediate_size; 2])?;
+    let [gate, up] = nn::split_last(g, &h, [c.intermediate_size; 2])?;
     let gate = g.activation(c.hidden_act, &gate)?;
     let h = g.mul(&gate, &up)?;
     g.linear_biased(&w.scope("Wo"), &h, c.hidden_size, c.mlp_bias)

@@ -8,9 +8,9 @@
 //! Reference: `transformers`, `models/nanochat/modeling_nanochat.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -18,10 +18,10 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
     }
 }
 
@@ -29,19 +29,19 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -55,14 +55,18 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -84,7 +88,7 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
-    x = nn::rms_norm_plain(g, &x, c.rms_norm_eps)?;
+    x = nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)?;
     let rotary = c
         .rope_parameters
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?
@@ -94,7 +98,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
-    nn::rms_norm_plain(g, &x, c.rms_norm_eps)
+    nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)
 }
 
 /// The words' embeddings.
@@ -104,10 +108,10 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 
 /// Attention and MLP, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let h = nn::rms_norm_plain(g, &x, c.rms_norm_eps)?;
+    let h = nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let x = g.add(&x, &h)?;
-    let h = nn::rms_norm_plain(g, &x, c.rms_norm_eps)?;
+    let h = nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
     g.add(&x, &h)
 }
@@ -120,12 +124,12 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
     let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-    let q = nn::rms_norm_plain(g, &q, c.rms_norm_eps)?;
+    let q = nn::rms_norm_no_affine(g, &q, c.rms_norm_eps)?;
     let q = nn::merge_heads(g, &q)?;
     let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-    let k = nn::rms_norm_plain(g, &k, c.rms_norm_eps)?;
+    let k = nn::rms_norm_no_affine(g, &k, c.rms_norm_eps)?;
     let k = nn::merge_heads(g, &k)?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),

@@ -8,15 +8,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// OLMo 3, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +72,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -84,7 +84,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "olmo3";
     const MODEL_TYPES: &'static [&'static str] = &["olmo3"];
-    const NAMES: Names = Names { base_model_prefix: "model", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "model",
+        legacy_suffixes: &[],
+        key_mapping: &[],
+        fused_weights: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
@@ -94,23 +99,25 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
     ];
 
-    fn parts(head: Head) -> &'static [Part] {
+    fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::Model => &[Part::Whole],
-            Head::ForCausalLM => &[Part::Whole, Part::Step, Part::Reorder],
-            Head::ForSequenceClassification => &[Part::Whole],
+            Head::Model => &[GraphKind::Forward],
+            Head::ForCausalLM => {
+                &[GraphKind::Forward, GraphKind::Decode, GraphKind::BeamDecode]
+            }
+            Head::ForSequenceClassification => &[GraphKind::Forward],
         }
     }
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, part: Part) -> Result<()> {
-        crate::graph::build(g, config, head, part)
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, kind: GraphKind) -> Result<()> {
+        crate::graph::build(g, config, head, kind)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

@@ -7,9 +7,9 @@
 //! Reference: `transformers`, `models/opt/modeling_opt.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -17,11 +17,11 @@ use crate::{Config, Head};
 ///
 /// # Errors
 /// When the configuration asks for shapes that do not fit together.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
         Head::Model => decoder_hidden_states(g, c),
         Head::ForSequenceClassification => generic_sequence_classification(g, c),
-        Head::ForCausalLM => causal_lm(g, c, part),
+        Head::ForCausalLM => causal_lm(g, c, kind),
         Head::ForQuestionAnswering => qa_span(g, c),
     }
 }
@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.root(), &inputs)?;
     g.output("last_hidden_state", &hidden)
 }
@@ -39,21 +39,21 @@ fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let scores = g.linear_no_bias(&g.scope("score"), &hidden, c.num_labels())?;
-    let logits = nn::last_token(g, &scores, &inputs.input_ids, c.pad_token_id)?;
+    let logits = nn::last_token_pool(g, &scores, &inputs.input_ids, c.pad_token_id)?;
     g.output("logits", &logits)
 }
 
-/// Next-token scores; from a cache, those of `asked_positions` `[asked]` alone where they are given.
+/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
-fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let inputs = Inputs::new(g, c, part);
+fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let inputs = Inputs::new(g, c, kind);
     let base = g.scope("model");
     let hidden = decoder(g, c, &base, &inputs)?;
-    let hidden = inputs.cache.asked(g, &hidden, "input_ids")?;
+    let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
 }
@@ -62,7 +62,7 @@ fn causal_lm(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, Part::Whole);
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
     let start = g.take(&span, 2, 0)?;
@@ -79,13 +79,15 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
             cache,
         }
     }
@@ -113,7 +115,13 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
     if c.do_layer_norm_before && !c._remove_final_layer_norm {
-        x = nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &w.scope("final_layer_norm"), &x, 1e-5)?;
+        x = nn::layer_norm_optional_affine(
+            g,
+            c.layer_norm_elementwise_affine,
+            &w.scope("final_layer_norm"),
+            &x,
+            1e-5,
+        )?;
     }
     if c.word_embed_proj_dim() == c.hidden_size {
         Ok(x)
@@ -135,7 +143,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     } else {
         g.linear_no_bias(&w.scope("project_in"), &inputs_embeds, c.hidden_size)?
     };
-    let counted = nn::counted_positions(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
+    let counted = nn::positions_from_mask(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
     let positions = g.embedding(
         &w.scope("embed_positions"),
         &counted,
@@ -149,7 +157,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (first, second) = (w.scope("self_attn_layer_norm"), w.scope("final_layer_norm"));
     let h = if c.do_layer_norm_before {
-        nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &first, &x, 1e-5)?
+        nn::layer_norm_optional_affine(g, c.layer_norm_elementwise_affine, &first, &x, 1e-5)?
     } else {
         x.clone()
     };
@@ -158,10 +166,10 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     let x = if c.do_layer_norm_before {
         x
     } else {
-        nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &first, &x, 1e-5)?
+        nn::layer_norm_optional_affine(g, c.layer_norm_elementwise_affine, &first, &x, 1e-5)?
     };
     let h = if c.do_layer_norm_before {
-        nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &second, &x, 1e-5)?
+        nn::layer_norm_optional_affine(g, c.layer_norm_elementwise_affine, &second, &x, 1e-5)?
     } else {
         x.clone()
     };
@@ -170,7 +178,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     if c.do_layer_norm_before {
         Ok(x)
     } else {
-        nn::layer_norm_if(g, c.layer_norm_elementwise_affine, &second, &x, 1e-5)
+        nn::layer_norm_optional_affine(g, c.layer_norm_elementwise_affine, &second, &x, 1e-5)
     }
 }
 
@@ -179,7 +187,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_attention_heads)?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,

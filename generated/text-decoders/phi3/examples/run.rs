@@ -11,5 +11,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_phi3::Model>()
+    weft::cli::main::<weft_phi3::Model>()
 }

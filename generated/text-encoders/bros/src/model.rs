@@ -8,15 +8,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// BROS, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -83,9 +83,9 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["bros"];
     const NAMES: Names = Names {
         base_model_prefix: "bros",
-        legacy: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
-        published: &[],
-        joined: &[],
+        legacy_suffixes: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
+        key_mapping: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -93,15 +93,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

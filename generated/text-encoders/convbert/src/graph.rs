@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/convbert/modeling_convbert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Padded, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
@@ -115,15 +115,15 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -239,7 +239,7 @@ fn dynamic_conv(
     let kernels = g.softmax(&kernels)?;
     let h = g.linear(&w.scope("conv_out_layer"), x, width)?;
     let around = (size - 1) / 2;
-    let h = g.pad(&h, &[(1, around, around)], Padded::Constant(0.0))?;
+    let h = g.pad(&h, &[(1, around, around)], PadMode::Constant(0.0))?;
     let mut sum = None;
     for index in 0..size {
         let shifted = g.slice_dims(&h, 1, index.into(), SEQUENCE + index.into())?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Words;
+use weft::config::StringSet;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether embeddings have positions.
     pub position_biased_input: bool,
     /// What distances meet: `c2p` keys, `p2c` queries.
-    pub pos_att_type: Words,
+    pub pos_att_type: StringSet,
     /// The activation function of the layer before the classes.
     pub pooler_hidden_act: Activation,
     /// `legacy` of `config.json`.
@@ -57,7 +57,7 @@ pub struct Config {
     /// Whether distances use the projections of contents.
     pub share_att_key: bool,
     /// `layer_norm` if the embeddings of distances are normalised.
-    pub norm_rel_ebd: Words,
+    pub norm_rel_ebd: StringSet,
     /// The convolution beside the first layer; none where 0.
     pub conv_kernel_size: usize,
     /// Its groups.
@@ -86,12 +86,12 @@ impl Default for Config {
             relative_attention: false,
             max_relative_positions: -1,
             position_biased_input: true,
-            pos_att_type: Words(vec![]),
+            pos_att_type: StringSet(vec![]),
             pooler_hidden_act: Activation::Gelu,
             legacy: true,
             position_buckets: -1,
             share_att_key: false,
-            norm_rel_ebd: Words(vec!["none".to_owned()]),
+            norm_rel_ebd: StringSet(vec!["none".to_owned()]),
             conv_kernel_size: 0,
             conv_groups: 1,
             conv_act: Activation::Tanh,

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/deberta_v2/modeling_deberta_v2.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Conv, Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Conv, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -117,11 +117,11 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
-            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(Fill::Zeros)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
+            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(InputDefault::Zeros)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -221,7 +221,7 @@ impl RelativePositions {
         if !c.relative_attention {
             // Checkpoints may have this, and nothing reads it.
             for name in ["weight", "bias"] {
-                g.idle_weight(&w.scope("encoder").scope("LayerNorm").name(name));
+                g.unused_weight(&w.scope("encoder").scope("LayerNorm").name(name));
             }
             return Ok(Self { mask, tokens, distances: None });
         }
@@ -237,11 +237,11 @@ impl RelativePositions {
         } else {
             table
         };
-        let positions = g.positions(&SEQUENCE);
+        let positions = g.arange(&SEQUENCE);
         // Distances are counted from the key to the query.
         let reversed = rows.iter().rev().copied().collect();
-        let by_query = nn::by_distance(g, &positions, &positions, reversed)?;
-        let by_key = nn::by_distance(g, &positions, &positions, rows)?;
+        let by_query = nn::bias_by_distance(g, &positions, &positions, reversed)?;
+        let by_key = nn::bias_by_distance(g, &positions, &positions, rows)?;
         Ok(Self { mask, tokens, distances: Some([table, by_query, by_key]) })
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Words;
+use weft::config::StringSet;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -47,7 +47,7 @@ pub struct Config {
     /// Whether embeddings have positions.
     pub position_biased_input: bool,
     /// What distances meet: `c2p` keys, `p2c` queries.
-    pub pos_att_type: Words,
+    pub pos_att_type: StringSet,
     /// The activation function of the layer before the classes.
     pub pooler_hidden_act: Activation,
     /// `legacy` of `config.json`.
@@ -74,7 +74,7 @@ impl Default for Config {
             relative_attention: false,
             max_relative_positions: -1,
             position_biased_input: true,
-            pos_att_type: Words(vec![]),
+            pos_att_type: StringSet(vec![]),
             pooler_hidden_act: Activation::Gelu,
             legacy: true,
         }

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/deberta/modeling_deberta.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -101,11 +101,11 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
-            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(Fill::Zeros)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
+            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(InputDefault::Zeros)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -183,11 +183,11 @@ impl RelativePositions {
         let reach = reach.unwrap_or(c.max_position_embeddings);
         let (rows, span) = nn::signed_distances(reach, None);
         let table = g.weight(&w.scope("rel_embeddings").name("weight"), &[2 * span, c.hidden_size])?;
-        let positions = g.positions(&SEQUENCE);
+        let positions = g.arange(&SEQUENCE);
         // Distances are counted from the key to the query.
         let reversed = rows.iter().rev().copied().collect();
-        let by_query = nn::by_distance(g, &positions, &positions, reversed)?;
-        let by_key = nn::by_distance(g, &positions, &positions, rows)?;
+        let by_query = nn::bias_by_distance(g, &positions, &positions, reversed)?;
+        let by_key = nn::bias_by_distance(g, &positions, &positions, rows)?;
         Ok(Self { mask, tokens, distances: Some([table, by_query, by_key]) })
     }
 }

@@ -7,7 +7,9 @@
 //! Reference: `transformers`, `models/esm/modeling_esm.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{
+    Binary, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
+};
 use weft::nn::{self, Activation, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -86,14 +88,14 @@ impl Inputs {
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
                     .or(
                         match c.position_embedding_type.as_str() {
-                            "rotary" => Fill::Positions,
+                            "rotary" => InputDefault::Positions,
                             _ => {
-                                Fill::TokenPositions { ids: "input_ids", padding: c.pad_token_id }
+                                InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id }
                             }
                         },
                     )
@@ -106,8 +108,8 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Checkpoints of every head have these, and not every head uses them.
-    g.idle_weight(&w.name("contact_head.regression.weight"));
-    g.idle_weight(&w.name("contact_head.regression.bias"));
+    g.unused_weight(&w.name("contact_head.regression.weight"));
+    g.unused_weight(&w.name("contact_head.regression.bias"));
     let context = LayerContext::new(g, c, w, inputs)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
@@ -176,7 +178,7 @@ impl LayerContext {
         let rotary = if c.position_embedding_type == "rotary" {
             let size = c.head_dim();
             let frequencies = g.weight(&w.scope("rotary_embeddings").name("inv_freq"), &[size / 2])?;
-            Some(Rotary::computed(g, &inputs.position_ids, &frequencies, 1.0)?)
+            Some(Rotary::from_frequencies(g, &inputs.position_ids, &frequencies, 1.0)?)
         } else {
             None
         };

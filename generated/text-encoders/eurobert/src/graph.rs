@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/eurobert/modeling_eurobert.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor};
 use weft::nn::{self, Activation, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -103,8 +103,8 @@ impl Inputs {
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", shape).or(Fill::Positions)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
+            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::Positions)),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/fnet/modeling_fnet.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Dtype, Fill, Graph, Input, Scope, Tensor, Unary};
+use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -143,12 +143,12 @@ impl Inputs {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -168,8 +168,8 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Checkpoints of every head have these, and not every head uses them.
-    g.idle_weight(&w.name("pooler.dense.weight"));
-    g.idle_weight(&w.name("pooler.dense.bias"));
+    g.unused_weight(&w.name("pooler.dense.weight"));
+    g.unused_weight(&w.name("pooler.dense.bias"));
     let dft = DftMatrices { sequence: dft(g, SEQUENCE)?, hidden: dft(g, c.hidden_size.into())? };
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
@@ -224,7 +224,7 @@ struct DftMatrices {
 
 /// Cosine and sine of `2π · row · column / length`.
 fn dft(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
-    let positions = g.positions(&length);
+    let positions = g.arange(&length);
     let rows = g.reshape(&positions, dims![&length, 1])?;
     let columns = g.reshape(&positions, dims![1, &length])?;
     let last = g.take(&positions, 0, -1)?;

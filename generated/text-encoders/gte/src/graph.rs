@@ -8,7 +8,7 @@
 //! Reference: `transformers`, `models/gte/modeling_gte.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -84,9 +84,9 @@ impl Inputs {
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
-            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(Fill::Zeros)),
-            position_ids: g.input(Input::i64("position_ids", shape).or(Fill::Positions)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
+            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(InputDefault::Zeros)),
+            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::Positions)),
         }
     }
 }

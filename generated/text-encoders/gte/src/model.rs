@@ -9,15 +9,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// GTE, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -95,8 +95,8 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["gte"];
     const NAMES: Names = Names {
         base_model_prefix: "gte",
-        legacy: &[],
-        published: &[
+        legacy_suffixes: &[],
+        key_mapping: &[
             &[
                 ("encoder.layer.", "layers."),
                 ("attention.o_proj", "self_attn.o_proj"),
@@ -105,7 +105,7 @@ impl weft::Architecture for Model {
                 ("lm_head.norm", "lm_head.layer_norm"),
             ],
         ],
-        joined: &[
+        fused_weights: &[
             ("mixer.Wqkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
             ("attention.qkv_proj", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
             ("mlp.up_gate_proj", &["mlp.up_proj", "mlp.gate_proj"]),
@@ -122,15 +122,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::TokenClassification, &[Head::ForTokenClassification]),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

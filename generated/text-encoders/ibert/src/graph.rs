@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/ibert/modeling_ibert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
@@ -118,15 +118,15 @@ impl Inputs {
         g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
+                    .or(InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -147,14 +147,14 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Of a mode that is not supported.
-    g.idle_ending("x_min");
-    g.idle_ending("x_max");
-    g.idle_ending("act_scaling_factor");
-    g.idle_ending("weight_integer");
-    g.idle_ending("bias_integer");
-    g.idle_ending("weight_scaling_factor");
-    g.idle_ending("fc_scaling_factor");
-    g.idle_ending("shift");
+    g.unused_suffix("x_min");
+    g.unused_suffix("x_max");
+    g.unused_suffix("act_scaling_factor");
+    g.unused_suffix("weight_integer");
+    g.unused_suffix("bias_integer");
+    g.unused_suffix("weight_scaling_factor");
+    g.unused_suffix("fc_scaling_factor");
+    g.unused_suffix("shift");
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {

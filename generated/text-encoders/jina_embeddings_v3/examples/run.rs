@@ -12,5 +12,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_jina_embeddings_v3::Model>()
+    weft::cli::main::<weft_jina_embeddings_v3::Model>()
 }

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/layoutlm/modeling_layoutlm.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -102,20 +102,20 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             bbox: g.input(
                 Input::i64("bbox", [&shape[..], &dims![4]].concat())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.max_2d_position_embeddings, "max_2d_position_embeddings"),
             ),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -125,8 +125,8 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Checkpoints of every head have these, and not every head uses them.
-    g.idle_weight(&w.name("pooler.dense.weight"));
-    g.idle_weight(&w.name("pooler.dense.bias"));
+    g.unused_weight(&w.name("pooler.dense.weight"));
+    g.unused_weight(&w.name("pooler.dense.bias"));
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/luke/modeling_luke.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
@@ -46,7 +46,7 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("luke");
-    g.idle_scope(&g.scope("entity_predictions"));
+    g.unused_scope(&g.scope("entity_predictions"));
     let hidden = encoder(g, c, &base, &inputs)?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
@@ -117,15 +117,15 @@ impl Inputs {
         g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
+                    .or(InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -146,10 +146,10 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Checkpoints of every head have these, and not every head uses them.
-    g.idle_weight(&w.name("pooler.dense.weight"));
-    g.idle_weight(&w.name("pooler.dense.bias"));
+    g.unused_weight(&w.name("pooler.dense.weight"));
+    g.unused_weight(&w.name("pooler.dense.bias"));
     // Of inputs that are not supported.
-    g.idle_scope(&w.scope("entity_embeddings"));
+    g.unused_scope(&w.scope("entity_embeddings"));
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
@@ -196,9 +196,9 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Self-attention: every position's mixture of what the others hold.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    g.idle_scope(&w.scope("self.w2e_query"));
-    g.idle_scope(&w.scope("self.e2w_query"));
-    g.idle_scope(&w.scope("self.e2e_query"));
+    g.unused_scope(&w.scope("self.w2e_query"));
+    g.unused_scope(&w.scope("self.e2w_query"));
+    g.unused_scope(&w.scope("self.e2e_query"));
     let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
     let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
@@ -236,6 +236,6 @@ fn lm_head(g: &mut Graph, c: &Config, _base: &Scope, hidden: &Tensor) -> Result<
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.scope("layer_norm"), &h, c.layer_norm_eps)?;
     // Some files have this bias too, and it is not read.
-    g.idle_weight(&w.name("bias"));
+    g.unused_weight(&w.name("bias"));
     g.linear(&w.scope("decoder"), &h, c.vocab_size)
 }

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/mobilebert/modeling_mobilebert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Padded, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -143,15 +143,15 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -184,7 +184,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let w = w.scope("embeddings");
     let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size)?;
     if c.trigram_input {
-        let around = g.pad(&x, &[(1, 1, 1)], Padded::Constant(0.0))?;
+        let around = g.pad(&x, &[(1, 1, 1)], PadMode::Constant(0.0))?;
         let before = g.slice_dims(&around, 1, 0.into(), SEQUENCE)?;
         let after = g.slice_dims(&around, 1, 2.into(), SEQUENCE + 2.into())?;
         x = g.concat(&[&after, &x, &before], 2)?;
@@ -246,7 +246,7 @@ fn bottleneck(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tenso
         if c.key_query_shared_bottleneck {
             // The reference has these too, and does not read them.
             for name in ["dense.weight", "dense.bias", "LayerNorm.weight", "LayerNorm.bias"] {
-                g.idle_weight(&w.scope("attention").name(name));
+                g.unused_weight(&w.scope("attention").name(name));
             }
         }
         return Ok((input.clone(), input.clone(), input));

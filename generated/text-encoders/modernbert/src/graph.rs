@@ -7,7 +7,9 @@
 //! Reference: `transformers`, `models/modernbert/modeling_modernbert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{
+    Binary, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
+};
 use weft::nn::{self, Attention, RopeParameters, Rotary};
 use weft::{Result, dims};
 
@@ -115,10 +117,10 @@ impl Inputs {
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -201,7 +203,7 @@ impl LayerContext {
     /// Tokens at most half of `local_attention` away.
     fn local(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
         let padding = nn::padding_mask(g, &inputs.attention_mask)?;
-        let positions = g.positions(&SEQUENCE);
+        let positions = g.arange(&SEQUENCE);
         let queries = g.reshape(&positions, dims![SEQUENCE, 1])?;
         let keys = g.reshape(&positions, dims![1, SEQUENCE])?;
         let distances = g.sub(&queries, &keys)?;
@@ -263,7 +265,7 @@ fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded:
         return g.take(hidden, 1, 0);
     }
     let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-    let first = nn::at_first(g, hidden, &tokens)?;
+    let first = nn::argmax_pool(g, hidden, &tokens)?;
     g.squeeze(&first, 1)
 }
 

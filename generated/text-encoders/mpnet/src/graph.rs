@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/mpnet/modeling_mpnet.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention, RelativeBuckets};
 use weft::{Result, dims};
 
@@ -117,10 +117,10 @@ impl Inputs {
         g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
+                    .or(InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -142,7 +142,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     let padding = nn::padding_mask(g, &inputs.attention_mask)?;
     let table = w.scope("encoder").scope("relative_attention_bias").name("weight");
     let table = g.weight(&table, &[c.relative_attention_num_buckets, c.num_attention_heads])?;
-    let positions = g.positions(&SEQUENCE);
+    let positions = g.arange(&SEQUENCE);
     let buckets = RelativeBuckets {
         count: c.relative_attention_num_buckets,
         max_distance: 128,

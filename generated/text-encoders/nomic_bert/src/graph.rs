@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/nomic_bert/modeling_nomic_bert.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -83,15 +83,15 @@ impl Inputs {
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }

@@ -8,15 +8,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// NomicBERT, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +80,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -94,8 +94,8 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["nomic_bert"];
     const NAMES: Names = Names {
         base_model_prefix: "nomic_bert",
-        legacy: &[],
-        published: &[
+        legacy_suffixes: &[],
+        key_mapping: &[
             &[
                 ("encoder.layers.", "layers."),
                 ("emb_ln", "embeddings.LayerNorm"),
@@ -107,7 +107,7 @@ impl weft::Architecture for Model {
                 ("norm2", "post_mlp_layernorm"),
             ],
         ],
-        joined: &[("attn.Wqkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"])],
+        fused_weights: &[("attn.Wqkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"])],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -120,15 +120,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::TokenClassification, &[Head::ForTokenClassification]),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

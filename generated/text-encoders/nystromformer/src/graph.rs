@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/nystromformer/modeling_nystromformer.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
@@ -117,13 +117,13 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
-            position_ids: g.input(Input::i64("position_ids", shape).or(Fill::PositionsFrom(2))),
+            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::PositionsFrom(2))),
         }
     }
 

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/roc_bert/modeling_roc_bert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -130,25 +130,25 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             input_shape_ids: g.input(
                 Input::i64("input_shape_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.shape_vocab_size, "shape_vocab_size"),
             ),
             input_pronunciation_ids: g.input(
                 Input::i64("input_pronunciation_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.pronunciation_vocab_size, "pronunciation_vocab_size"),
             ),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -171,8 +171,8 @@ impl Inputs {
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     // Checkpoints of every head have these, and not every head uses them.
-    g.idle_weight(&w.name("pooler.dense.weight"));
-    g.idle_weight(&w.name("pooler.dense.bias"));
+    g.unused_weight(&w.name("pooler.dense.weight"));
+    g.unused_weight(&w.name("pooler.dense.bias"));
     let mask = if c.is_decoder {
         nn::causal_padding_mask(g, &inputs.attention_mask)?
     } else {
@@ -207,7 +207,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
             beside.push(g.embedding(&w.scope(name), ids, rows, width)?);
         } else {
             // The reference has the table too, and does not read it.
-            g.idle_weight(&w.scope(name).name("weight"));
+            g.unused_weight(&w.scope(name).name("weight"));
         }
     }
     let beside: Vec<_> = beside.iter().collect();

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/roformer/modeling_roformer.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -127,15 +127,15 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }
@@ -215,12 +215,12 @@ impl LayerContext {
             &w.scope("encoder").scope("embed_positions").name("weight"),
             &[c.max_position_embeddings, size],
         )?;
-        let positions = g.positions(&SEQUENCE);
+        let positions = g.arange(&SEQUENCE);
         let sin_cos = g.gather(&table, &positions, 0)?;
         let sin_cos = g.unsqueeze(&sin_cos, 0)?;
         let sin_cos = g.expand(&sin_cos, dims![batch, SEQUENCE, size])?;
-        let [sin, cos] = nn::parts(g, &sin_cos, [size / 2; 2])?;
-        Ok(Self { mask, rotary: Rotary::given(cos, sin).interleaved() })
+        let [sin, cos] = nn::split_last(g, &sin_cos, [size / 2; 2])?;
+        Ok(Self { mask, rotary: Rotary::from_cos_sin(cos, sin).interleaved() })
     }
 }
 

@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/splinter/modeling_splinter.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Binary, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
@@ -44,7 +44,7 @@ fn splinter_qass(g: &mut Graph, c: &Config) -> Result<()> {
     let token = g.integer(c.question_token_id as i64);
     let found = g.binary(Binary::Equal, &inputs.input_ids, &token)?;
     let found = g.cast(&found, Dtype::F32);
-    let question = nn::at_first(g, &hidden, &found)?;
+    let question = nn::argmax_pool(g, &hidden, &found)?;
     let tokens = g.cast(&inputs.attention_mask, Dtype::Bool);
     let lowest = g.scalar(f32::MIN);
     let w = g.scope("splinter_qass");
@@ -82,15 +82,15 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }

@@ -53,7 +53,7 @@ fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![IMAGES, channels, HEIGHT, WIDTH],
         false => dims![IMAGES, channels, size, size],
     };

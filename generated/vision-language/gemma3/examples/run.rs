@@ -14,5 +14,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_gemma3::Model>()
+    weft::cli::main::<weft_gemma3::Model>()
 }

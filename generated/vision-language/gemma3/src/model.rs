@@ -11,15 +11,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// Gemma 3, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +72,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -86,8 +86,8 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["gemma3"];
     const NAMES: Names = Names {
         base_model_prefix: "model",
-        legacy: &[],
-        published: &[
+        legacy_suffixes: &[],
+        key_mapping: &[
             &[
                 ("language_model.model.", "model.language_model."),
                 ("language_model.lm_head", "lm_head"),
@@ -101,7 +101,7 @@ impl weft::Architecture for Model {
                 ("multi_modal_projector.", "model.multi_modal_projector."),
             ],
         ],
-        joined: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -109,24 +109,30 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::ImageTextToText, &[Head::ForConditionalGeneration]),
     ];
 
-    fn parts(head: Head) -> &'static [Part] {
+    fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::Model => &[Part::Whole, Part::Text],
+            Head::Model => &[GraphKind::Forward, GraphKind::TextOnly],
             Head::ForConditionalGeneration => {
-                &[Part::Whole, Part::Text, Part::Start, Part::Step, Part::Reorder]
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextOnly,
+                    GraphKind::Prefill,
+                    GraphKind::Decode,
+                    GraphKind::BeamDecode,
+                ]
             }
         }
     }
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, part: Part) -> Result<()> {
-        crate::graph::build(g, config, head, part)
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, kind: GraphKind) -> Result<()> {
+        crate::graph::build(g, config, head, kind)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

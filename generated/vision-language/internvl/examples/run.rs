@@ -13,5 +13,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_internvl::Model>()
+    weft::cli::main::<weft_internvl::Model>()
 }

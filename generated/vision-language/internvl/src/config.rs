@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Layers;
+use weft::config::LayerIndices;
 use weft::nn::{Activation, RopeParameters};
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -30,7 +30,7 @@ pub struct Config {
     /// `default`, patches alone, or `full`, the class token too.
     pub vision_feature_select_strategy: String,
     /// The layers of the vision model whose results are read; -1 is the last.
-    pub vision_feature_layer: Layers,
+    pub vision_feature_layer: LayerIndices,
     /// Whether the language modelling head multiplies by the word embeddings.
     pub tie_word_embeddings: bool,
     /// The tokens that stand for a tile.
@@ -48,7 +48,7 @@ impl Default for Config {
             image_token_index: 151_667,
             projector_hidden_act: Activation::Gelu,
             vision_feature_select_strategy: "default".to_owned(),
-            vision_feature_layer: Layers(vec![- 1]),
+            vision_feature_layer: LayerIndices(vec![- 1]),
             tie_word_embeddings: true,
             image_seq_length: 256,
             downsample_ratio: 0.5,
@@ -225,10 +225,10 @@ pub struct VisionConfig {
     /// Added to the variance in layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
-    #[serde(deserialize_with = "weft::config::edge")]
+    #[serde(deserialize_with = "weft::config::square_size")]
     pub image_size: usize,
     /// The edge of a patch, pixels.
-    #[serde(deserialize_with = "weft::config::edge")]
+    #[serde(deserialize_with = "weft::config::square_size")]
     pub patch_size: usize,
     /// The channels of a pixel, such as red, green and blue.
     pub num_channels: usize,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Layers;
+use weft::config::LayerIndices;
 use weft::nn::{Activation, RopeParameters};
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -29,7 +29,7 @@ pub struct Config {
     /// `default`, patches alone, or `full`, the class token too.
     pub vision_feature_select_strategy: String,
     /// The layers of the vision model whose results are read; -1 is the last.
-    pub vision_feature_layer: Layers,
+    pub vision_feature_layer: LayerIndices,
     /// Whether the projector has biases.
     pub multimodal_projector_bias: bool,
     /// Whether the language modelling head multiplies by the word embeddings.
@@ -47,7 +47,7 @@ impl Default for Config {
             image_token_index: 32_000,
             projector_hidden_act: Activation::Gelu,
             vision_feature_select_strategy: "default".to_owned(),
-            vision_feature_layer: Layers(vec![- 2]),
+            vision_feature_layer: LayerIndices(vec![- 2]),
             multimodal_projector_bias: true,
             tie_word_embeddings: false,
             image_grid_pinpoints: vec![

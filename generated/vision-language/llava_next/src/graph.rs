@@ -9,34 +9,40 @@
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, Scope, Tensor};
-use weft::image::{Packing, image_places};
-use weft::{Error, Part, Result, dims};
+use weft::image::{AnyRes, image_token_indices};
+use weft::{Error, GraphKind, Result, dims};
 
 use crate::{Config, Head, TextConfig, VisionConfig};
 
 mod language;
 mod vision;
 
-/// Builds the graph of a part of a head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together, or the head has no such part.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
-    match (head, part) {
-        (Head::Model, Part::Whole | Part::Text) => image_text_hidden_states(g, c, part),
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (Head::Model, GraphKind::Forward | GraphKind::TextOnly) => {
+            image_text_hidden_states(g, c, kind)
+        }
         (
             Head::ForConditionalGeneration,
-            Part::Whole | Part::Text | Part::Start | Part::Step | Part::Reorder,
-        ) => image_text_to_text(g, c, part),
-        (_, part) => Err(part.absent(g)),
+            GraphKind::Forward
+            | GraphKind::TextOnly
+            | GraphKind::Prefill
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => image_text_to_text(g, c, kind),
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
 /// Hidden states of a text with images, or without any. The base model alone carries no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[features, hidden_size]`.
-fn image_text_hidden_states(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let (hidden, images) = multimodal(g, c, &g.root(), part)?;
+fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let (hidden, images) = multimodal(g, c, &g.root(), kind)?;
     g.output("last_hidden_state", &hidden)?;
     if let Some(images) = images {
         g.output("image_hidden_states", &images.features)?;
@@ -47,9 +53,9 @@ fn image_text_hidden_states(g: &mut Graph, c: &Config, part: Part) -> Result<()>
 /// Next-token scores of a text with images, which the first step reads, or without any.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
-fn image_text_to_text(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
+fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
-    let (hidden, images) = multimodal(g, c, &base, part)?;
+    let (hidden, images) = multimodal(g, c, &base, kind)?;
     let logits = logits(g, c, &base, &hidden)?;
     g.output("logits", &logits)?;
     if let Some(images) = images {
@@ -66,14 +72,14 @@ fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
 }
 
 /// Images and text to the text's hidden states, and the images' features where this part reads images.
-fn multimodal(g: &mut Graph, c: &Config, w: &Scope, part: Part) -> Result<(Tensor, Option<Images>)> {
-    let inputs = language::Inputs::new(g, &c.text_config, part);
+fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(Tensor, Option<Images>)> {
+    let inputs = language::Inputs::new(g, &c.text_config, kind);
     let text = w.scope("language_model");
     let mut x = language::embeddings(g, &c.text_config, &text, &inputs)?;
-    let reads = matches!(part, Part::Whole | Part::Start);
+    let reads = matches!(kind, GraphKind::Forward | GraphKind::Prefill);
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
-    if part == Part::Text {
-        g.refuse("input_ids", c.image_token_index, "images");
+    if kind == GraphKind::TextOnly {
+        g.forbid_token("input_ids", c.image_token_index, "images");
     }
     if let Some(images) = &images {
         x = merge_image_features(g, c, &x, images)?;
@@ -91,8 +97,8 @@ struct Images {
 /// Replaces the embeddings of image tokens by image features, in order: `[batch, sequence, hidden_size]`.
 fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
-    let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
-        .computed(move |values| image_places(values, token, of, each));
+    let indices = Input::i64("image_token_indices", dims![BATCH, SEQUENCE])
+        .computed(move |values| image_token_indices(values, token, of, each));
     let indices = g.input(indices);
     let text = g.flatten(x, 0..2)?;
     let all = g.concat(&[&text, &images.features], 0)?;
@@ -106,7 +112,7 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, &tiles, channels, size, size]));
     g.input(Input::i64("image_sizes", dims![IMAGES, 2]));
     let grid = c.image_grid_pinpoints.clone();
-    let packing = Packing { grid, tile: size, patches: size / c.vision_config.patch_size };
+    let packing = AnyRes { grid, tile: size, patches: size / c.vision_config.patch_size };
     let rows = Input::i64("image_rows", dims![features]).computed(move |values| packing.rows(values));
     let rows = g.input(rows);
     let pixels = g.reshape(&pixels, dims![IMAGES * tiles, channels, size, size])?;
@@ -138,9 +144,9 @@ fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Resu
         })?;
     vision.num_hidden_layers = read.iter().copied().max().unwrap_or(layers);
     for index in vision.num_hidden_layers..layers {
-        g.idle_scope(&w.scope("encoder").scope("layers").index(index));
+        g.unused_scope(&w.scope("encoder").scope("layers").index(index));
     }
-    g.idle_scope(&w.scope("post_layernorm"));
+    g.unused_scope(&w.scope("post_layernorm"));
     let x = vision::embeddings(g, &vision, w, pixels)?;
     let states = vision::states(g, &vision, w, x)?;
     let read: Vec<_> = read.into_iter().map(|state| &states[state]).collect();

@@ -58,7 +58,7 @@ fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    g.idle_scope(&w.scope("post_layernorm"));
+    g.unused_scope(&w.scope("post_layernorm"));
     let patches = g.slice_dims(&hidden, 1, 1.into(), hidden.shape()[1].clone())?;
     let pooled = g.reduce(Reduction::Mean, &patches, &[1], false)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
@@ -68,7 +68,7 @@ fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![IMAGES, channels, HEIGHT, WIDTH],
         false => dims![IMAGES, channels, size, size],
     };

@@ -15,5 +15,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_shieldgemma2::Model>()
+    weft::cli::main::<weft_shieldgemma2::Model>()
 }

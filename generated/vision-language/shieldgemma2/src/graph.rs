@@ -11,37 +11,37 @@
 //! Reference: `transformers`, `models/shieldgemma2/modeling_shieldgemma2.py`.
 
 use weft::graph::{Graph, Tensor};
-use weft::{Part, Result};
+use weft::{GraphKind, Result};
 
 use crate::{Config, Head};
 
 mod vlm;
 
-/// Builds the graph of a part of a head.
+/// Builds the graph of a graph of a head.
 ///
 /// # Errors
-/// When the configuration asks for shapes that do not fit together, or the head has no such part.
-pub fn build(g: &mut Graph, c: &Config, head: Head, part: Part) -> Result<()> {
-    match (head, part) {
-        (Head::ForImageClassification, Part::Whole | Part::Text) => {
-            shieldgemma2(g, c, part)
+/// When the configuration asks for shapes that do not fit together, or the head has no such graph.
+pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
+    match (head, kind) {
+        (Head::ForImageClassification, GraphKind::Forward | GraphKind::TextOnly) => {
+            shieldgemma2(g, c, kind)
         }
-        (_, part) => Err(part.absent(g)),
+        (_, kind) => Err(kind.absent(g)),
     }
 }
 
 /// Whether an image violates the policy that the text states.
 ///
 /// Outputs: `logits` and `probabilities` `[batch, 2]`, of `Yes` and of `No`.
-fn shieldgemma2(g: &mut Graph, c: &Config, part: Part) -> Result<()> {
-    let logits = g.within(&g.scope("model"), |g| yes_no_logits(g, c, part))?;
+fn shieldgemma2(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let logits = g.within(&g.scope("model"), |g| yes_no_logits(g, c, kind))?;
     let probabilities = g.softmax(&logits)?;
     g.output("logits", &logits)?;
     g.output("probabilities", &probabilities)
 }
 
 /// The logits of the tokens `Yes` and `No` at the last position: `[batch, 2]`.
-fn yes_no_logits(g: &mut Graph, c: &Config, part: Part) -> Result<Tensor> {
+fn yes_no_logits(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<Tensor> {
     let base = g.scope("model");
     let (hidden, _) = vlm::multimodal(g, c, &base, part)?;
     let last = g.take(&hidden, 1, -1)?;

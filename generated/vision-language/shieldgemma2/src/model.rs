@@ -11,13 +11,13 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Value, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// ShieldGemma 2, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +67,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -81,8 +81,8 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["shieldgemma2"];
     const NAMES: Names = Names {
         base_model_prefix: "model",
-        legacy: &[],
-        published: &[
+        legacy_suffixes: &[],
+        key_mapping: &[
             &[("language_model.model.", "language_model.")],
             &[("language_model.model.", "language_model."), ("vision_tower.vision_model.", "vision_tower.")],
             &[
@@ -92,26 +92,26 @@ impl weft::Architecture for Model {
                 ("multi_modal_projector.", "model.model.multi_modal_projector."),
             ],
         ],
-        joined: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn parts(head: Head) -> &'static [Part] {
+    fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::ForImageClassification => &[Part::Whole, Part::Text],
+            Head::ForImageClassification => &[GraphKind::Forward, GraphKind::TextOnly],
         }
     }
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, part: Part) -> Result<()> {
-        crate::graph::build(g, config, head, part)
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, kind: GraphKind) -> Result<()> {
+        crate::graph::build(g, config, head, kind)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

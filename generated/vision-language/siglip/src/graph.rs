@@ -61,7 +61,7 @@ fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    g.idle_scope(&w.scope("head"));
+    g.unused_scope(&w.scope("head"));
     let pooled = g.reduce(Reduction::Mean, &hidden, &[1], false)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
@@ -70,7 +70,7 @@ fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![IMAGES, channels, HEIGHT, WIDTH],
         false => dims![IMAGES, channels, size, size],
     };

@@ -62,7 +62,7 @@ fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
-    g.idle_scope(&w.scope("head"));
+    g.unused_scope(&w.scope("head"));
     let attention_mask = g.cast(&attention_mask, Dtype::F32);
     let attention_mask = g.unsqueeze(&attention_mask, 2)?;
     let own = g.mul(&hidden, &attention_mask)?;

@@ -6,7 +6,7 @@
 //! Reference: `transformers`, `models/beit/modeling_beit.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Fill, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, InputDefault, Reduction, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -55,7 +55,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 fn beit_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let patches = (c.image_size / c.patch_size).pow(2);
-    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(Fill::Zeros));
+    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(InputDefault::Zeros));
     let base = g.scope("beit");
     let x = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
     let x = layers(g, c, &base, x)?;
@@ -106,7 +106,7 @@ fn embeddings(
             let masked = g.unsqueeze(masked, 2)?;
             x = g.select(&masked, &token, &x)?;
         }
-        None => g.idle_weight(&w.name("mask_token")),
+        None => g.unused_weight(&w.name("mask_token")),
     }
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
     let class = g.expand(&class, dims![batch, 1, width])?;
@@ -137,7 +137,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
-    g.idle_ending("relative_position_index");
+    g.unused_suffix("relative_position_index");
     let mut mask = shared.cloned();
     if c.use_relative_position_bias {
         let own = relative_position_bias(g, c, &w.scope("relative_position_bias"))?;
@@ -179,7 +179,7 @@ fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor
     let side = c.image_size / c.patch_size;
     let rows = (2 * side - 1).pow(2) + 3;
     let table = g.weight(&w.name("relative_position_bias_table"), &[rows, c.num_attention_heads])?;
-    nn::bias_with_class(g, &table, side)
+    nn::relative_bias_with_cls(g, &table, side)
 }
 
 /// Two linear layers with an activation function between them, position by position.

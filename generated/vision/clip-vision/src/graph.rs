@@ -67,7 +67,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
         false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
     };

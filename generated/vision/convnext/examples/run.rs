@@ -10,5 +10,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_convnext::Model>()
+    weft::cli::main::<weft_convnext::Model>()
 }

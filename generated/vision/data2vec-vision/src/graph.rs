@@ -86,7 +86,7 @@ fn embeddings(
             let masked = g.unsqueeze(masked, 2)?;
             x = g.select(&masked, &token, &x)?;
         }
-        None => g.idle_weight(&w.name("mask_token")),
+        None => g.unused_weight(&w.name("mask_token")),
     }
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
     let class = g.expand(&class, dims![batch, 1, width])?;
@@ -117,7 +117,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
-    g.idle_ending("relative_position_index");
+    g.unused_suffix("relative_position_index");
     let mut mask = shared.cloned();
     if c.use_relative_position_bias {
         let own = relative_position_bias(
@@ -163,7 +163,7 @@ fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor
     let side = c.image_size / c.patch_size;
     let rows = (2 * side - 1).pow(2) + 3;
     let table = g.weight(&w.name("relative_position_bias_table"), &[rows, c.num_attention_heads])?;
-    nn::bias_with_class(g, &table, side)
+    nn::relative_bias_with_cls(g, &table, side)
 }
 
 /// Two linear layers with an activation function between them, position by position.

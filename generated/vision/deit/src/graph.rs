@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/deit/modeling_deit.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Interpolation, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Interpolation, Scope, Tensor};
 use weft::nn::Attention;
 use weft::{Result, dims};
 
@@ -36,7 +36,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = encoder(g, c, &base, &pixels)?;
     g.output("last_hidden_state", &hidden)?;
     // Checkpoints of some heads have no pooler.
-    if !g.stores("pooler.dense.weight") {
+    if !g.has_weight("pooler.dense.weight") {
         return Ok(());
     }
     let pooled = pooler(g, c, &base, &hidden)?;
@@ -62,7 +62,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let (side, stride) = (c.image_size / c.patch_size, c.encoder_stride);
     let patches = side * side;
     let pixels = images(g, c);
-    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(Fill::Zeros));
+    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(InputDefault::Zeros));
     let base = g.scope("deit");
     let embedded = embeddings(g, c, &base, &pixels, Some(&masked))?;
     let hidden = layers(g, c, &base, embedded)?;
@@ -112,7 +112,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
         false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
     };

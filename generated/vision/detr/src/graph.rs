@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
-    Conv, Dim, Dtype, Fill, Graph, Input, Interpolation, Scope, Tensor, Unary,
+    Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Scope, Tensor, Unary,
 };
 use weft::nn::{Activation, Attention};
 use weft::{Error, Result, dims};
@@ -149,7 +149,7 @@ struct Hidden {
 /// Images to the hidden states of encoder and decoder.
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
-    let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(Fill::Ones));
+    let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(InputDefault::Ones));
     let (feature_map, stage_maps) = backbone::stages(
         g,
         &backbone_layout(c)?,
@@ -250,10 +250,10 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
 fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let half = c.d_model / 2;
     let shape = dims![&rows, &columns, half];
-    let ids = g.positions(&columns);
+    let ids = g.arange(&columns);
     let across = g.embedding(&w.scope("column_embeddings"), &ids, 50, half)?;
     let across = g.expand(&across, shape.clone())?;
-    let ids = g.positions(&rows);
+    let ids = g.arange(&rows);
     let down = g.embedding(&w.scope("row_embeddings"), &ids, 50, half)?;
     let down = g.unsqueeze(&down, 1)?;
     let down = g.expand(&down, shape)?;

@@ -86,7 +86,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
     let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
     let x = g.concat(&[&class, &x], 1)?;
-    g.idle_weight(&w.name("mask_token"));
+    g.unused_weight(&w.name("mask_token"));
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 1, c.hidden_size])?;
     let class = g.slice(&positions, 1, 0..1)?;

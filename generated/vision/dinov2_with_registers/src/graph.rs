@@ -9,7 +9,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, Reduction, Scope, Tensor};
-use weft::image::{Filter, line_shares};
+use weft::image::{Filter, interpolation_weights};
 use weft::nn::Attention;
 use weft::{Result, dims};
 
@@ -78,7 +78,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     // What stands for a hidden patch in training.
-    g.idle_weight(&w.name("mask_token"));
+    g.unused_weight(&w.name("mask_token"));
     let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
     let patch = [c.patch_size, c.patch_size];
     let x = g.conv(
@@ -109,7 +109,9 @@ fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]:
     let (patch, side, width) = (c.patch_size, c.image_size / c.patch_size, c.hidden_size);
     let mut weights = |name: &str, length: &Dim, axis| {
         let input = Input::f32(name, dims![length, side]);
-        g.input(input.computed(move |values| line_shares(values, axis, patch, side, Filter::Bicubic)))
+        g.input(
+            input.computed(move |values| interpolation_weights(values, axis, patch, side, Filter::Bicubic)),
+        )
     };
     let (down, across) = (weights("row_shares", &rows, 2), weights("column_shares", &columns, 3));
     let x = g.reshape(positions, dims![side, side * width])?;

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::image::{Turn, patch_turns};
+use weft::image::{AngleFunction, rope2d_table};
 use weft::nn::{Attention, Rotary};
 use weft::{Result, dims};
 
@@ -61,7 +61,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     // What stands for a hidden patch in training.
-    g.idle_weight(&w.name("mask_token"));
+    g.unused_weight(&w.name("mask_token"));
     let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
     let patch = [c.patch_size, c.patch_size];
     let x = g.conv(&w.scope("patch_embeddings"), pixel_values, &Conv::new(width, &patch).stride(&patch))?;
@@ -70,7 +70,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
     let class = g.expand(&class, dims![&batch, 1, width])?;
     if c.num_register_tokens == 0 {
-        g.idle_weight(&w.name("register_tokens"));
+        g.unused_weight(&w.name("register_tokens"));
         return g.concat(&[&class, &x], 1);
     }
     let registers = g.weight(&w.name("register_tokens"), &[1, c.num_register_tokens, width])?;
@@ -87,15 +87,15 @@ fn rotary(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Rotary> {
     let before = 1 + c.num_register_tokens;
     let [rows, columns] = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
     let positions = rows * columns + before.into();
-    let mut of = |name: &str, of: Turn| {
+    let mut of = |name: &str, of: AngleFunction| {
         let (patch, frequencies) = (c.patch_size, frequencies.clone());
         let input = Input::f32(name, dims![&positions, size / 2]);
-        let x = g.input(input.computed(move |values| patch_turns(values, patch, before, &frequencies, of)));
+        let x = g.input(input.computed(move |values| rope2d_table(values, patch, before, &frequencies, of)));
         let x = g.unsqueeze(&x, 0)?;
         g.expand(&x, dims![&pixel_values.shape() [0], &positions, size / 2])
     };
     let (cos, sin) = (of("cosines", f64::cos)?, of("sines", f64::sin)?);
-    Ok(Rotary::given(cos, sin))
+    Ok(Rotary::from_cos_sin(cos, sin))
 }
 
 /// Attention and MLP on normalised hidden states, each added to what it was given.

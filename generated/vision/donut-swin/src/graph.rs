@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/donut/modeling_donut_swin.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Padded, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, PadMode, Reduction, Scope, Tensor};
 use weft::nn::{self, Attention, Windows};
 use weft::{Result, dims};
 
@@ -87,7 +87,7 @@ fn embeddings(
         (2, 0, rows * c.patch_size - c.image_size.height),
         (3, 0, columns * c.patch_size - c.image_size.width),
     ];
-    let x = g.pad(pixel_values, &around, Padded::Constant(0.0))?;
+    let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
     let patch = [c.patch_size; 2];
     let x = g.conv(
         &w.scope("patch_embeddings.projection"),
@@ -124,7 +124,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor
         }
         if stage + 1 < c.depths.len() {
             let w = w.scope("downsample");
-            x = nn::merged_squares(g, &x, grid)?;
+            x = nn::patch_merge(g, &x, grid)?;
             x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
             x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
@@ -159,17 +159,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 /// Self-attention within windows, with a learnt bias by distance: x `[batch, places, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
-    let (batch, x) = (&x.shape()[0], windows.cut(g, x)?);
+    let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let q = g.linear_biased(&w.scope("self").scope("query"), &x, width, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("self").scope("key"), &x, width, c.qkv_bias)?;
     let v = g.linear_biased(&w.scope("self").scope("value"), &x, width, c.qkv_bias)?;
     let reach = 2 * windows.window - 1;
     let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;
-    g.idle_weight(&w.name("self.relative_position_index"));
+    g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     let h = g.linear(&w.scope("output").scope("dense"), &h, width)?;
-    windows.join(g, &h, batch)
+    windows.reverse(g, &h, batch)
 }

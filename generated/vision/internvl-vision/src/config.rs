@@ -24,10 +24,10 @@ pub struct Config {
     /// Added to the variance in layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
-    #[serde(deserialize_with = "weft::config::edge")]
+    #[serde(deserialize_with = "weft::config::square_size")]
     pub image_size: usize,
     /// The edge of a patch, pixels.
-    #[serde(deserialize_with = "weft::config::edge")]
+    #[serde(deserialize_with = "weft::config::square_size")]
     pub patch_size: usize,
     /// The channels of a pixel, such as red, green and blue.
     pub num_channels: usize,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Pair;
+use weft::config::ImageSize;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -17,7 +17,7 @@ pub struct Config {
     /// The channels of a pixel, such as red, green and blue.
     pub num_channels: usize,
     /// The height and width of the images, pixels.
-    pub image_size: Pair,
+    pub image_size: ImageSize,
     /// How many times as many channels layers have.
     pub depth_multiplier: f64,
     /// The fewest channels that a layer has.
@@ -49,7 +49,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             num_channels: 3,
-            image_size: Pair::square(224),
+            image_size: ImageSize::square(224),
             depth_multiplier: 1.0,
             min_depth: 8,
             hidden_act: Activation::Relu6,

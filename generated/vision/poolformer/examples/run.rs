@@ -10,5 +10,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weft::run::main::<weft_poolformer::Model>()
+    weft::cli::main::<weft_poolformer::Model>()
 }

@@ -7,15 +7,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// RegNet, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +68,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -80,7 +80,12 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "regnet";
     const MODEL_TYPES: &'static [&'static str] = &["regnet"];
-    const NAMES: Names = Names { base_model_prefix: "regnet", legacy: &[], published: &[], joined: &[] };
+    const NAMES: Names = Names {
+        base_model_prefix: "regnet",
+        legacy_suffixes: &[],
+        key_mapping: &[],
+        fused_weights: &[],
+    };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
@@ -88,15 +93,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

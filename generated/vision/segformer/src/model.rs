@@ -7,15 +7,15 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, Hardware, Loaded, Loader, Names, Part, Result, Task, TaskHeads, Value,
-    Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// SegFormer, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +71,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -85,8 +85,8 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["segformer"];
     const NAMES: Names = Names {
         base_model_prefix: "segformer",
-        legacy: &[],
-        published: &[
+        legacy_suffixes: &[],
+        key_mapping: &[
             &[
                 ("encoder.patch_embeddings.0.", "stages.0.patch_embeddings."),
                 ("encoder.block.0.", "stages.0.blocks."),
@@ -113,7 +113,7 @@ impl weft::Architecture for Model {
                 ("decode_head.linear_c", "decode_head.linear_projections"),
             ],
         ],
-        joined: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
@@ -122,15 +122,15 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
     ];
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

@@ -6,7 +6,9 @@
 //! Reference: `transformers`, `models/swin/modeling_swin.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Dim, Fill, Graph, Input, Padded, Reduction, Scope, Tensor};
+use weft::graph::{
+    Conv, Dim, Graph, Input, InputDefault, PadMode, Reduction, Scope, Tensor,
+};
 use weft::nn::{self, Attention, Windows};
 use weft::{Result, dims};
 
@@ -55,7 +57,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let count = patches(c).into_iter().product::<usize>();
-    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(Fill::Zeros));
+    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swin");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
     let (hidden, [rows, columns]) = stages(g, c, &base, embedded)?;
@@ -112,7 +114,7 @@ fn embeddings(
         (2, 0, rows * c.patch_size - c.image_size.height),
         (3, 0, columns * c.patch_size - c.image_size.width),
     ];
-    let x = g.pad(pixel_values, &around, Padded::Constant(0.0))?;
+    let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
     let patch = [c.patch_size; 2];
     let x = g.conv(
         &w.scope("patch_embeddings.projection"),
@@ -153,7 +155,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor
         }
         if stage + 1 < c.depths.len() {
             let w = w.scope("downsample");
-            x = nn::merged_squares(g, &x, grid)?;
+            x = nn::patch_merge(g, &x, grid)?;
             x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
             x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
@@ -185,7 +187,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 /// Self-attention within windows, with a learnt bias by distance: x `[batch, places, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
-    let (batch, x) = (&x.shape()[0], windows.cut(g, x)?);
+    let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let q = g.linear_biased(&w.scope("q_proj"), &x, width, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), &x, width, c.qkv_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), &x, width, c.qkv_bias)?;
@@ -194,11 +196,11 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
         &w.name("relative_position_bias.relative_position_bias_table"),
         &[reach * reach, heads],
     )?;
-    g.idle_weight(&w.name("self.relative_position_index"));
+    g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     let h = g.linear(&w.scope("o_proj"), &h, width)?;
-    windows.join(g, &h, batch)
+    windows.reverse(g, &h, batch)
 }

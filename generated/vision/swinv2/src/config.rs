@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Pair;
+use weft::config::ImageSize;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -15,7 +15,7 @@ use weft::nn::Activation;
 #[serde(default)]
 pub struct Config {
     /// The height and width of the images, pixels.
-    pub image_size: Pair,
+    pub image_size: ImageSize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
     /// The channels of a pixel, such as red, green and blue.
@@ -53,7 +53,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
-            image_size: Pair::square(224),
+            image_size: ImageSize::square(224),
             patch_size: 4,
             num_channels: 3,
             embed_dim: 96,

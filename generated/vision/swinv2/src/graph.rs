@@ -8,7 +8,8 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Dim, Fill, Graph, Input, Padded, Reduction, Scope, Tensor, Unary,
+    Binary, Conv, Dim, Graph, Input, InputDefault, PadMode, Reduction, Scope, Tensor,
+    Unary,
 };
 use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Result, dims};
@@ -58,7 +59,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let count = patches(c).into_iter().product::<usize>();
-    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(Fill::Zeros));
+    let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swinv2");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
     let (hidden, [rows, columns]) = stages(g, c, &base, embedded)?;
@@ -115,7 +116,7 @@ fn embeddings(
         (2, 0, rows * c.patch_size - c.image_size.height),
         (3, 0, columns * c.patch_size - c.image_size.width),
     ];
-    let x = g.pad(pixel_values, &around, Padded::Constant(0.0))?;
+    let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
     let patch = [c.patch_size; 2];
     let x = g.conv(
         &w.scope("patch_embeddings.projection"),
@@ -153,7 +154,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor
         }
         if stage + 1 < c.depths.len() {
             let w = w.scope("downsample");
-            x = nn::merged_squares(g, &x, grid)?;
+            x = nn::patch_merge(g, &x, grid)?;
             x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
             x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
@@ -187,7 +188,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 /// Self-attention within windows by cosines, with a bias by distance: x `[batch, places, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
-    let (batch, x) = (&x.shape()[0], windows.cut(g, x)?);
+    let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let own = w.scope("self");
     let q = g.linear_biased(&own.scope("query"), &x, width, c.qkv_bias)?;
     let k = g.linear_no_bias(&own.scope("key"), &x, width)?;
@@ -214,14 +215,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
     };
     let h = g.attention(&q, &k, &v, &options)?;
     let h = g.linear(&w.scope("output.dense"), &h, width)?;
-    windows.join(g, &h, batch)
+    windows.reverse(g, &h, batch)
 }
 
 /// The direction of each head, as a vector of length `√size`: `[batch, positions, heads, size]`.
 fn l2_normalize_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let x = nn::split_heads(g, x, heads)?;
     // Places that fill up a window are 0, and stay so.
-    nn::rms_norm_plain(g, &x, 1e-24)
+    nn::rms_norm_no_affine(g, &x, 1e-24)
 }
 
 /// What distances within a window add: `[1, heads, window², window²]`.

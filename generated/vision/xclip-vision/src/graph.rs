@@ -29,7 +29,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn frame_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
-    g.group("pixel_values", c.num_frames, "num_frames");
+    g.row_multiple("pixel_values", c.num_frames, "num_frames");
     let frames = BATCH.floor_div(c.num_frames) * c.num_frames.into();
     let pixels = g.slice_dims(&pixels, 0, 0.into(), frames)?;
     let base = g.root();
@@ -56,7 +56,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let shape = match g.interpolates() {
+    let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
         false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
     };

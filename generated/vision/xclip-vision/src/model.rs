@@ -7,13 +7,13 @@
 use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, Hardware, Loaded, Loader, Names, Part, Result, Value, Values};
+use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Value, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs};
 
 /// X-CLIP's vision model, loaded.
 #[derive(Debug)]
-pub struct Model(Loaded<Self>);
+pub struct Model(Session<Self>);
 
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +63,9 @@ impl Model {
 }
 
 impl Deref for Model {
-    type Target = Loaded<Self>;
+    type Target = Session<Self>;
 
-    fn deref(&self) -> &Loaded<Self> {
+    fn deref(&self) -> &Session<Self> {
         &self.0
     }
 }
@@ -77,22 +77,22 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["xclip_vision_model"];
     const NAMES: Names = Names {
         base_model_prefix: "vision_model",
-        legacy: &[],
-        published: &[],
-        joined: &[],
+        legacy_suffixes: &[],
+        key_mapping: &[],
+        fused_weights: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
 
-    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: Part) -> Result<()> {
+    fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)
     }
 
-    fn from_loaded(loaded: Loaded<Self>) -> Self {
-        Self(loaded)
+    fn from_session(session: Session<Self>) -> Self {
+        Self(session)
     }
 
-    fn loaded(&self) -> &Loaded<Self> {
+    fn session(&self) -> &Session<Self> {
         &self.0
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weft::config::Pair;
+use weft::config::ImageSize;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -26,7 +26,7 @@ pub struct Config {
     /// Added to the variance in layer normalisation.
     pub layer_norm_eps: f64,
     /// The height and width that positions were learned for, pixels.
-    pub image_size: Pair,
+    pub image_size: ImageSize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
     /// The channels of a pixel, such as red, green and blue.
@@ -53,7 +53,7 @@ impl Default for Config {
             intermediate_size: 3072,
             hidden_act: Activation::Gelu,
             layer_norm_eps: 1e-12,
-            image_size: Pair { height: 512, width: 864 },
+            image_size: ImageSize { height: 512, width: 864 },
             patch_size: 16,
             num_channels: 3,
             qkv_bias: true,

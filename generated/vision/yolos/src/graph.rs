@@ -33,7 +33,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = encoder(g, c, &base, &pixels)?;
     g.output("last_hidden_state", &hidden)?;
     // Checkpoints of some heads have no pooler.
-    if !g.stores("pooler.dense.weight") {
+    if !g.has_weight("pooler.dense.weight") {
         return Ok(());
     }
     let pooled = pooler(g, c, &base, &hidden)?;

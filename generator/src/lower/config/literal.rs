@@ -48,10 +48,10 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Strings => "Vec<String>",
         ConfigType::Bools => "Vec<bool>",
         ConfigType::UsizeLists => "Vec<Vec<usize>>",
-        ConfigType::Pair => "Pair",
-        ConfigType::Tokens => "Tokens",
-        ConfigType::Layers => "Layers",
-        ConfigType::Words => "Words",
+        ConfigType::Pair => "ImageSize",
+        ConfigType::Tokens => "TokenIds",
+        ConfigType::Layers => "LayerIndices",
+        ConfigType::Words => "StringSet",
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
         ConfigType::Activation => "Activation",
@@ -82,26 +82,28 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         (ConfigType::Bool, Scalar::Bool(value)) => value.to_string(),
         (ConfigType::String, Scalar::Text(text)) => format!("{text:?}.to_owned()"),
         (ConfigType::Pair, Scalar::Int(number)) if *number >= 0 => {
-            format!("Pair::square({})", grouped(*number))
+            format!("ImageSize::square({})", grouped(*number))
         }
         (ConfigType::Pair, Scalar::List(values)) => match values.as_slice() {
             [Scalar::Int(height), Scalar::Int(width)] if *height >= 0 && *width >= 0 => {
-                format!("Pair {{ height: {}, width: {} }}", grouped(*height), grouped(*width))
+                format!("ImageSize {{ height: {}, width: {} }}", grouped(*height), grouped(*width))
             }
             _ => return Err((format!("`{}` is not a height and a width", value.show()), None)),
         },
         (ConfigType::Tokens, Scalar::Int(number)) if *number >= 0 => {
-            format!("Tokens(vec![{}])", grouped(*number))
+            format!("TokenIds(vec![{}])", grouped(*number))
         }
-        (ConfigType::Layers, Scalar::Int(number)) => format!("Layers(vec![{}])", grouped(*number)),
+        (ConfigType::Layers, Scalar::Int(number)) => format!("LayerIndices(vec![{}])", grouped(*number)),
         (ConfigType::Layers, Scalar::List(values)) => {
             let layers: Result<Vec<_>, _> =
                 values.iter().map(|value| literal(ConfigType::I64, value)).collect();
-            format!("Layers(vec![{}])", layers?.join(", "))
+            format!("LayerIndices(vec![{}])", layers?.join(", "))
         }
-        (ConfigType::Words, Scalar::List(_)) => format!("Words({})", literal(ConfigType::Strings, value)?),
+        (ConfigType::Words, Scalar::List(_)) => {
+            format!("StringSet({})", literal(ConfigType::Strings, value)?)
+        }
         (ConfigType::Tokens, Scalar::List(_)) => {
-            format!("Tokens({})", literal(ConfigType::Usizes, value)?)
+            format!("TokenIds({})", literal(ConfigType::Usizes, value)?)
         }
         (ConfigType::Rope, Scalar::Int(_) | Scalar::Float(_)) => {
             format!("RopeParameters::of({})", literal(ConfigType::F64, value)?)

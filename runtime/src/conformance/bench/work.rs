@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 use super::super::arguments::Arguments;
 use super::random;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
-use crate::loaded::millis;
-use crate::model::Part;
-use crate::{AnyModel, Error, Result, Value, Values, case};
+use crate::model::GraphKind;
+use crate::session::millis;
+use crate::{AnyModel, Error, Result, Value, Values, golden};
 
 /// Milliseconds of a round by what was measured: `run`, or of a decoder `prefill` and `token`, the mean of its tokens.
 pub(super) type Round = BTreeMap<&'static str, f64>;
@@ -29,7 +29,7 @@ impl Work {
             Some(file) => given(Path::new(file))?,
             None => {
                 let (batch, sequence) = (arguments.number("batch", 1)?, arguments.number("sequence", 128)?);
-                let wanted = model.inputs().iter().filter(|input| input.fill.is_none());
+                let wanted = model.inputs().iter().filter(|input| input.default.is_none());
                 wanted.map(|input| (input.name.clone(), random(input, batch, sequence))).collect()
             }
         };
@@ -46,7 +46,7 @@ impl Work {
                 model.run(inputs.clone())?;
                 Ok(Round::from([("run", millis(start))]))
             }
-            Self::Tokens { inputs, count } if model.parts().contains(&Part::Encoder) => {
+            Self::Tokens { inputs, count } if model.graph_kinds().contains(&GraphKind::Encoder) => {
                 encoder_decoder(model, inputs, *count)
             }
             Self::Tokens { inputs, count } => decoder(model, inputs, *count),
@@ -55,7 +55,7 @@ impl Work {
 }
 
 fn given(file: &Path) -> Result<Values> {
-    let tensors = case::tensors(file)?;
+    let tensors = golden::tensors(file)?;
     Ok(tensors
         .into_iter()
         .filter_map(|(name, value)| Some((name.strip_prefix("in.")?.to_owned(), value)))

@@ -146,12 +146,13 @@ fn check(hardware: Hardware, answer: &Json, options: &Options) -> std::result::R
         };
         return Err(format!("ONNX Runtime Web refused the graph: {error}{refused}"));
     }
-    let fallen = report.placement.devices.get(placement::CPU).into_iter().flatten();
-    let fallen: Vec<_> = fallen.filter(|(operator, _)| !options.cpu_fallback.contains(operator)).collect();
-    if !fallen.is_empty() {
-        let fallen: Vec<_> =
-            fallen.into_iter().map(|(operator, count)| format!("{operator} ({count})")).collect();
-        return Err(format!("would leave {} to the CPU, which is not allowed", shortened(&fallen)));
+    let unsupported_ops = report.placement.devices.get(placement::CPU).into_iter().flatten();
+    let unsupported_ops: Vec<_> =
+        unsupported_ops.filter(|(operator, _)| !options.cpu_fallback.contains(operator)).collect();
+    if !unsupported_ops.is_empty() {
+        let unsupported_ops: Vec<_> =
+            unsupported_ops.into_iter().map(|(operator, count)| format!("{operator} ({count})")).collect();
+        return Err(format!("would leave {} to the CPU, which is not allowed", shortened(&unsupported_ops)));
     }
     if report.placement.devices.is_empty() {
         return Err("ONNX Runtime Web did not say where the nodes went".to_owned());

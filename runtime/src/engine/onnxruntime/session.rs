@@ -13,7 +13,7 @@ use super::operators;
 use super::placement;
 use super::provider::Provider;
 use super::steps::Steps;
-use crate::engine::{Compiled, Kept, Options, Placement, kept};
+use crate::engine::{Compiled, KvState, Options, Placement, kv_state};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Precision, Result, Value, Values};
 
@@ -51,10 +51,10 @@ impl Running {
                 provider.host_operators().contains(&operator)
                     || options.cpu_fallback.iter().any(|o| o == operator)
             };
-            let fallen = fallen(&placement, &allowed);
-            if !fallen.is_empty() {
+            let unsupported_ops = unsupported_ops(&placement, &allowed);
+            if !unsupported_ops.is_empty() {
                 let problem =
-                    format!("would leave {} to the CPU, and falling back is off", fallen.join(", "));
+                    format!("would leave {} to the CPU, and falling back is off", unsupported_ops.join(", "));
                 return Err(Error::engine(hardware, problem));
             }
         }
@@ -66,11 +66,11 @@ impl Running {
     }
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
-    fn run_in(&self, session: &mut Session, inputs: &Values, kept: &mut Kept) -> ort::Result<Values> {
+    fn run_in(&self, session: &mut Session, inputs: &Values, state: &mut KvState) -> ort::Result<Values> {
         let mut given = given_of(inputs, &self.numbers)?;
-        let kept_here = given_of(&kept.host, &self.numbers)?;
-        given.extend(kept_here.into_iter().filter(|(name, _)| self.takes(name)));
-        for (name, value) in kept.values.iter().filter(|(name, _)| self.takes(name)) {
+        let state_here = given_of(&state.host, &self.numbers)?;
+        given.extend(state_here.into_iter().filter(|(name, _)| self.takes(name)));
+        for (name, value) in state.values.iter().filter(|(name, _)| self.takes(name)) {
             given.push((name, value.into()));
         }
         let mut outputs = session.run(given)?;
@@ -78,10 +78,10 @@ impl Running {
         let mut rest = Values::new();
         for name in names {
             let Some(value) = outputs.remove(&name) else { continue };
-            match kept::of(&name) {
+            match kv_state::next_input(&name) {
                 Some(past) => {
-                    kept.host.remove(&past);
-                    kept.values.insert(past, value);
+                    state.host.remove(&past);
+                    state.values.insert(past, value);
                 }
                 None => drop(rest.insert(name, read(&value)?)),
             }
@@ -128,10 +128,10 @@ pub(super) fn create(
 }
 
 /// The operators that a provider left to the CPU and that may not run there, with their counts.
-fn fallen(placement: &Placement, allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
+fn unsupported_ops(placement: &Placement, allowed: &dyn Fn(&str) -> bool) -> Vec<String> {
     let operators = placement.devices.get(placement::CPU).into_iter().flatten();
-    let fallen = operators.filter(|(operator, _)| !allowed(operator));
-    fallen.map(|(operator, count)| format!("{operator} ({count})")).collect()
+    let unsupported_ops = operators.filter(|(operator, _)| !allowed(operator));
+    unsupported_ops.map(|(operator, count)| format!("{operator} ({count})")).collect()
 }
 
 impl Compiled for Running {
@@ -144,13 +144,13 @@ impl Compiled for Running {
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
     }
 
-    fn run_kept(&self, inputs: &Values, kept: &mut Kept) -> Result<Values> {
+    fn run_with_state(&self, inputs: &Values, state: &mut KvState) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         let ran = match &self.steps {
-            Some(steps) if Steps::take(inputs) => steps.with(|session| self.run_in(session, inputs, kept)),
+            Some(steps) if Steps::take(inputs) => steps.with(|session| self.run_in(session, inputs, state)),
             _ => {
                 let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                self.run_in(&mut session, inputs, kept)
+                self.run_in(&mut session, inputs, state)
             }
         };
         ran.map_err(failed)

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::Hardware;
     use crate::dims;
-    use crate::engine::{Compiled, Kept};
+    use crate::engine::{Compiled, KvState};
     use crate::graph::dims::{BATCH, SEQUENCE};
     use crate::graph::{Dtype, Graph, Input};
     use crate::lower::{Target, lower};
@@ -127,7 +127,7 @@ mod tests {
                 let inputs = inputs(batch, sequence);
                 let Some(Value::F32(want)) = converted.run(&inputs).unwrap().remove("y") else { panic!() };
                 let whole = mapped.run(&inputs).unwrap().remove("y");
-                let step = mapped.run_kept(&inputs, &mut Kept::default()).unwrap().remove("y");
+                let step = mapped.run_with_state(&inputs, &mut KvState::default()).unwrap().remove("y");
                 for got in [whole, step] {
                     let Some(Value::F32(got)) = got else { panic!() };
                     assert_eq!(got.shape(), want.shape());

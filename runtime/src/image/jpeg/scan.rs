@@ -10,7 +10,7 @@ use super::{Result, damaged};
 
 /// A component in a scan, with its tables.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'t> {
+pub(super) struct GraphKind<'t> {
     pub(super) component: usize,
     pub(super) dc: Option<&'t Huffman>,
     pub(super) ac: Option<&'t Huffman>,
@@ -32,7 +32,7 @@ pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame
     if !(1..=frame.components.len()).contains(&count) || rest.len() != 2 * count + 3 {
         return damaged("a scan's header has a wrong length");
     }
-    let mut parts: Vec<Part<'_>> = Vec::with_capacity(count);
+    let mut parts: Vec<GraphKind<'_>> = Vec::with_capacity(count);
     for [id, of] in rest[..2 * count].as_chunks::<2>().0 {
         let fits =
             |i: &usize| frame.components[*i].id == *id && parts.iter().all(|part| part.component != *i);
@@ -41,7 +41,7 @@ pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame
         };
         frame.components[component].keep_steps(&tables.quantization)?;
         let (dc, ac) = (table(&tables.dc, of >> 4), table(&tables.ac, of & 15));
-        parts.push(Part { component, dc, ac });
+        parts.push(GraphKind { component, dc, ac });
     }
     let [first, last, shifts] = [rest[2 * count], rest[2 * count + 1], rest[2 * count + 2]];
     let mut bits = Bits::new(markers.bytes, markers.at);
@@ -66,7 +66,7 @@ fn blocks(
     bits: &mut Bits<'_>,
     interval: usize,
     frame: &mut Frame,
-    parts: &[Part<'_>],
+    parts: &[GraphKind<'_>],
     coding: &mut impl Coding,
 ) -> Result<()> {
     let alone = parts.len() == 1;
@@ -76,7 +76,7 @@ fn blocks(
     } else {
         (frame.width.div_ceil(8 * frame.across), frame.height.div_ceil(8 * frame.down))
     };
-    let size = |frame: &Frame, part: &Part<'_>| {
+    let size = |frame: &Frame, part: &GraphKind<'_>| {
         let component = &frame.components[part.component];
         if alone { (1, 1) } else { (component.across, component.down) }
     };

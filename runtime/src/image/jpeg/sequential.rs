@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::frame::Frame;
 use super::huffman::Huffman;
 use super::markers::NATURAL_ORDER;
-use super::scan::{Coding, Part};
+use super::scan::{Coding, GraphKind};
 use super::{Result, damaged};
 
 pub(super) struct Sequential<'t> {
@@ -14,9 +14,10 @@ pub(super) struct Sequential<'t> {
 }
 
 impl<'t> Sequential<'t> {
-    pub(super) fn new(parts: &[Part<'t>]) -> Result<Self> {
+    pub(super) fn new(parts: &[GraphKind<'t>]) -> Result<Self> {
         let last = vec![0; parts.len()];
-        let tables = |part: &Part<'t>| Some((part.component, part.dc.filter(|dc| dc.is_dc())?, part.ac?));
+        let tables =
+            |part: &GraphKind<'t>| Some((part.component, part.dc.filter(|dc| dc.is_dc())?, part.ac?));
         let Some(parts) = parts.iter().map(tables).collect() else {
             return damaged("a scan names a Huffman table that is not there");
         };

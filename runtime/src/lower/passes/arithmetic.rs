@@ -1,7 +1,7 @@
 //! Operations by basic ones, for backends that have little more than arithmetic; lengths are numbers there.
 
 use crate::Result;
-use crate::graph::{Binary, Constant, Dim, Dtype, Graph, Op, Operation, Padded, Reduction, Tensor, Unary};
+use crate::graph::{Binary, Constant, Dim, Dtype, Graph, Op, Operation, PadMode, Reduction, Tensor, Unary};
 
 /// Sums up to each element as products with a triangle of ones; integers are summed in single precision, exact below
 /// 2²⁴.
@@ -34,7 +34,7 @@ pub(in crate::lower) fn cumsum_by_product(g: &mut Graph, it: &Operation<'_>) -> 
 
 /// A number put around by joining it on.
 pub(in crate::lower) fn pad_by_concat(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
-    let (Op::Pad { by: Padded::Constant(value), around }, [x]) = (it.op, it.operands) else {
+    let (Op::Pad { by: PadMode::Constant(value), around }, [x]) = (it.op, it.operands) else {
         return Ok(None);
     };
     let Some(mut shape) = x.shape().iter().map(Dim::fixed).collect::<Option<Vec<_>>>() else {

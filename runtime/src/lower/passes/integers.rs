@@ -81,8 +81,8 @@ mod tests {
         let mut g = Graph::new();
         let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE]));
         let first = g.argmax(&x, 1)?;
-        let known = g.positions(&Dim::Fixed(3));
-        let computed = g.positions(&SEQUENCE);
+        let known = g.arange(&Dim::Fixed(3));
+        let computed = g.arange(&SEQUENCE);
         for (name, x) in [("first", &first), ("known", &known), ("computed", &computed)] {
             g.output(name, x)?;
         }

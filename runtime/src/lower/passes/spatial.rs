@@ -1,7 +1,7 @@
 //! The forms of convolutions.
 
 use crate::Result;
-use crate::graph::{Dim, Graph, Op, Operation, Padded, Tensor};
+use crate::graph::{Dim, Graph, Op, Operation, PadMode, Tensor};
 
 /// Channels of zeros where convolutions read three at a time: WebGPU does where their number is a multiple of 3 and none
 /// of 4, and gives wrong numbers unless it is just 3: <https://github.com/microsoft/onnxruntime/issues/29651>.
@@ -14,8 +14,8 @@ pub(in crate::lower) fn pad_channels(g: &mut Graph, it: &Operation<'_>) -> Resul
     }
     let added = channels.next_multiple_of(4) - channels;
     let around = [(1, 0, added)];
-    let x = g.pad(x, &around, Padded::Constant(0.0))?;
-    let weight = g.pad(weight, &around, Padded::Constant(0.0))?;
+    let x = g.pad(x, &around, PadMode::Constant(0.0))?;
+    let weight = g.pad(weight, &around, PadMode::Constant(0.0))?;
     let operands: Vec<_> = [&x, &weight].into_iter().chain(rest).collect();
     Ok(Some(it.again(g, &operands, it.result.dtype())))
 }

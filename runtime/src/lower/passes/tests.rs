@@ -5,7 +5,9 @@ use super::{Pass, Rule, activation, arithmetic, attention, floats, linear, norm,
 use super::{share, spatial, types};
 use crate::dims;
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Binary, Conv, Dim, Dtype, Graph, Input, Interpolation, Padded, Reduction, Tensor, Unary};
+use crate::graph::{
+    Binary, Conv, Dim, Dtype, Graph, Input, Interpolation, PadMode, Reduction, Tensor, Unary,
+};
 use crate::nn::{Activation, Attention, Rotary};
 
 /// A graph with x `[batch, sequence, 4]` of a type.
@@ -228,7 +230,7 @@ fn arithmetic_is_all_that_is_needed() {
     );
     assert_eq!(
         lines(
-            |g, x| g.pad(x, &[(1, 1, 0), (2, 0, 2)], Padded::Constant(0.5)).unwrap(),
+            |g, x| g.pad(x, &[(1, 1, 0), (2, 0, 2)], PadMode::Constant(0.5)).unwrap(),
             arithmetic::pad_by_concat
         ),
         ["Concat(literal [2, 1, 4], x) [2, 3, 4]", "Concat(%0, literal [2, 3, 2]) [2, 3, 6]"]

@@ -128,7 +128,7 @@ impl<'a> Printer<'a> {
                 self.literal(dtype, &lengths(), integers(dtype, values))
             }
             Origin::Node => {
-                return Err(self.graph.misfit("lower", format!("`{}` is used too early", value.name)));
+                return Err(self.graph.error("lower", format!("`{}` is used too early", value.name)));
             }
         };
         self.names.insert(id, name.clone());

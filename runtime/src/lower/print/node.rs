@@ -3,7 +3,7 @@
 use super::{Printer, Written, cast};
 use crate::Result;
 use crate::graph::{
-    AttentionOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, Padded, PoolOp, Reduction, ResizeOp,
+    AttentionOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, PadMode, PoolOp, Reduction, ResizeOp,
 };
 use crate::lower::passes::resize::CUBIC;
 use crate::nn::Activation;
@@ -71,9 +71,9 @@ impl Printer<'_> {
             Op::Pad { by, around } => {
                 more.extend(self.pad_operands(*by, around, result.dtype()));
                 match by {
-                    Padded::Constant(_) => vec![],
-                    Padded::Reflect => vec![Attribute::string("mode", "reflect")],
-                    Padded::Edge => vec![Attribute::string("mode", "edge")],
+                    PadMode::Constant(_) => vec![],
+                    PadMode::Reflect => vec![Attribute::string("mode", "reflect")],
+                    PadMode::Edge => vec![Attribute::string("mode", "edge")],
                 }
             }
             Op::Reduce { axes, keep, .. } => {
@@ -125,20 +125,20 @@ impl Printer<'_> {
             }
             Op::Angles { .. } => {
                 let problem = "has no operator, and no pass took its place";
-                return Err(self.graph.misfit(node.op.name(), problem));
+                return Err(self.graph.error(node.op.name(), problem));
             }
         };
         Ok(written)
     }
 
     /// How many before each axis, then how many after, and a number to put there.
-    fn pad_operands(&mut self, by: Padded, around: &[(usize, usize)], dtype: Dtype) -> Vec<String> {
+    fn pad_operands(&mut self, by: PadMode, around: &[(usize, usize)], dtype: Dtype) -> Vec<String> {
         let before = around.iter().map(|(before, _)| *before as i64);
         let counts: Vec<i64> = before.chain(around.iter().map(|(_, after)| *after as i64)).collect();
         let counts = self.integers(&counts);
         match by {
-            Padded::Constant(value) => vec![counts, self.number(dtype, value)],
-            Padded::Reflect | Padded::Edge => vec![counts],
+            PadMode::Constant(value) => vec![counts, self.number(dtype, value)],
+            PadMode::Reflect | PadMode::Edge => vec![counts],
         }
     }
 }

@@ -125,7 +125,7 @@ impl Printer<'_> {
                 "no input has an axis of length {symbol}, needed for {}",
                 show(std::slice::from_ref(dim))
             );
-            return Err(self.graph.misfit("Shape", problem));
+            return Err(self.graph.error("Shape", problem));
         };
         let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];
         let name = format!("/{symbol}");

@@ -13,8 +13,8 @@ use self::modules::{Modules, Step};
 pub use self::pooling::{Pooling, PoolingMode};
 pub use self::similarity::Similarity;
 use super::batches::{Per, TextModel};
-use super::{Opening, Pipeline, Task, TextOptions};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
@@ -75,11 +75,11 @@ impl<A: AnyModel> SentenceEmbedding<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

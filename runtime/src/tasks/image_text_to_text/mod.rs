@@ -9,11 +9,11 @@ use serde_json::json;
 use self::placeholders::Placeholders;
 use super::batches::TextModel;
 use super::text_generation::{answered, resolve};
-use super::{GeneratedChat, GeneratedText, GenerationOptions, Opening, Pipeline, Task};
-use crate::erased::AnyModel;
+use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, PipelineBuilder, Task};
+use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
 use crate::image::{Image, ImageProcessor};
-use crate::model::{Architecture, Part};
+use crate::model::{Architecture, GraphKind};
 use crate::text::Text;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::{Error, Result, Values};
@@ -66,11 +66,11 @@ impl<A: AnyModel> ImageTextToText<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.
@@ -186,8 +186,8 @@ impl<A: AnyModel> ImageTextToText<A> {
             return Ok(Values::new());
         }
         let model = &self.text.model;
-        let start = model.parts().contains(&Part::Start);
-        let taken = if start { model.inputs_of(Part::Start)? } else { model.inputs().to_vec() };
+        let start = model.graph_kinds().contains(&GraphKind::Prefill);
+        let taken = if start { model.inputs_of(GraphKind::Prefill)? } else { model.inputs().to_vec() };
         let mut values = self.processor.process(images)?;
         values.retain(|name, _| taken.iter().any(|input| input.name == *name));
         Ok(values)

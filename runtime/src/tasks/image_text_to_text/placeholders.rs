@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::image::{ImageProcessor, Layout, Packing};
+use crate::image::{AnyRes, ImageProcessor, Layout};
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
 
@@ -100,7 +100,7 @@ impl Placeholders {
             return Ok((height / edge) * (width / edge) + additional);
         }
         let grid = processor.settings().grid.iter().map(|(height, width)| vec![*height, *width]).collect();
-        let packing = Packing { grid, tile: *height, patches: height / edge };
+        let packing = AnyRes { grid, tile: *height, patches: height / edge };
         let rows = packing.rows(processed)?.shape().iter().product::<usize>();
         Ok(rows + additional)
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use super::JsonPipeline;
 use super::parameters::Parameters;
 use super::pipelines::{texts, to_json};
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::tasks::{
     GenerationOptions, OnText, Summarization, Text2TextGeneration, TextGeneration, Translation,
 };
@@ -76,7 +76,7 @@ impl<A: AnyModel> JsonPipeline for TextGeneration<A> {
         Ok(one_of(all.collect::<Result<_>>()?, inputs.is_array()))
     }
 
-    fn run_told(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+    fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let plain = SHAPING.iter().all(|name| parameters.get(name).is_none());
         match (chats(inputs)?.as_deref(), inputs) {
             (Some([chat]), _) if plain => {

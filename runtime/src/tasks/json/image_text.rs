@@ -4,10 +4,10 @@ use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
 use super::generation::{chats, options};
+use super::images::images;
 use super::parameters::Parameters;
-use super::pictures::images;
 use super::pipelines::{start_of, to_json};
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::tasks::ImageTextToText;
 use crate::text::chat::{ChatOptions, Message};

@@ -4,12 +4,12 @@
 //! those of `SentenceTransformer.encode`. As there, and unlike in the typed pipelines, empty texts get an
 //! answer unless the parameter `allow_empty` is false.
 
+mod audio;
 mod generation;
 mod image_text;
+mod images;
 mod parameters;
-mod pictures;
 mod pipelines;
-mod sounds;
 
 use serde_json::Value as Json;
 
@@ -20,7 +20,7 @@ use super::{
     TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotClassification,
     ZeroShotImageClassification, ZeroShotVideoClassification,
 };
-use crate::erased::Erased;
+use crate::any_model::DynModel;
 use crate::model::Architecture;
 use crate::{Loader, Result};
 
@@ -38,7 +38,7 @@ pub trait JsonPipeline: Send + Sync {
     ///
     /// # Errors
     /// As [`JsonPipeline::run_json`].
-    fn run_told(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+    fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let _ = on_text;
         self.run_json(inputs, parameters)
     }
@@ -60,12 +60,12 @@ pub trait JsonPipeline: Send + Sync {
 /// When there is no such task, or the checkpoint does not fit it.
 pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
     let task: Task = task.parse()?;
-    let head = task.head::<A>(loader.checkpoint(), loader.asked_head())?;
+    let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
     json_pipeline(task, Box::new(loader.head(head).load()?))
 }
 
 /// The pipeline of a task around a model.
-pub(crate) fn json_pipeline(task: Task, model: Erased) -> Result<Box<dyn JsonPipeline>> {
+pub(crate) fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
     Ok(match task {
         Task::FeatureExtraction => Box::new(FeatureExtraction::from_model(model)?),
         Task::SentenceEmbedding => Box::new(SentenceEmbedding::from_model(model)?),

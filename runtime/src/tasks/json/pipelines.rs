@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
 use super::parameters::Parameters;
-use crate::erased::Erased;
+use crate::any_model::DynModel;
 use crate::tasks::{
     Aggregation, ClassificationOptions, EmbeddingOptions, FeatureExtraction, FeatureOptions, FillMask,
     FillMaskOptions, Question, QuestionAnswering, QuestionOptions, SentenceEmbedding, TextClassification,
@@ -14,7 +14,7 @@ use crate::tasks::{
 use crate::text::Text;
 use crate::{Error, Result};
 
-impl JsonPipeline for FillMask<Erased> {
+impl JsonPipeline for FillMask<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let inner = parameters.inner("tokenizer_kwargs")?;
@@ -37,7 +37,7 @@ impl JsonPipeline for FillMask<Erased> {
     }
 }
 
-impl JsonPipeline for TextClassification<Erased> {
+impl JsonPipeline for TextClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         // Without `top_k` each text has one label, outside of a list; `null` asks for all of them.
@@ -65,7 +65,7 @@ impl JsonPipeline for TextClassification<Erased> {
     }
 }
 
-impl JsonPipeline for ZeroShotClassification<Erased> {
+impl JsonPipeline for ZeroShotClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
@@ -94,7 +94,7 @@ impl JsonPipeline for ZeroShotClassification<Erased> {
     }
 }
 
-impl JsonPipeline for TokenClassification<Erased> {
+impl JsonPipeline for TokenClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = TokenOptions::default();
@@ -121,7 +121,7 @@ impl JsonPipeline for TokenClassification<Erased> {
     }
 }
 
-impl JsonPipeline for FeatureExtraction<Erased> {
+impl JsonPipeline for FeatureExtraction<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let inner = parameters.inner("tokenize_kwargs")?;
@@ -150,7 +150,7 @@ impl JsonPipeline for FeatureExtraction<Erased> {
     }
 }
 
-impl JsonPipeline for SentenceEmbedding<Erased> {
+impl JsonPipeline for SentenceEmbedding<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let options = EmbeddingOptions {
@@ -166,7 +166,7 @@ impl JsonPipeline for SentenceEmbedding<Erased> {
     }
 }
 
-impl JsonPipeline for QuestionAnswering<Erased> {
+impl JsonPipeline for QuestionAnswering<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = QuestionOptions::default();

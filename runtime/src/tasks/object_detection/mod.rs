@@ -7,9 +7,9 @@ mod boxes;
 pub use self::boxes::{Bounds, Detection, draw};
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
-use super::{Opening, Pipeline, Task};
+use super::{Pipeline, PipelineBuilder, Task};
 use crate::Result;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::model::Architecture;
 
@@ -64,11 +64,11 @@ impl<A: AnyModel> ObjectDetection<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -10,8 +10,8 @@ use serde::Serialize;
 use self::spans::Span;
 use super::batches::{Per, TextModel, numbered};
 use super::characters::Characters;
-use super::{Opening, Pipeline, Task};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Side, Text, Truncation};
 use crate::{Error, Result};
@@ -104,11 +104,11 @@ impl<A: AnyModel> QuestionAnswering<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

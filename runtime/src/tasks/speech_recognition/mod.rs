@@ -14,11 +14,11 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+use super::audio::AudioModel;
 use super::scores::largest;
-use super::sounds::AudioModel;
-use super::{Opening, Pipeline, Task};
+use super::{Pipeline, PipelineBuilder, Task};
+use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, Padding};
-use crate::erased::AnyModel;
 use crate::generation::GenerationConfig;
 use crate::model::Architecture;
 use crate::{Error, Result};
@@ -128,11 +128,11 @@ impl<A: AnyModel> SpeechRecognition<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

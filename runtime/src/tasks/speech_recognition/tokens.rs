@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::SpeechOptions;
 use super::languages;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
 use crate::{Error, Result, Value};
 

@@ -12,8 +12,8 @@ pub use options::GenerationOptions;
 pub(crate) use options::resolve;
 
 use super::batches::TextModel;
-use super::{Opening, Pipeline, Task};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task};
+use crate::any_model::AnyModel;
 use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
 use crate::model::Architecture;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
@@ -99,11 +99,11 @@ impl<A: AnyModel> TextGeneration<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

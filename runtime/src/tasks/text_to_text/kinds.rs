@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::Writer;
 use crate::Result;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::tasks::text_generation::OnText;
-use crate::tasks::{GenerationOptions, Opening, Pipeline, Task};
+use crate::tasks::{GenerationOptions, Pipeline, PipelineBuilder, Task};
 
 /// A text written for another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,11 +51,11 @@ macro_rules! kind {
             ///
             /// # Errors
             /// When there is none.
-            pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+            pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
             where
                 A: Architecture,
             {
-                Opening::open(checkpoint)
+                PipelineBuilder::open(checkpoint)
             }
 
             /// The model within.

@@ -13,7 +13,7 @@ use self::languages::Pair;
 use super::Task;
 use super::batches::TextModel;
 use super::text_generation::{GenerationOptions, OnText, resolve, streamed};
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
 use crate::text::{Padding, Text};
 use crate::{Error, Result};

@@ -13,8 +13,8 @@ use super::batches::{Per, TextModel};
 use super::characters::Characters;
 use super::labels::Labels;
 use super::scores::softmax;
-use super::{Opening, Pipeline, Task, TextOptions};
-use crate::erased::AnyModel;
+use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -131,11 +131,11 @@ impl<A: AnyModel> TokenClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

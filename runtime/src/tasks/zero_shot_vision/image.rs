@@ -2,10 +2,10 @@
 
 use super::{HypothesisOptions, PairedModel};
 use crate::Result;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::model::Architecture;
-use crate::tasks::{Label, Opening, Pipeline, Task};
+use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
 
 /// Labels a picture with labels of one's own.
 ///
@@ -38,11 +38,11 @@ impl<A: AnyModel> ZeroShotImageClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

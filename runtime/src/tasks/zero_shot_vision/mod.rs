@@ -13,7 +13,7 @@ use super::batches::{TextModel, output};
 use super::hypotheses::hypotheses;
 use super::scores::top;
 use super::{Label, ScoreFunction, TextOptions};
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::image::ImageProcessor;
 use crate::text::{Padding, Text};
 use crate::{Result, Values};

@@ -1,9 +1,9 @@
 //! Videos against labels.
 
 use super::{HypothesisOptions, PairedModel};
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::model::Architecture;
-use crate::tasks::{Label, Opening, Pipeline, Task};
+use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
 use crate::video::Video;
 use crate::{Error, Result};
 
@@ -56,11 +56,11 @@ impl<A: AnyModel> ZeroShotVideoClassification<A> {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<Opening<A, Self>>
+    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
     where
         A: Architecture,
     {
-        Opening::open(checkpoint)
+        PipelineBuilder::open(checkpoint)
     }
 
     /// The model within.

@@ -8,7 +8,8 @@
 //! HTS-AT (`ClapAudioModel`), a Swin transformer over a mel spectrogram that is reshaped to a square image.
 
 use weft::graph::{
-    Conv, Dim, Fill, Graph, Input, Interpolation, Padded, Reduction, Scope, Tensor, Unary,
+    Conv, Dim, Graph, Input, InputDefault, Interpolation, PadMode, Reduction, Scope,
+    Tensor, Unary,
 };
 use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Result, dims};
@@ -37,7 +38,7 @@ impl Inputs {
     pub(super) fn new(g: &mut Graph, c: &Config) -> Self {
         let views = if c.enable_fusion { 4 } else { 1 };
         let features = Input::f32("input_features", dims![AUDIOS, views, FRAMES, c.num_mel_bins]);
-        let longer = Input::bool("is_longer", dims![AUDIOS, 1]).or(Fill::Zeros);
+        let longer = Input::bool("is_longer", dims![AUDIOS, 1]).or(InputDefault::Zeros);
         let (features, longer) = (g.input(features), g.input(longer));
         Self { input_features: features, is_longer: c.enable_fusion.then_some(longer) }
     }
@@ -71,7 +72,7 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
         }
         if stage + 1 < stages {
             let w = w.scope("downsample");
-            x = nn::merged_squares(g, &x, [side; 2])?;
+            x = nn::patch_merge(g, &x, [side; 2])?;
             x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
             x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
             (side, width) = (side / 2, 2 * width);
@@ -114,7 +115,7 @@ fn patch_embed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, longer: Option<
         let parts = g.flatten(&parts, 3..5)?;
         let missing = |of: &Tensor| of.shape()[3].fixed().unwrap_or_default();
         let missing = missing(&h).saturating_sub(missing(&parts));
-        let parts = g.pad(&parts, &[(3, 0, missing)], Padded::Constant(0.0))?;
+        let parts = g.pad(&parts, &[(3, 0, missing)], PadMode::Constant(0.0))?;
         let fused = attentional_fusion(g, c, &w.scope("fusion_model"), &h, &parts)?;
         let longer = g.reshape(longer, dims![AUDIOS, 1, 1, 1])?;
         h = g.select(&longer, &fused, &h)?;
@@ -186,17 +187,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 /// Self-attention within windows, with a learnt bias by distance: x `[batch, places, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
-    let (batch, x) = (&x.shape()[0], windows.cut(g, x)?);
+    let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let q = g.linear_biased(&w.scope("self").scope("query"), &x, width, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("self").scope("key"), &x, width, c.qkv_bias)?;
     let v = g.linear_biased(&w.scope("self").scope("value"), &x, width, c.qkv_bias)?;
     let reach = 2 * windows.window - 1;
     let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;
-    g.idle_weight(&w.name("self.relative_position_index"));
+    g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     let h = g.linear(&w.scope("output").scope("dense"), &h, width)?;
-    windows.join(g, &h, batch)
+    windows.reverse(g, &h, batch)
 }

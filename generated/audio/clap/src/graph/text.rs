@@ -9,7 +9,7 @@
 
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 
 use crate::TextConfig as Config;
@@ -29,15 +29,15 @@ impl Inputs {
         g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             token_type_ids: g.input(
                 Input::i64("token_type_ids", shape.clone())
-                    .or(Fill::Zeros)
+                    .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
+                    .or(InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id })
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }

@@ -9,9 +9,9 @@
 //! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::TextConfig as Config;
 
@@ -24,14 +24,18 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    pub(super) fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -51,7 +55,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::slides(&c.layer_types, index)
+        let is_sliding = nn::is_sliding(&c.layer_types, index)
             .unwrap_or(c.use_sliding_window && index >= c.max_window_layers);
         let context = LayerContext {
             index,
@@ -86,7 +90,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),

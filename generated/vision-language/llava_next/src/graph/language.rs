@@ -8,9 +8,9 @@
 //! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::TextConfig as Config;
 
@@ -23,14 +23,18 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    pub(super) fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    pub(super) fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
         }
     }
@@ -77,7 +81,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),

@@ -8,7 +8,7 @@
 //! Text encoder of a dual encoder (`CLIPTextModel`, `SiglipTextModel`).
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::text::ends;
 use weft::{Result, dims};
@@ -28,10 +28,10 @@ impl Inputs {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(Fill::Ones)),
+            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             position_ids: g.input(
                 Input::i64("position_ids", shape)
-                    .or(Fill::Positions)
+                    .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
         }

@@ -12,9 +12,9 @@
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor};
-use weft::image::{image_places, image_runs};
+use weft::image::{image_segments, image_token_indices};
 use weft::nn;
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::{Config, TextConfig};
 
@@ -33,15 +33,15 @@ pub(super) fn multimodal(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
-    part: Part,
+    kind: GraphKind,
 ) -> Result<(Tensor, Option<Images>)> {
-    let mut inputs = language::Inputs::new(g, &c.text_config, part);
+    let mut inputs = language::Inputs::new(g, &c.text_config, kind);
     let text = w.scope("language_model");
     let mut x = language::embeddings(g, &c.text_config, &text, &inputs)?;
-    let reads = matches!(part, Part::Whole | Part::Start);
+    let reads = matches!(kind, GraphKind::Forward | GraphKind::Prefill);
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
-    if part == Part::Text {
-        g.refuse("input_ids", c.image_token_index, "images");
+    if kind == GraphKind::TextOnly {
+        g.forbid_token("input_ids", c.image_token_index, "images");
     }
     if let Some(images) = &images {
         x = merge_image_features(g, c, &x, images)?;
@@ -60,8 +60,8 @@ pub(super) struct Images {
 /// Replaces the embeddings of image tokens by image features, in order: `[batch, sequence, hidden_size]`.
 fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) -> Result<Tensor> {
     let (token, of, each) = (c.image_token_index, images.of, images.each);
-    let indices = Input::i64("image_places", dims![BATCH, SEQUENCE])
-        .computed(move |values| image_places(values, token, of, each));
+    let indices = Input::i64("image_token_indices", dims![BATCH, SEQUENCE])
+        .computed(move |values| image_token_indices(values, token, of, each));
     let indices = g.input(indices);
     let text = g.flatten(x, 0..2)?;
     let all = g.concat(&[&text, &images.features], 0)?;
@@ -71,10 +71,10 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
 /// The mask of pairs of tokens of the same image: `[batch, 1, sequence, past + sequence]`.
 fn bidirectional_image_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
     let token = c.image_token_index;
-    let runs = Input::i64("image_runs", dims![BATCH, SEQUENCE])
-        .computed(move |values| image_runs(values, token));
+    let runs = Input::i64("image_segments", dims![BATCH, SEQUENCE])
+        .computed(move |values| image_segments(values, token));
     let runs = g.input(runs);
-    nn::parts_of_one(g, &runs, &inputs.cache.past())
+    nn::same_segment_mask(g, &runs, &inputs.cache.past())
 }
 
 /// Images to what stands in the places of image tokens: `[features, hidden_size]`.
@@ -94,7 +94,7 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
 
 /// What the vision model gives for each patch: `[images, patches, hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    g.idle_scope(&w.scope("head"));
+    g.unused_scope(&w.scope("head"));
     vision::encoder(g, &c.vision_config, w, pixels)
 }
 

@@ -9,8 +9,8 @@
 //! Vision transformer (`ViTModel`), and the reference's heads on top.
 
 use weft::graph::dims::IMAGES;
-use weft::graph::{Dim, Fill, Graph, Input, Scope, Tensor};
-use weft::image::{Filter, patch_shares};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::image::{Filter, patch_interpolation_weights};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -42,7 +42,9 @@ pub(super) fn images(g: &mut Graph, c: &Config) -> (Tensor, Tensor) {
     let patches = Dim::symbol("patches");
     let values = c.num_channels * c.patch_size * c.patch_size;
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, &patches, values]));
-    let attention_mask = g.input(Input::i64("pixel_attention_mask", dims![IMAGES, patches]).or(Fill::Ones));
+    let attention_mask = g.input(
+        Input::i64("pixel_attention_mask", dims![IMAGES, patches]).or(InputDefault::Ones),
+    );
     g.input(Input::i64("spatial_shapes", dims![IMAGES, 2]));
     (pixels, attention_mask)
 }
@@ -55,7 +57,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let positions = g.weight(&w.name("position_embedding.weight"), &[c.num_patches, c.hidden_size])?;
     let [images, patches] = [0, 1].map(|axis: usize| pixel_values.shape()[axis].clone());
     let weights = Input::f32("place_shares", dims![images, patches, side * side]);
-    let weights = g.input(weights.computed(move |values| patch_shares(values, side, Filter::Bilinear)));
+    let weights = g.input(
+        weights.computed(move |values| patch_interpolation_weights(values, side, Filter::Bilinear)),
+    );
     let positions = g.matmul(&weights, &positions)?;
     g.add(&x, &positions)
 }

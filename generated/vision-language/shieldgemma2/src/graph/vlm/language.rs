@@ -11,9 +11,9 @@
 //! Decoder-only transformer with a key/value cache (`LlamaModel`), and the reference's heads on top.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Fill, Graph, Input, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, RopeParameters, Rotary};
-use weft::{Part, Result, dims};
+use weft::{GraphKind, Result, dims};
 
 use crate::TextConfig as Config;
 
@@ -28,14 +28,18 @@ pub(in crate::graph) struct Inputs {
 }
 
 impl Inputs {
-    pub(in crate::graph) fn new(g: &mut Graph, c: &Config, part: Part) -> Self {
-        let cache = Cache::new(g, part);
+    pub(in crate::graph) fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
+        let cache = Cache::new(g, kind);
         Self {
             input_ids: g.input(
                 Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size"),
             ),
-            attention_mask: g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones)),
-            position_ids: g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions)),
+            attention_mask: g.input(
+                Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
+            ),
+            position_ids: g.input(
+                Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions),
+            ),
             cache,
             bidirectional_image_mask: None,
         }
@@ -58,11 +62,11 @@ pub(in crate::graph) fn layers(
     mut x: Tensor,
     inputs: &Inputs,
 ) -> Result<Tensor> {
-    let rotary = nn::rope_of(&c.rope_parameters, "full_attention", 1e6)
+    let rotary = nn::layer_type_rope(&c.rope_parameters, "full_attention", 1e6)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let local_rotary = c
         .rope_local_base_freq
-        .map_or_else(|| nn::rope_of(&c.rope_parameters, "sliding_attention", 1e4), RopeParameters::of)
+        .map_or_else(|| nn::layer_type_rope(&c.rope_parameters, "sliding_attention", 1e4), RopeParameters::of)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask_or(
         g,
@@ -79,7 +83,7 @@ pub(in crate::graph) fn layers(
         inputs.bidirectional_image_mask.as_ref(),
     )?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::slides(&c.layer_types, index).unwrap_or((index + 1) % 6 != 0);
+        let is_sliding = nn::is_sliding(&c.layer_types, index).unwrap_or((index + 1) % 6 != 0);
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },
@@ -122,7 +126,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let k = nn::merge_heads(g, &k)?;
     let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
     let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.extend(g, context.index, k, v, c.num_key_value_heads())?;
+    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),

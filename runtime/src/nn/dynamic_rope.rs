@@ -17,14 +17,14 @@ impl RopeParameters {
         head_size: usize,
         max_position_embeddings: usize,
     ) -> Result<Rotary> {
-        self.check(head_size).map_err(|problem| g.misfit("RotaryEmbedding", problem))?;
+        self.check(head_size).map_err(|problem| g.error("RotaryEmbedding", problem))?;
         let longest = max_position_embeddings;
         let short = self.frequencies(head_size, longest, None);
         let scaling = short.attention_factor;
         match &self.scaling {
             RopeScaling::Dynamic { factor, alpha: None } => {
-                let frequencies = self.growing(g, position_ids, head_size, longest, *factor)?;
-                Rotary::computed(g, position_ids, &frequencies, scaling)
+                let frequencies = self.dynamic_ntk(g, position_ids, head_size, longest, *factor)?;
+                Rotary::from_frequencies(g, position_ids, &frequencies, scaling)
             }
             RopeScaling::Longrope { original_max_position_embeddings: original, .. } => {
                 let original = original.unwrap_or(longest);
@@ -37,11 +37,11 @@ impl RopeParameters {
                 let longer = g.binary(Binary::Greater, &length, &most)?;
                 let frequencies = g.select(&longer, &long, &short)?;
                 if scaling == long_scaling {
-                    return Rotary::computed(g, position_ids, &frequencies, scaling);
+                    return Rotary::from_frequencies(g, position_ids, &frequencies, scaling);
                 }
                 let scalings = [long_scaling, scaling].map(|scaling| g.scalar(scaling as f32));
                 let scaling = g.select(&longer, &scalings[0], &scalings[1])?;
-                Rotary::computed(g, position_ids, &frequencies, 1.0)?.scaled(g, &scaling)
+                Rotary::from_frequencies(g, position_ids, &frequencies, 1.0)?.scaled(g, &scaling)
             }
             _ => Rotary::new(g, position_ids, &short.inverse, scaling),
         }
@@ -52,7 +52,7 @@ impl RopeParameters {
     ///
     /// # Errors
     /// When the ids are not integers.
-    pub fn query_scale(
+    pub fn llama_4_attn_scale(
         &self,
         g: &mut Graph,
         position_ids: &Tensor,
@@ -78,7 +78,7 @@ impl RopeParameters {
     }
 
     /// What scores are multiplied by where the kind of stretching sharpens attention; `scale` otherwise.
-    pub fn sharpened(&self, scale: f64) -> f64 {
+    pub fn yarn_scale(&self, scale: f64) -> f64 {
         match self.scaling {
             RopeScaling::Yarn { factor: Some(factor), mscale_all_dim: Some(all), .. } if factor > 1.0 => {
                 scale * (0.1 * all * factor.ln() + 1.0).powi(2)
@@ -88,7 +88,7 @@ impl RopeParameters {
     }
 
     /// Frequencies over a base that grows with texts longer than `longest`.
-    fn growing(
+    fn dynamic_ntk(
         &self,
         g: &mut Graph,
         position_ids: &Tensor,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::RopeParameters;
 
 /// Whether a layer sees a window only, where the types say so.
-pub fn slides(layer_types: &Option<Vec<String>>, index: usize) -> Option<bool> {
+pub fn is_sliding(layer_types: &Option<Vec<String>>, index: usize) -> Option<bool> {
     let kind = layer_types.as_ref()?.get(index)?;
     Some(kind == "sliding_attention" || kind == "local")
 }
@@ -36,7 +36,7 @@ pub fn layer_scale(size: usize, by_size: bool, by_layer: bool, index: usize) -> 
 }
 
 /// The rotary embeddings of a kind of layer, or plain ones of this base.
-pub fn rope_of(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64) -> RopeParameters {
+pub fn layer_type_rope(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64) -> RopeParameters {
     ropes.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta))
 }
 
@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(rope_with(&rope, None), rope);
         assert_eq!(rope_with(&rope, Some(1e6)), RopeParameters::of(1e6));
         let ropes = BTreeMap::from([("sliding_attention".to_owned(), rope.clone())]);
-        assert_eq!(rope_of(&ropes, "sliding_attention", 5e5), rope);
-        assert_eq!(rope_of(&ropes, "full_attention", 5e5), RopeParameters::of(5e5));
+        assert_eq!(layer_type_rope(&ropes, "sliding_attention", 5e5), rope);
+        assert_eq!(layer_type_rope(&ropes, "full_attention", 5e5), RopeParameters::of(5e5));
     }
 }

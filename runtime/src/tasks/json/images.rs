@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::JsonPipeline;
 use super::parameters::Parameters;
 use super::pipelines::{shaped, start_of, texts};
-use crate::erased::Erased;
+use crate::any_model::DynModel;
 use crate::image::Image;
 use crate::tasks::{
     DetectionOptions, HypothesisOptions, ImageClassification, ImageClassificationOptions,
@@ -15,7 +15,7 @@ use crate::tasks::{
 use crate::video::Video;
 use crate::{Error, Result};
 
-impl JsonPipeline for ImageClassification<Erased> {
+impl JsonPipeline for ImageClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = ImageClassificationOptions::default();
@@ -29,7 +29,7 @@ impl JsonPipeline for ImageClassification<Erased> {
     }
 }
 
-impl JsonPipeline for ImageFeatureExtraction<Erased> {
+impl JsonPipeline for ImageFeatureExtraction<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = ImageFeatureOptions::default();
@@ -45,7 +45,7 @@ impl JsonPipeline for ImageFeatureExtraction<Erased> {
     }
 }
 
-impl JsonPipeline for ObjectDetection<Erased> {
+impl JsonPipeline for ObjectDetection<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = DetectionOptions::default();
@@ -68,7 +68,7 @@ impl JsonPipeline for ObjectDetection<Erased> {
     }
 }
 
-impl JsonPipeline for ZeroShotImageClassification<Erased> {
+impl JsonPipeline for ZeroShotImageClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
@@ -82,7 +82,7 @@ impl JsonPipeline for ZeroShotImageClassification<Erased> {
     }
 }
 
-impl JsonPipeline for ZeroShotVideoClassification<Erased> {
+impl JsonPipeline for ZeroShotVideoClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let defaults = VideoOptions::default();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::section::{self, Sections, Setting};
-use super::{Loaded, Lowering, config, route};
+use super::subgraph::{self, Settings, Subgraphs};
+use super::{Lowering, Session, config, route};
 use crate::engine::Options;
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Target, lower};
-use crate::model::{Architecture, Part};
+use crate::model::{Architecture, GraphKind};
 use crate::weights::{Files, Weights};
 use crate::{Hardware, Precision, Result};
 
@@ -21,7 +21,7 @@ pub struct Loader<A: Architecture> {
     hardware: Hardware,
     precision: Precision,
     head: Option<A::Head>,
-    part: Part,
+    kind: GraphKind,
     dims: BTreeMap<String, usize>,
     options: Options,
     lowering: Option<Lowering>,
@@ -41,7 +41,7 @@ impl<A: Architecture> Loader<A> {
             hardware: Hardware::Auto,
             precision: Precision::F32,
             head: None,
-            part: Part::Whole,
+            kind: GraphKind::Forward,
             dims: Default::default(),
             options: Options::default(),
             lowering: None,
@@ -104,15 +104,15 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Which part to make ready at once; [`Part::Whole`] where not given. The others are when they are first run.
+    /// Which part to make ready at once; [`GraphKind::Forward`] where not given. The others are when they are first run.
     #[must_use]
-    pub fn part(mut self, part: Part) -> Self {
-        self.part = part;
+    pub fn graph_kind(mut self, kind: GraphKind) -> Self {
+        self.kind = kind;
         self
     }
 
     /// The class that [`Loader::head`] asked for.
-    pub fn asked_head(&self) -> Option<A::Head> {
+    pub fn requested_head(&self) -> Option<A::Head> {
         self.head
     }
 
@@ -168,10 +168,10 @@ impl<A: Architecture> Loader<A> {
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
         let mut target = Target::of(form, self.precision);
         target.dims = self.dims;
-        let sections = Sections::<A>::new(
+        let subgraphs = Subgraphs::<A>::new(
             head,
             weights,
-            Setting {
+            Settings {
                 target,
                 hardware: chosen.hardware,
                 options: self.options,
@@ -180,20 +180,20 @@ impl<A: Architecture> Loader<A> {
                 probes: self.probes,
             },
         );
-        let main = sections.get(&config, self.part)?;
-        let loaded = Loaded {
+        let main = subgraphs.get(&config, self.kind)?;
+        let session = Session {
             config,
             raw,
             head,
             checkpoint: self.checkpoint,
             main,
-            sections,
+            subgraphs,
             hardware: chosen.hardware,
             explanation: chosen.explanation,
             precision: self.precision,
-            part: self.part,
+            kind: self.kind,
         };
-        Ok(A::from_loaded(loaded))
+        Ok(A::from_session(session))
     }
 
     /// The configuration as it is and typed, the class to load, and the weights.
@@ -217,7 +217,7 @@ impl<A: Architecture> Loader<A> {
     /// As [`Loader::load`], but for the backend.
     pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
-        let graph = section::built::<A>(&config, head, self.part, &weights, self.interpolate)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, &weights, self.interpolate)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         let mut target = Target::of(hardware, self.precision);
         target.dims.clone_from(&self.dims);

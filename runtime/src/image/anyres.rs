@@ -10,7 +10,7 @@ use crate::{Error, Result, Value, Values};
 
 /// How pictures come in tiles, and tiles in patches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packing {
+pub struct AnyRes {
     /// The sizes that a picture may be brought to: height and width, pixels.
     pub grid: Vec<Vec<usize>>,
     /// The edge of a tile, pixels.
@@ -19,7 +19,7 @@ pub struct Packing {
     pub patches: usize,
 }
 
-impl Packing {
+impl AnyRes {
     /// The rows of all tiles' features that are read, picture by picture: `[features]` i64, from `image_sizes`
     /// `[images, 2]` (height, width) and `pixel_values` `[images, tiles, …]`. The row behind the last stands for the end
     /// of a line.
@@ -96,7 +96,7 @@ impl Packing {
 ///
 /// # Errors
 /// When there are not as many image tokens as features.
-pub fn image_places(values: &Values, token: usize, of: &str, each: usize) -> Result<Value> {
+pub fn image_token_indices(values: &Values, token: usize, of: &str, each: usize) -> Result<Value> {
     let missing =
         || Error::input("input_ids", "is required and was not given", "give it as i64 [batch, sequence]");
     let ids = values.get("input_ids").ok_or_else(missing)?.i64("input_ids")?;
@@ -127,7 +127,7 @@ pub fn image_places(values: &Values, token: usize, of: &str, each: usize) -> Res
 ///
 /// # Errors
 /// When there are no ids.
-pub fn image_runs(values: &Values, token: usize) -> Result<Value> {
+pub fn image_segments(values: &Values, token: usize) -> Result<Value> {
     let missing =
         || Error::input("input_ids", "is required and was not given", "give it as i64 [batch, sequence]");
     let ids = values.get("input_ids").ok_or_else(missing)?.i64("input_ids")?;
@@ -181,15 +181,15 @@ mod tests {
         let ids = ndarray::array![[7, 9, 9], [9, 7, 7]].into_dyn();
         let images = ndarray::Array4::<f32>::zeros((3, 1, 1, 1)).into_dyn();
         let values = Values::from([("input_ids".into(), ids.into()), ("pixel_values".into(), images.into())]);
-        let places = image_places(&values, 9, "pixel_values", 1).unwrap();
+        let places = image_token_indices(&values, 9, "pixel_values", 1).unwrap();
         assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
-        let error = image_places(&values, 7, "pixel_values", 2).unwrap_err().to_string();
+        let error = image_token_indices(&values, 7, "pixel_values", 2).unwrap_err().to_string();
         assert!(error.contains("3 image tokens (7), but the images give 6 features"), "{error}");
     }
 
     #[test]
     fn a_wide_picture_loses_the_lines_above_and_below() {
-        let packing = Packing { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
+        let packing = AnyRes { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
         let picture = packing.picture((4, 16)).unwrap();
         assert_eq!(picture.tiles, 3);
         let lines: Vec<_> = picture.rows.split(Option::is_none).map(<[_]>::to_vec).collect();

@@ -1,7 +1,7 @@
 //! Texts as decoders read them: moved by one, and read off at one token.
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, show};
+use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, show};
 
 /// Ids `[batch, sequence]` one to the right, behind `start`; the last is dropped.
 ///
@@ -9,7 +9,7 @@ use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, show};
 /// When the ids have not two axes.
 pub fn shift_right(g: &mut Graph, ids: &Tensor, start: i64) -> Result<Tensor> {
     let [batch, sequence] = ids.shape() else {
-        return Err(g.misfit("shift_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
+        return Err(g.error("shift_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
     };
     let (first, end) = (crate::dims![batch, 1], sequence.clone() - Dim::Fixed(1));
     let start = g.integer(start);
@@ -22,9 +22,9 @@ pub fn shift_right(g: &mut Graph, ids: &Tensor, start: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// When the ids have not two axes.
-pub fn wrap_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<Tensor> {
+pub fn shift_tokens_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<Tensor> {
     let [_, sequence] = ids.shape() else {
-        return Err(g.misfit("wrap_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
+        return Err(g.error("shift_tokens_right", format!("{} is not [batch, sequence]", show(ids.shape()))));
     };
     let end = sequence.clone() - Dim::Fixed(1);
     let (padding, one, none) = (g.integer(padding), g.integer(1), g.integer(0));
@@ -32,33 +32,11 @@ pub fn wrap_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<Tensor> {
     let tokens = g.select(&padded, &none, &one)?;
     let last = g.reduce(Reduction::Sum, &tokens, &[1], true)?;
     let last = g.sub(&last, &one)?;
-    let positions = g.positions(sequence);
+    let positions = g.arange(sequence);
     let positions = g.unsqueeze(&positions, 0)?;
     let found = g.binary(Binary::Equal, &positions, &last)?;
     let found = g.select(&found, ids, &none)?;
     let start = g.reduce(Reduction::Sum, &found, &[1], true)?;
     let rest = g.slice_dims(ids, 1, Dim::Fixed(0), end)?;
     g.concat(&[&start, &rest], 1)
-}
-
-/// What x `[batch, sequence, width]` holds where a token occurs last: `[batch, width]`; at the first position where it
-/// does not occur.
-///
-/// # Errors
-/// When the shapes do not go together.
-pub fn at_last(g: &mut Graph, x: &Tensor, ids: &Tensor, token: i64) -> Result<Tensor> {
-    let [batch, sequence, width] = x.shape() else {
-        return Err(g.misfit("at_last", format!("{} is not [batch, sequence, width]", show(x.shape()))));
-    };
-    let positions = g.positions(sequence);
-    let positions = g.unsqueeze(&positions, 0)?;
-    let (token, first) = (g.integer(token), g.integer(0));
-    let found = g.binary(Binary::Equal, ids, &token)?;
-    let candidates = g.select(&found, &positions, &first)?;
-    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
-    let chosen = g.binary(Binary::Equal, &positions, &last)?;
-    let chosen = g.cast(&chosen, Dtype::F32);
-    let chosen = g.unsqueeze(&chosen, 1)?;
-    let picked = g.matmul(&chosen, x)?;
-    g.reshape(&picked, crate::dims![batch, width])
 }

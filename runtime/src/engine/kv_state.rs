@@ -5,19 +5,19 @@ use std::fmt;
 use ort::value::DynValue;
 
 use super::onnxruntime;
-use crate::loaded::ending;
+use crate::session::last_positions;
 use crate::{Hardware, Result, Values};
 
 /// What was kept, by the name of the input that takes it: `past_key_values.0.key`.
 #[derive(Default)]
-pub struct Kept {
+pub struct KvState {
     /// In host memory, for engines that have nothing better.
     pub(super) host: Values,
     /// In ONNX Runtime's own memory; handed back as it is, never copied.
     pub(super) values: std::collections::BTreeMap<String, DynValue>,
 }
 
-impl Kept {
+impl KvState {
     /// Whether it holds a tensor for this input.
     pub fn holds(&self, input: &str) -> bool {
         self.host.contains_key(input) || self.values.contains_key(input)
@@ -33,18 +33,18 @@ impl Kept {
             self.host.insert(input.to_owned(), onnxruntime::value(hardware, &value)?);
         }
         if let Some(value) = self.host.get_mut(input) {
-            *value = ending(value, axis, length);
+            *value = last_positions(value, axis, length);
         }
         Ok(())
     }
 }
 
 /// The input that takes an output in the next run: `present.0.key` becomes `past_key_values.0.key`.
-pub(super) fn of(output: &str) -> Option<String> {
+pub(super) fn next_input(output: &str) -> Option<String> {
     output.strip_prefix("present.").map(|rest| format!("past_key_values.{rest}"))
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for KvState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.host.keys()).entries(self.values.keys()).finish()
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 
-use crate::graph::{Dim, Dtype, Fill, Input, Limit, show};
+use crate::graph::{Dim, Dtype, Input, InputDefault, Limit, show};
 use crate::{Error, Result, Value, Values};
 
 /// The symbol of what is cached.
 const PAST: &str = "past";
 /// The symbol of the items that are cached.
-const ROWS: &str = "rows";
+const PAST_BATCH: &str = "past_batch";
 
 /// How long axes may be.
 #[derive(Clone, Debug, Default)]
@@ -80,13 +80,13 @@ pub(super) fn complete(
     }
     let known = known.iter().map(|(symbol, length)| (symbol.clone(), (*length, "the cache".to_owned())));
     let mut symbols: BTreeMap<_, _> = known.collect();
-    for symbol in [PAST, ROWS] {
+    for symbol in [PAST, PAST_BATCH] {
         symbols.entry(symbol.to_owned()).or_insert((0, "the cache".to_owned()));
     }
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
-            None if input.fill.is_none() && input.computed.is_none() => {
+            None if input.default.is_none() && input.computed.is_none() => {
                 let help = format!("give it as {} {}", input.dtype, show(&input.shape));
                 return Err(Error::input(&input.name, "is required and was not given", help));
             }
@@ -102,8 +102,8 @@ pub(super) fn complete(
     }
     limits.check(&symbols)?;
     for input in inputs {
-        if let (None, false, Some(fill)) = (given.get(&input.name), kept(&input.name), input.fill) {
-            given.insert(input.name.clone(), filled(input, fill, &symbols, &given)?);
+        if let (None, false, Some(default)) = (given.get(&input.name), kept(&input.name), input.default) {
+            given.insert(input.name.clone(), default_value(input, default, &symbols, &given)?);
         }
     }
     Ok(given)
@@ -153,13 +153,13 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
         let help = format!("values from 0 to {} are allowed", limit.saturating_sub(1));
         return Err(Error::input(&input.name, problem, help));
     }
-    if let (Some((rows, field)), Some(length)) = (input.grouped, shape.first())
+    if let (Some((rows, field)), Some(length)) = (input.row_multiple, shape.first())
         && length % rows.max(1) != 0
     {
         let problem = format!("has {length} rows, but {field} is {rows}");
         return Err(Error::input(&input.name, problem, format!("give a multiple of {rows} rows")));
     }
-    if let (Some((id, stands)), Value::I64(ids)) = (input.refused, value)
+    if let (Some((id, stands)), Value::I64(ids)) = (input.forbidden_token, value)
         && ids.iter().any(|found| *found == id as i64)
     {
         let problem = format!("holds {id}, which stands for {stands}, and there are none");
@@ -173,9 +173,9 @@ fn check(input: &Input, value: &Value, symbols: &mut BTreeMap<String, (usize, St
 }
 
 /// The reference's default for an input that was left out.
-fn filled(
+fn default_value(
     input: &Input,
-    fill: Fill,
+    default: InputDefault,
     symbols: &BTreeMap<String, (usize, String)>,
     given: &Values,
 ) -> Result<Value> {
@@ -197,18 +197,18 @@ fn filled(
             of(index - 1)
         })
     };
-    Ok(match (input.dtype, fill) {
-        (Dtype::F32, Fill::Ones) => Value::F32(ArrayD::ones(shape)),
+    Ok(match (input.dtype, default) {
+        (Dtype::F32, InputDefault::Ones) => Value::F32(ArrayD::ones(shape)),
         (Dtype::F32, _) => Value::F32(ArrayD::zeros(shape)),
-        (Dtype::Bool, fill) => Value::Bool(ArrayD::from_elem(shape, fill == Fill::Ones)),
-        (_, Fill::Zeros | Fill::Past) => Value::I64(integers(&|_| 0)),
-        (_, Fill::Ones) => Value::I64(integers(&|_| 1)),
-        (_, Fill::Positions | Fill::PositionsFrom(_)) => {
-            let first = if let Fill::PositionsFrom(first) = fill { first } else { 0 };
+        (Dtype::Bool, default) => Value::Bool(ArrayD::from_elem(shape, default == InputDefault::Ones)),
+        (_, InputDefault::Zeros | InputDefault::Past) => Value::I64(integers(&|_| 0)),
+        (_, InputDefault::Ones) => Value::I64(integers(&|_| 1)),
+        (_, InputDefault::Positions | InputDefault::PositionsFrom(_)) => {
+            let first = if let InputDefault::PositionsFrom(first) = default { first } else { 0 };
             let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
             Value::I64(integers(&|index| (first + past + index % last) as i64))
         }
-        (_, Fill::TokenPositions { ids, padding }) => match given.get(ids) {
+        (_, InputDefault::TokenPositions { ids, padding }) => match given.get(ids) {
             Some(Value::I64(ids)) => {
                 let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
                 Value::I64(token_positions(ids, padding as i64, past as i64))
@@ -270,7 +270,7 @@ mod tests {
     fn tokens_of_what_is_not_given_and_frames_of_half_a_video() {
         let mut g = Graph::new();
         g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
-        g.refuse("input_ids", 9, "images");
+        g.forbid_token("input_ids", 9, "images");
         let ids = Value::I64(array![[4, 9, 9]].into_dyn());
         insta::assert_snapshot!(said(g.inputs(), &Limits::default(), &[("input_ids", ids)]), @r"
         input input_ids: holds 9, which stands for images, and there are none
@@ -278,7 +278,7 @@ mod tests {
         ");
         let mut g = Graph::new();
         g.input(Input::f32("pixel_values", dims![BATCH, 3]));
-        g.group("pixel_values", 4, "num_frames");
+        g.row_multiple("pixel_values", 4, "num_frames");
         let pixels = Value::F32(ArrayD::zeros(IxDyn(&[6, 3])));
         insta::assert_snapshot!(said(g.inputs(), &Limits::default(), &[("pixel_values", pixels)]), @r"
         input pixel_values: has 6 rows, but num_frames is 4

@@ -8,7 +8,12 @@ use crate::graph::{Binary, Dim, Dtype, Graph, Tensor, Unary};
 ///
 /// # Errors
 /// When the mask has not two axes.
-pub fn counted_positions(g: &mut Graph, attention_mask: &Tensor, past: &Dim, offset: i64) -> Result<Tensor> {
+pub fn positions_from_mask(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    past: &Dim,
+    offset: i64,
+) -> Result<Tensor> {
     let shift = g.integer(offset - 1);
     let counted = g.cumsum(attention_mask, 1)?;
     let counted = g.mul(&counted, attention_mask)?;
@@ -49,7 +54,7 @@ pub fn sinusoidal(
 ///
 /// # Errors
 /// When there are not as many vectors as positions.
-pub fn empty_at(g: &mut Graph, x: &Tensor, position_ids: &Tensor, row: Option<i64>) -> Result<Tensor> {
+pub fn zero_padding(g: &mut Graph, x: &Tensor, position_ids: &Tensor, row: Option<i64>) -> Result<Tensor> {
     let Some(row) = row.filter(|row| *row >= 0) else { return Ok(x.clone()) };
     let row = g.integer(row);
     let found = g.binary(Binary::Equal, position_ids, &row)?;

@@ -5,7 +5,7 @@ use serde::de::value::{Error, StrDeserializer};
 
 use super::Activation;
 use crate::Result;
-use crate::graph::{Binary, Graph, Reduction, Scope, Tensor, Unary};
+use crate::graph::{Binary, Graph, Scope, Tensor, Unary};
 
 /// The activation function of this name: `xielu` with its weights at `w`, or one without weights.
 ///
@@ -16,7 +16,7 @@ pub fn learned_activation(g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> R
         return xielu(g, w, x);
     }
     let act = Activation::deserialize(StrDeserializer::<Error>::new(name));
-    let act = act.map_err(|e| g.misfit("activation", format!("hidden_act: {e}")))?;
+    let act = act.map_err(|e| g.error("activation", format!("hidden_act: {e}")))?;
     g.activation(act, x)
 }
 
@@ -48,22 +48,4 @@ fn xielu(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let power = g.mul(&power, &falling)?;
     let curved = g.add(&square, &power)?;
     g.add(&curved, &straight)
-}
-
-/// `exp(λq₁·λk₁) - exp(λq₂·λk₂) + initial`, by which the second of two attentions is taken from the first.
-///
-/// # Errors
-/// When a weight is used with another shape.
-pub fn differential_factor(g: &mut Graph, w: &Scope, size: usize, initial: f64) -> Result<Tensor> {
-    g.enter(w);
-    let mut powers = vec![];
-    for [q, k] in [["lambda_q1", "lambda_k1"], ["lambda_q2", "lambda_k2"]] {
-        let (q, k) = (g.weight(&w.name(q), &[size])?, g.weight(&w.name(k), &[size])?);
-        let product = g.mul(&q, &k)?;
-        let sum = g.reduce(Reduction::Sum, &product, &[0], false)?;
-        powers.push(g.unary(Unary::Exp, &sum));
-    }
-    let factor = g.sub(&powers[0], &powers[1])?;
-    let initial = g.scalar(initial as f32);
-    g.add(&factor, &initial)
 }

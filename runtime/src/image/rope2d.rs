@@ -6,11 +6,11 @@ use std::f64::consts::TAU;
 
 use ndarray::Array2;
 
-use super::shares::patches_along;
+use super::interpolation::patches_along;
 use crate::{Result, Value, Values};
 
 /// A function of the angles: cosine or sine.
-pub type Turn = fn(f64) -> f64;
+pub type AngleFunction = fn(f64) -> f64;
 
 /// Cosines or sines of what each place turns by: `[before + patches, 2 * frequencies]` f32. The middle of a patch lies
 /// between -1 and 1 from edge to edge of `pixel_values`, which is a full turn for a frequency of ½; rows come before columns.
@@ -18,12 +18,12 @@ pub type Turn = fn(f64) -> f64;
 ///
 /// # Errors
 /// When there are no `pixel_values`, or they are too small for a patch.
-pub fn patch_turns(
+pub fn rope2d_table(
     values: &Values,
     patch_size: usize,
     before: usize,
     frequencies: &[f64],
-    of: Turn,
+    of: AngleFunction,
 ) -> Result<Value> {
     let rows = patches_along(values, 2, patch_size)?;
     let columns = patches_along(values, 3, patch_size)?;
@@ -45,7 +45,7 @@ mod tests {
     fn middles_turn_by_nothing_and_edges_by_most() {
         let values =
             Values::from([("pixel_values".into(), ndarray::ArrayD::<f32>::zeros(vec![1, 3, 4, 12]).into())]);
-        let sines = patch_turns(&values, 4, 1, &[0.25], f64::sin).unwrap();
+        let sines = rope2d_table(&values, 4, 1, &[0.25], f64::sin).unwrap();
         let (third, expected) = ((TAU / 6.0).sin() as f32, 1e-6);
         let sines = sines.f32("sines").unwrap();
         // One row of three patches behind a class token.

@@ -9,7 +9,7 @@ use crate::{Error, Result, Value, Values};
 
 /// What each of `to` places takes from each of `from`: `[to, from]`, every row summing to 1. Filters widen where places
 /// become fewer.
-pub(super) fn shares(from: usize, to: usize, filter: Filter) -> Array2<f32> {
+pub(super) fn weights(from: usize, to: usize, filter: Filter) -> Array2<f32> {
     let scale = from as f64 / to as f64;
     let stretch = scale.max(1.0);
     let weight = |(place, other): (usize, usize)| {
@@ -27,7 +27,7 @@ pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter:
     let mut shape = plane.raw_dim();
     shape[axis.0] = length;
     let mut result = Array3::zeros(shape);
-    for ((place, other), share) in shares(plane.len_of(axis), length, filter).indexed_iter() {
+    for ((place, other), share) in weights(plane.len_of(axis), length, filter).indexed_iter() {
         if *share != 0.0 {
             result.index_axis_mut(axis, place).scaled_add(*share, &plane.index_axis(axis, other));
         }
@@ -39,7 +39,7 @@ pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter:
 ///
 /// # Errors
 /// When there are no `pixel_values`, or they are too small for a patch.
-pub fn line_shares(
+pub fn interpolation_weights(
     values: &Values,
     axis: usize,
     patch_size: usize,
@@ -47,7 +47,7 @@ pub fn line_shares(
     filter: Filter,
 ) -> Result<Value> {
     let patches = patches_along(values, axis, patch_size)?;
-    Ok(Value::F32(shares(learned, patches, filter).into_dyn()))
+    Ok(Value::F32(weights(learned, patches, filter).into_dyn()))
 }
 
 /// What each patch of each image takes from the places of a learned square: `[images, patches, side * side]` f32, from
@@ -55,7 +55,7 @@ pub fn line_shares(
 ///
 /// # Errors
 /// When there are no `pixel_values` or `spatial_shapes`, or there are fewer patches than those say.
-pub fn patch_shares(values: &Values, side: usize, filter: Filter) -> Result<Value> {
+pub fn patch_interpolation_weights(values: &Values, side: usize, filter: Filter) -> Result<Value> {
     let missing = |name: &str| {
         Error::input(name, "is required and was not given", "give both pixel_values and spatial_shapes")
     };
@@ -74,7 +74,7 @@ pub fn patch_shares(values: &Values, side: usize, filter: Filter) -> Result<Valu
                 return Err(Error::input("spatial_shapes", problem, help));
             }
         };
-        let (down, across) = (shares(side, rows, filter), shares(side, columns, filter));
+        let (down, across) = (weights(side, rows, filter), weights(side, columns, filter));
         for (patch, mut taken) in all.index_axis_mut(Axis(0), image).rows_mut().into_iter().enumerate() {
             let patch = if patch < rows * columns { patch } else { 0 };
             for (place, share) in taken.iter_mut().enumerate() {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn as_many_places_take_their_own() {
         for filter in [Filter::Bilinear, Filter::Bicubic] {
-            assert_eq!(shares(3, 3, filter), Array2::<f32>::eye(3));
+            assert_eq!(weights(3, 3, filter), Array2::<f32>::eye(3));
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
             [0.428_571_43, 0.428_571_43, 0.142_857_15, 0.0],
             [0.0, 0.142_857_15, 0.428_571_43, 0.428_571_43]
         ];
-        let found = shares(4, 2, Filter::Bilinear);
+        let found = weights(4, 2, Filter::Bilinear);
         assert!((&found - &expected).iter().all(|difference: &f32| difference.abs() < 1e-6), "{found}");
     }
 
@@ -129,8 +129,8 @@ mod tests {
     fn an_edge_without_a_patch_is_named() {
         let values =
             Values::from([("pixel_values".into(), ndarray::ArrayD::<f32>::zeros(vec![1, 3, 3, 9]).into())]);
-        let said = line_shares(&values, 2, 4, 2, Filter::Bicubic).unwrap_err().to_string();
+        let said = interpolation_weights(&values, 2, 4, 2, Filter::Bicubic).unwrap_err().to_string();
         assert!(said.contains("edge of 3") && said.contains("patch of 4"), "{said}");
-        assert_eq!(line_shares(&values, 3, 4, 2, Filter::Bicubic).unwrap().shape(), [2, 2]);
+        assert_eq!(interpolation_weights(&values, 3, 4, 2, Filter::Bicubic).unwrap().shape(), [2, 2]);
     }
 }

@@ -3,8 +3,8 @@
 use ndarray::ArrayD;
 
 use super::batches::output;
+use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
-use crate::erased::AnyModel;
 use crate::{Result, Values};
 
 /// A model with its feature extractor.

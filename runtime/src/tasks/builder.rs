@@ -1,9 +1,9 @@
-//! Opening a checkpoint for a task.
+//! PipelineBuilder a checkpoint for a task.
 
 use std::marker::PhantomData;
 
 use super::Task;
-use crate::erased::AnyModel;
+use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
 use crate::model::Architecture;
 use crate::{Hardware, Loader, Precision, Result};
@@ -22,12 +22,12 @@ pub trait Pipeline<M: AnyModel>: Sized {
 
 /// A checkpoint that was found for a task, before it is loaded.
 #[derive(Debug)]
-pub struct Opening<A: Architecture, P> {
+pub struct PipelineBuilder<A: Architecture, P> {
     loader: Loader<A>,
     pipeline: PhantomData<fn() -> P>,
 }
 
-impl<A: Architecture, P: Pipeline<A>> Opening<A, P> {
+impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
     pub(super) fn open(checkpoint: &str) -> Result<Self> {
         Ok(Self::from(Loader::open(checkpoint)?))
     }
@@ -78,12 +78,12 @@ impl<A: Architecture, P: Pipeline<A>> Opening<A, P> {
     /// When the checkpoint's class does not fit the task, a file is missing or does not fit, or the backend
     /// is not available.
     pub fn load(self) -> Result<P> {
-        let head = P::TASK.head::<A>(self.loader.checkpoint(), self.loader.asked_head())?;
+        let head = P::TASK.head::<A>(self.loader.checkpoint(), self.loader.requested_head())?;
         P::from_model(self.loader.head(head).load()?)
     }
 }
 
-impl<A: Architecture, P: Pipeline<A>> From<Loader<A>> for Opening<A, P> {
+impl<A: Architecture, P: Pipeline<A>> From<Loader<A>> for PipelineBuilder<A, P> {
     fn from(loader: Loader<A>) -> Self {
         Self { loader, pipeline: PhantomData }
     }

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::executable::Executable;
 use super::inputs::{self, Limits};
-use super::program::Program;
-use super::{Lowering, millis, room};
-use crate::engine::{Kept, Options};
+use super::{Lowering, kv_bucket, millis};
+use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Convention, Dim, Graph, Input, Stored};
 use crate::lower::Target;
-use crate::model::{Architecture, Head, Part};
+use crate::model::{Architecture, GraphKind, Head};
 use crate::weights::{Bytes, Located, Weights};
 use crate::{Error, Hardware, Result, Values};
 
 /// What a decoder remembers of the tokens before; its tensors stay in the engine.
 #[derive(Debug, Default)]
 pub struct Cache {
-    kept: Kept,
+    state: KvState,
     past: usize,
     rows: usize,
     /// The lengths of what an encoder left.
@@ -45,7 +45,7 @@ impl Cache {
 
 /// What all parts of a model are made ready with.
 #[derive(Clone)]
-pub(super) struct Setting {
+pub(super) struct Settings {
     pub target: Target,
     pub hardware: Hardware,
     pub options: Options,
@@ -57,21 +57,22 @@ pub(super) struct Setting {
 }
 
 /// One part, ready to run.
-pub(super) struct Section {
+pub(super) struct Subgraph {
     pub inputs: Vec<Input>,
     pub limits: Limits,
     pub convention: Convention,
-    pub program: Program,
+    pub executable: Executable,
     pub graph_ms: f64,
     pub unused: Vec<String>,
     /// The parts that were asked for, each with the outputs that hold its values.
     pub probes: Vec<Probe>,
 }
 
-impl Section {
+impl Subgraph {
     /// Whether nothing is missing of what it needs.
     pub(super) fn has_all(&self, given: &Values) -> bool {
-        let mut needed = self.inputs.iter().filter(|input| input.fill.is_none() && input.computed.is_none());
+        let mut needed =
+            self.inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
         needed.all(|input| given.contains_key(&input.name))
     }
 
@@ -82,18 +83,18 @@ impl Section {
 
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
-        self.program.run(&inputs)
+        self.executable.run(&inputs)
     }
 
-    pub(super) fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
-        let kept = |name: &str| cache.kept.holds(name);
+    pub(super) fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
+        let kept = |name: &str| cache.state.holds(name);
         let mut known = cache.lengths.clone();
-        known.extend([("past".to_owned(), cache.past), ("rows".to_owned(), cache.rows)]);
+        known.extend([("past".to_owned(), cache.past), ("past_batch".to_owned(), cache.rows)]);
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
-        let space = self.program.room(cache.past);
-        let inputs = room::widened(&self.inputs, inputs, space - cache.past);
-        let outputs = self.program.run_kept(&inputs, (space, cache.rows), &mut cache.kept)?;
-        if part == Part::Encoder {
+        let space = self.executable.bucket(cache.past);
+        let inputs = kv_bucket::pad_left(&self.inputs, inputs, space - cache.past);
+        let outputs = self.executable.run_with_state(&inputs, (space, cache.rows), &mut cache.state)?;
+        if kind == GraphKind::Encoder {
             for input in &self.inputs {
                 let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
                 for (dim, length) in input.shape.iter().zip(lengths) {
@@ -106,22 +107,22 @@ impl Section {
                 }
             }
         }
-        if part.is_cached() {
+        if kind.is_cached() {
             let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
             cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();
             cache.rows = ids.and_then(|ids| ids.shape().first()).copied().unwrap_or_default();
-            self.make_room(cache)?;
+            self.resize_bucket(cache)?;
         }
         Ok(outputs)
     }
 
     /// Brings what was kept, which is longer by what was new, to the length that the next run takes.
-    fn make_room(&self, cache: &mut Cache) -> Result<()> {
-        let Some(hardware) = self.program.fixed_on() else { return Ok(()) };
-        let space = self.program.room(cache.past);
+    fn resize_bucket(&self, cache: &mut Cache) -> Result<()> {
+        let Some(hardware) = self.executable.fixed_on() else { return Ok(()) };
+        let space = self.executable.bucket(cache.past);
         for input in &self.inputs {
-            if let Some(axis) = room::axis(input) {
-                cache.kept.end(hardware, &input.name, axis, space)?;
+            if let Some(axis) = kv_bucket::axis(input) {
+                cache.state.end(hardware, &input.name, axis, space)?;
             }
         }
         Ok(())
@@ -132,7 +133,7 @@ impl Section {
 pub(super) fn built<A: Architecture>(
     config: &A::Config,
     head: A::Head,
-    part: Part,
+    kind: GraphKind,
     weights: &Weights,
     interpolate: bool,
 ) -> Result<Graph> {
@@ -141,8 +142,8 @@ pub(super) fn built<A: Architecture>(
     let mut graph = Graph::new();
     graph.stored = Some(Stored(Arc::new(stored)));
     graph.interpolate = interpolate;
-    A::build(&mut graph, config, head, part)?;
-    if interpolate && !graph.may_interpolate {
+    A::build(&mut graph, config, head, kind)?;
+    if interpolate && !graph.can_interpolate {
         let problem = format!("{} has no positions of images that could be interpolated", head.class());
         let help = "load it without, and give images of the configuration's size";
         return Err(Error::input("interpolate_pos_encoding", problem, help));
@@ -163,26 +164,31 @@ fn are_worth_mapping(weights: &[Located]) -> bool {
 }
 
 /// All parts of a model.
-pub(super) struct Sections<A: Architecture> {
+pub(super) struct Subgraphs<A: Architecture> {
     head: A::Head,
     pub weights: Weights,
-    setting: Setting,
-    ready: Mutex<BTreeMap<Part, Arc<Section>>>,
+    setting: Settings,
+    ready: Mutex<BTreeMap<GraphKind, Arc<Subgraph>>>,
     /// What ran last of the whole and a text alone.
-    ran: Mutex<Option<Arc<Section>>>,
+    ran: Mutex<Option<Arc<Subgraph>>>,
 }
 
-impl<A: Architecture> Sections<A> {
-    pub(super) fn new(head: A::Head, weights: Weights, setting: Setting) -> Self {
+impl<A: Architecture> Subgraphs<A> {
+    pub(super) fn new(head: A::Head, weights: Weights, setting: Settings) -> Self {
         Self { head, weights, setting, ready: Mutex::default(), ran: Mutex::default() }
     }
 
     /// What runs these inputs: in place of the whole, the part for a text alone where that is all that is given.
-    pub(super) fn suited(&self, config: &A::Config, part: Part, given: &Values) -> Result<Arc<Section>> {
-        let mut suited = self.get(config, part)?;
-        let apart = part == Part::Whole && A::parts(self.head).contains(&Part::Text);
+    pub(super) fn suited(
+        &self,
+        config: &A::Config,
+        kind: GraphKind,
+        given: &Values,
+    ) -> Result<Arc<Subgraph>> {
+        let mut suited = self.get(config, kind)?;
+        let apart = kind == GraphKind::Forward && A::graph_kinds(self.head).contains(&GraphKind::TextOnly);
         if apart && !suited.has_all(given) {
-            let text = self.get(config, Part::Text)?;
+            let text = self.get(config, GraphKind::TextOnly)?;
             if text.takes_all(given) {
                 suited = text;
             }
@@ -192,7 +198,7 @@ impl<A: Architecture> Sections<A> {
     }
 
     /// What they ran in last; `main` before that.
-    pub(super) fn ran(&self, main: &Arc<Section>) -> Arc<Section> {
+    pub(super) fn ran(&self, main: &Arc<Subgraph>) -> Arc<Subgraph> {
         Arc::clone(self.ran.lock().unwrap_or_else(PoisonError::into_inner).as_ref().unwrap_or(main))
     }
 
@@ -200,31 +206,32 @@ impl<A: Architecture> Sections<A> {
         self.setting.target.fixed_shapes
     }
 
-    pub(super) fn get(&self, config: &A::Config, part: Part) -> Result<Arc<Section>> {
+    pub(super) fn get(&self, config: &A::Config, kind: GraphKind) -> Result<Arc<Subgraph>> {
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(section) = ready.get(&part) {
-            return Ok(Arc::clone(section));
+        if let Some(subgraph) = ready.get(&kind) {
+            return Ok(Arc::clone(subgraph));
         }
-        if !A::parts(self.head).contains(&part) {
+        if !A::graph_kinds(self.head).contains(&kind) {
             let class = self.head.class();
             let help = "run it whole, or open the checkpoint with another `.head(..)`";
-            return Err(Error::input("part", format!("{class} has no part {part:?}"), help));
+            return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let mut graph = built::<A>(config, self.head, part, &self.weights, self.setting.interpolate)?;
+        let mut graph = built::<A>(config, self.head, kind, &self.weights, self.setting.interpolate)?;
         let graph_ms = millis(start);
-        let probes = if part == Part::Whole { graph.probe(&self.setting.probes) } else { vec![] };
+        let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let mut unused = self.weights.unused(&located);
-        unused.retain(|name| !graph.is_idle(name));
+        unused.retain(|name| !graph.is_unused(name));
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let convention = graph.convention.clone();
-        let Setting { target, hardware, mut options, lowering, .. } = self.setting.clone();
-        options.map_weights.get_or_insert_with(|| part.is_cached() && are_worth_mapping(&located));
-        let program = Program::new(graph, located, target, hardware, options, lowering)?;
-        let section = Arc::new(Section { inputs, limits, convention, program, graph_ms, unused, probes });
-        ready.insert(part, Arc::clone(&section));
-        Ok(section)
+        let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();
+        options.map_weights.get_or_insert_with(|| kind.is_cached() && are_worth_mapping(&located));
+        let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
+        let subgraph =
+            Arc::new(Subgraph { inputs, limits, convention, executable, graph_ms, unused, probes });
+        ready.insert(kind, Arc::clone(&subgraph));
+        Ok(subgraph)
     }
 }

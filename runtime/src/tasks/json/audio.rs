@@ -4,18 +4,18 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
+use super::images::hypothesis;
 use super::parameters::Parameters;
-use super::pictures::hypothesis;
 use super::pipelines::{shaped, start_of, texts};
+use crate::any_model::DynModel;
 use crate::audio::Audio;
-use crate::erased::Erased;
 use crate::tasks::{
     AudioClassification, AudioClassificationOptions, SpeechOptions, SpeechRecognition, Timestamps,
     ZeroShotAudioClassification,
 };
 use crate::{Error, Result};
 
-impl JsonPipeline for AudioClassification<Erased> {
+impl JsonPipeline for AudioClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let options = AudioClassificationOptions {
@@ -29,7 +29,7 @@ impl JsonPipeline for AudioClassification<Erased> {
     }
 }
 
-impl JsonPipeline for SpeechRecognition<Erased> {
+impl JsonPipeline for SpeechRecognition<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let stride = match parameters.get::<Json>("stride_length_s")? {
@@ -66,7 +66,7 @@ impl JsonPipeline for SpeechRecognition<Erased> {
     }
 }
 
-impl JsonPipeline for ZeroShotAudioClassification<Erased> {
+impl JsonPipeline for ZeroShotAudioClassification<DynModel> {
     fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
         let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));

@@ -12,8 +12,8 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::hub::Checkpoint;
-use crate::loaded::millis;
 use crate::model::{Architecture, Head};
+use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
 use crate::{Error, Loader, Result};
 use arguments::Arguments;
@@ -22,7 +22,7 @@ use arguments::Arguments;
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> std::process::ExitCode {
-/// weft::run::main::<A>()
+/// weft::cli::main::<A>()
 /// # }
 /// ```
 pub fn main<A: Architecture>() -> ExitCode {
@@ -85,9 +85,9 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
         None => choose::<A>(&loader, tasks)?,
     };
     let start = Instant::now();
-    let head = task.head::<A>(loader.checkpoint(), loader.asked_head())?;
+    let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
     let model = loader.head(head).load()?;
-    let loaded = model.loaded();
+    let loaded = model.session();
     let about = format!(
         "{} for {task}, loaded in {:.0} ms on {}",
         loaded.class(),
@@ -100,7 +100,7 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
 /// The task that the checkpoint's class is for.
 fn choose<A: Architecture>(loader: &Loader<A>, tasks: &[Task]) -> Result<Task> {
     let checkpoint = loader.checkpoint();
-    let fits = |task: &&Task| task.head::<A>(checkpoint, loader.asked_head()).is_ok();
+    let fits = |task: &&Task| task.head::<A>(checkpoint, loader.requested_head()).is_ok();
     let (bases, others): (Vec<Task>, Vec<Task>) = tasks.iter().partition(|task| task.takes_any_class::<A>());
     if named(checkpoint)?
         && let Some(task) = others.iter().find(fits)
@@ -148,7 +148,7 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mu
         let mut told = Told { out, prompt: input.as_str(), any: false };
         let answer = match arguments.json {
             true => pipeline.run_json(&input, &parameters),
-            false => pipeline.run_told(&input, &parameters, &mut |piece| told.tell(piece)),
+            false => pipeline.run_streaming(&input, &parameters, &mut |piece| told.tell(piece)),
         };
         let any = told.any;
         match answer {

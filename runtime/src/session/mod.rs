@@ -1,13 +1,13 @@
 //! A model that was opened: its parts, and running them.
 
 mod config;
+mod executable;
 mod inputs;
+mod kv_bucket;
 mod loader;
 mod lowering;
-mod program;
-mod room;
 mod route;
-mod section;
+mod subgraph;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,73 +18,73 @@ use crate::engine::Placement;
 use crate::graph::Input;
 use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, Head, Part};
+use crate::model::{Architecture, GraphKind, Head};
 use crate::{Hardware, Precision, Result, Values};
+pub use executable::Timings;
+pub(crate) use kv_bucket::last_positions;
 pub use loader::Loader;
 pub(crate) use lowering::Lowering;
-pub use program::Timings;
-pub(crate) use room::ending;
-pub use section::Cache;
-use section::{Section, Sections};
+pub use subgraph::Cache;
+use subgraph::{Subgraph, Subgraphs};
 
 /// A model that is ready to run, whatever its architecture.
-pub struct Loaded<A: Architecture> {
+pub struct Session<A: Architecture> {
     config: A::Config,
     raw: Json,
     head: A::Head,
     checkpoint: Checkpoint,
     /// The part that was asked for when it was loaded.
-    main: Arc<Section>,
-    sections: Sections<A>,
+    main: Arc<Subgraph>,
+    subgraphs: Subgraphs<A>,
     hardware: Hardware,
     explanation: String,
     precision: Precision,
-    part: Part,
+    kind: GraphKind,
 }
 
-impl<A: Architecture> Loaded<A> {
+impl<A: Architecture> Session<A> {
     /// Runs the model once; inputs that are not given get the reference's defaults.
     ///
     /// # Errors
     /// When a required input is missing, one is unknown, has the wrong dtype or shape or ids out of range,
     /// or the text is longer than the model's positions.
     pub fn run(&self, inputs: Values) -> Result<Values> {
-        self.sections.suited(&self.config, self.part, &inputs)?.run(inputs)
+        self.subgraphs.suited(&self.config, self.kind, &inputs)?.run(inputs)
     }
 
     /// Runs another part of the model, made ready when it is first asked for.
     ///
     /// # Errors
-    /// When the head has no such part, and as [`Loaded::run`].
-    pub fn run_part(&self, part: Part, inputs: Values) -> Result<Values> {
-        self.sections.get(&self.config, part)?.run(inputs)
+    /// When the head has no such part, and as [`Session::run`].
+    pub fn run_graph(&self, kind: GraphKind, inputs: Values) -> Result<Values> {
+        self.subgraphs.get(&self.config, kind)?.run(inputs)
     }
 
     /// Runs a part on from what the cache holds, and leaves there what the next step goes on from. An encoder leaves
     /// what its cross-attention keeps.
     ///
     /// # Errors
-    /// As [`Loaded::run_part`].
-    pub fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
-        self.sections.get(&self.config, part)?.run_cached(part, inputs, cache)
+    /// As [`Session::run_graph`].
+    pub fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
+        self.subgraphs.get(&self.config, kind)?.run_cached(kind, inputs, cache)
     }
 
     /// The parts that the loaded head can be run by.
-    pub fn parts(&self) -> &'static [Part] {
-        A::parts(self.head)
+    pub fn graph_kinds(&self) -> &'static [GraphKind] {
+        A::graph_kinds(self.head)
     }
 
     /// Whether the backend makes the graph ready anew for each combination of lengths.
     pub fn needs_fixed_shapes(&self) -> bool {
-        self.sections.needs_fixed_shapes()
+        self.subgraphs.needs_fixed_shapes()
     }
 
     /// What a part takes.
     ///
     /// # Errors
-    /// As [`Loaded::run_part`].
-    pub fn inputs_of(&self, part: Part) -> Result<Vec<Input>> {
-        Ok(self.sections.get(&self.config, part)?.inputs.clone())
+    /// As [`Session::run_graph`].
+    pub fn inputs_of(&self, kind: GraphKind) -> Result<Vec<Input>> {
+        Ok(self.subgraphs.get(&self.config, kind)?.inputs.clone())
     }
 
     /// `config.json`, typed.
@@ -151,13 +151,13 @@ impl<A: Architecture> Loaded<A> {
     ///
     /// Backends that need fixed shapes have none before the first run.
     pub fn placement(&self) -> Placement {
-        self.sections.ran(&self.main).program.latest().map(|ready| ready.placement()).unwrap_or_default()
+        self.subgraphs.ran(&self.main).executable.latest().map(|ready| ready.placement()).unwrap_or_default()
     }
 
     /// How long loading took; the last time, where a backend needs fixed shapes.
     pub fn timings(&self) -> Timings {
-        let ran = self.sections.ran(&self.main);
-        let timings = ran.program.latest().map(|ready| ready.timings).unwrap_or_default();
+        let ran = self.subgraphs.ran(&self.main);
+        let timings = ran.executable.latest().map(|ready| ready.timings).unwrap_or_default();
         Timings { graph_ms: ran.graph_ms, ..timings }
     }
 
@@ -173,14 +173,14 @@ impl<A: Architecture> Loaded<A> {
 
     /// The bytes of all the checkpoint's tensors.
     pub fn weight_bytes(&self) -> u64 {
-        self.sections.weights.size()
+        self.subgraphs.weights.size()
     }
 
     /// How often each operator occurs in the lowered graph.
     pub fn operators(&self) -> std::collections::BTreeMap<String, usize> {
-        self.sections
+        self.subgraphs
             .ran(&self.main)
-            .program
+            .executable
             .latest()
             .map(|ready| ready.operators.clone())
             .unwrap_or_default()
@@ -192,9 +192,9 @@ impl<A: Architecture> Loaded<A> {
     }
 }
 
-impl<A: Architecture> std::fmt::Debug for Loaded<A> {
+impl<A: Architecture> std::fmt::Debug for Session<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Loaded")
+        f.debug_struct("Session")
             .field("class", &self.class())
             .field("checkpoint", &self.checkpoint.id())
             .field("hardware", &self.hardware)

@@ -17,7 +17,7 @@ use crate::{Value, Values};
 const LEAST: usize = 32;
 
 /// The room for so many cached positions: it doubles when it is full.
-pub(super) fn room(positions: usize) -> usize {
+pub(super) fn bucket(positions: usize) -> usize {
     positions.max(LEAST).next_power_of_two()
 }
 
@@ -27,18 +27,18 @@ pub(super) fn axis(input: &Input) -> Option<usize> {
 }
 
 /// What was given, with that many masked positions more before those that are cached.
-pub(super) fn widened(inputs: &[Input], mut given: Values, more: usize) -> Values {
+pub(super) fn pad_left(inputs: &[Input], mut given: Values, more: usize) -> Values {
     for input in inputs {
         if let (Some(axis), Some(value)) = (axis(input), given.get_mut(&input.name)) {
             let length = value.shape().get(axis).copied().unwrap_or_default();
-            *value = ending(value, axis, length + more);
+            *value = last_positions(value, axis, length + more);
         }
     }
     given
 }
 
 /// The last positions along an axis; zeros come before them where there are fewer.
-pub(crate) fn ending(value: &Value, axis: usize, length: usize) -> Value {
+pub(crate) fn last_positions(value: &Value, axis: usize, length: usize) -> Value {
     match value {
         Value::F32(a) => Value::F32(last(a, axis, length)),
         Value::I64(a) => Value::I64(last(a, axis, length)),
@@ -65,17 +65,17 @@ mod tests {
     use crate::graph::dims::{BATCH, SEQUENCE};
 
     #[test]
-    fn room_doubles() {
-        assert_eq!([0, 1, 32, 33, 64, 65, 1000].map(room), [32, 32, 32, 64, 64, 128, 1024]);
+    fn buckets_double() {
+        assert_eq!([0, 1, 32, 33, 64, 65, 1000].map(bucket), [32, 32, 32, 64, 64, 128, 1024]);
     }
 
     #[test]
-    fn the_end_is_kept() {
+    fn the_last_positions_are_kept() {
         let value = Value::I64(array![[1, 2, 3], [4, 5, 6]].into_dyn());
-        assert_eq!(ending(&value, 1, 2), Value::I64(array![[2, 3], [5, 6]].into_dyn()));
-        assert_eq!(ending(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
+        assert_eq!(last_positions(&value, 1, 2), Value::I64(array![[2, 3], [5, 6]].into_dyn()));
+        assert_eq!(last_positions(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
         let none = Value::F32(ArrayD::zeros(ndarray::IxDyn(&[1, 0, 2])));
-        assert_eq!(ending(&none, 1, 3).shape(), [1, 3, 2]);
+        assert_eq!(last_positions(&none, 1, 3).shape(), [1, 3, 2]);
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
             ("input_ids".to_owned(), Value::I64(array![[7]].into_dyn())),
             ("attention_mask".to_owned(), Value::I64(array![[0, 1, 1]].into_dyn())),
         ]);
-        let given = widened(&inputs, given, 2);
+        let given = pad_left(&inputs, given, 2);
         assert_eq!(given["input_ids"].shape(), [1, 1]);
         assert_eq!(given["attention_mask"], Value::I64(array![[0, 0, 0, 1, 1]].into_dyn()));
         assert_eq!(inputs.each_ref().map(axis), [None, Some(1), Some(2)]);

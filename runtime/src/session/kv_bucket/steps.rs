@@ -3,13 +3,13 @@
 
 use ndarray::{Array2, ArrayD, s};
 
-use super::super::program::Program;
-use super::super::section::{Cache as Kept, Section};
+use super::super::executable::Executable;
+use super::super::subgraph::{Cache as KvState, Subgraph};
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
-use crate::graph::{Fill, Graph, Input, Tensor};
+use crate::graph::{Graph, Input, InputDefault, Tensor};
 use crate::lower::Target;
-use crate::model::Part;
+use crate::model::GraphKind;
 use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Result, Value, Values, dims};
@@ -30,15 +30,15 @@ enum Told {
 const ALL: [Told; 5] = [Told::Rotary, Told::Relative, Told::Alibi, Told::AlibiByKey, Told::Counted];
 
 /// One layer of attention that is told of positions in one way.
-fn graph(told: Told, window: Option<usize>, part: Part) -> Result<Graph> {
+fn graph(told: Told, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
     let mut g = Graph::new();
-    let cache = Cache::new(&mut g, part);
+    let cache = Cache::new(&mut g, kind);
     let ids = g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
-    let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(Fill::Ones));
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones));
     let w = g.scope("layer");
     let mut x = g.embedding(&w.scope("tokens"), &ids, 50, WIDTH)?;
     if told == Told::Counted {
-        let positions = nn::counted_positions(&mut g, &seen, &cache.past(), 1)?;
+        let positions = nn::positions_from_mask(&mut g, &seen, &cache.past(), 1)?;
         let placed = nn::sinusoidal(&mut g, &positions, WIDTH, 0, 1)?;
         x = g.add(&x, &placed)?;
     }
@@ -46,12 +46,13 @@ fn graph(told: Told, window: Option<usize>, part: Part) -> Result<Graph> {
     let mut k = g.linear(&w.scope("key"), &x, WIDTH)?;
     let v = g.linear(&w.scope("value"), &x, WIDTH)?;
     if told == Told::Rotary {
-        let positions = g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(Fill::Positions));
+        let positions =
+            g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions));
         let rotary = Rotary::new(&mut g, &positions, &[0.5, 0.25], 1.0)?;
         q = rotary.apply(&mut g, &q, HEADS)?;
         k = rotary.apply(&mut g, &k, HEADS)?;
     }
-    let (k, v) = cache.extend(&mut g, 0, k, v, HEADS)?;
+    let (k, v) = cache.update(&mut g, 0, k, v, HEADS)?;
     let mask = mask(&mut g, told, window, &cache, &seen)?;
     let options = Attention { heads: HEADS, kv_heads: HEADS, mask: Some(&mask), ..Attention::default() };
     let mixed = g.attention(&q, &k, &v, &options)?;
@@ -66,7 +67,7 @@ fn mask(g: &mut Graph, told: Told, window: Option<usize>, cache: &Cache, seen: &
         Told::Alibi => nn::alibi(g, &mask, seen, &nn::alibi_slopes(HEADS)),
         Told::AlibiByKey => nn::alibi_by_key(g, &mask, &nn::alibi_slopes(HEADS)),
         Told::Relative => {
-            let all = g.positions(&cache.keys());
+            let all = g.arange(&cache.keys());
             let own = g.slice_dims(&all, 0, cache.past(), cache.keys())?;
             let buckets = RelativeBuckets { count: 8, max_distance: 20, causal: true };
             let table = g.weight("table.weight", &[buckets.count, HEADS])?;
@@ -76,15 +77,15 @@ fn mask(g: &mut Graph, told: Told, window: Option<usize>, cache: &Cache, seen: &
     }
 }
 
-fn section(told: Told, window: Option<usize>, part: Part, fixed_shapes: bool) -> Result<Section> {
-    let graph = graph(told, window, part)?;
+fn subgraph(told: Told, window: Option<usize>, kind: GraphKind, fixed_shapes: bool) -> Result<Subgraph> {
+    let graph = graph(told, window, kind)?;
     let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
     let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
     let inputs = graph.inputs().to_vec();
-    let program = Program::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
+    let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let (limits, convention) = Default::default();
-    Ok(Section { inputs, limits, convention, program, graph_ms: 0.0, unused: vec![], probes: vec![] })
+    Ok(Subgraph { inputs, limits, convention, executable, graph_ms: 0.0, unused: vec![], probes: vec![] })
 }
 
 /// Two rows of tokens, the second filled on the left.
@@ -111,13 +112,13 @@ fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
         return Ok(());
     }
     for (told, window) in ALL.into_iter().flat_map(|told| [(told, None), (told, Some(5))]) {
-        let whole = section(told, window, Part::Whole, false)?.run(inputs(0, LENGTH))?;
+        let whole = subgraph(told, window, GraphKind::Forward, false)?.run(inputs(0, LENGTH))?;
         let whole = whole["mixed"].f32("mixed")?;
-        let step = section(told, window, Part::Step, true)?;
-        let mut kept = Kept::new();
+        let step = subgraph(told, window, GraphKind::Decode, true)?;
+        let mut kept = KvState::new();
         let mut start = 0;
         for end in 7..=LENGTH {
-            let got = step.run_cached(Part::Step, inputs(start, end), &mut kept)?;
+            let got = step.run_cached(GraphKind::Decode, inputs(start, end), &mut kept)?;
             let got = tokens(got["mixed"].f32("mixed")?, start);
             let want = whole.slice(s![.., start..end, ..]).to_owned().into_dyn();
             for (got, want) in got.iter().zip(tokens(&want, start)) {
@@ -127,7 +128,7 @@ fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
         }
         assert_eq!(kept.len(), LENGTH);
         // The prompt, then steps with room for 32, 64 and 128.
-        assert_eq!(step.program.made(), 4, "{told:?}");
+        assert_eq!(step.executable.made(), 4, "{told:?}");
     }
     Ok(())
 }
@@ -138,10 +139,12 @@ fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
         eprintln!("skipped: {error}");
         return Ok(());
     }
-    let (step, reorder) =
-        (section(Told::Rotary, None, Part::Step, true)?, section(Told::Rotary, None, Part::Reorder, true)?);
-    let mut kept = Kept::new();
-    step.run_cached(Part::Step, inputs(0, 6), &mut kept)?;
+    let (step, reorder) = (
+        subgraph(Told::Rotary, None, GraphKind::Decode, true)?,
+        subgraph(Told::Rotary, None, GraphKind::BeamDecode, true)?,
+    );
+    let mut kept = KvState::new();
+    step.run_cached(GraphKind::Decode, inputs(0, 6), &mut kept)?;
     let mut beams = inputs(6, 7);
     beams.insert("beam_idx".to_owned(), Value::I64(ndarray::arr1(&[0, 0]).into_dyn()));
     // Both rows go on from the first, with its next token and its mask.
@@ -152,9 +155,9 @@ fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
         }
     };
     ["input_ids", "attention_mask"].iter().filter_map(|name| beams.get_mut(*name).map(same)).for_each(drop);
-    let got = reorder.run_cached(Part::Reorder, beams, &mut kept)?;
+    let got = reorder.run_cached(GraphKind::BeamDecode, beams, &mut kept)?;
     let got = got["mixed"].f32("mixed")?;
-    let whole = section(Told::Rotary, None, Part::Whole, false)?.run(inputs(0, 7))?;
+    let whole = subgraph(Told::Rotary, None, GraphKind::Forward, false)?.run(inputs(0, 7))?;
     let want = whole["mixed"].f32("mixed")?.slice(s![0, 6, ..]).to_owned();
     for row in 0..2 {
         let difference = &got.slice(s![row, 0, ..]) - &want;

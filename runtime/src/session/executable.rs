@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{Lowering, millis, room};
-use crate::engine::{self, Compiled, Kept, Options, Placement};
+use super::{Lowering, kv_bucket, millis};
+use crate::engine::{self, Compiled, KvState, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Target, lower};
 use crate::weights::Located;
@@ -28,7 +28,7 @@ pub struct Timings {
     pub compile_ms: f64,
 }
 
-pub(super) struct Program {
+pub(super) struct Executable {
     graph: Graph,
     weights: Vec<Located>,
     target: Target,
@@ -54,7 +54,7 @@ pub(super) struct Ready {
     pub timings: Timings,
 }
 
-impl Program {
+impl Executable {
     /// Makes the graph ready at once where the backend takes symbolic shapes.
     pub(super) fn new(
         graph: Graph,
@@ -65,12 +65,12 @@ impl Program {
         lowering: Option<Lowering>,
     ) -> Result<Self> {
         let (symbols, ready) = (symbols(&graph), Mutex::default());
-        let program = Self { graph, weights, target, hardware, options, lowering, symbols, ready };
-        let known = |symbol| program.target.dims.contains_key(symbol);
-        if !program.target.fixed_shapes || program.symbols.iter().all(known) {
-            program.ready(&program.target.dims)?;
+        let executable = Self { graph, weights, target, hardware, options, lowering, symbols, ready };
+        let known = |symbol| executable.target.dims.contains_key(symbol);
+        if !executable.target.fixed_shapes || executable.symbols.iter().all(known) {
+            executable.ready(&executable.target.dims)?;
         }
-        Ok(program)
+        Ok(executable)
     }
 
     pub(super) fn run(&self, inputs: &Values) -> Result<Values> {
@@ -78,19 +78,19 @@ impl Program {
     }
 
     /// Runs it on from what was kept, which has room for so many positions, and of so many rows.
-    pub(super) fn run_kept(
+    pub(super) fn run_with_state(
         &self,
         inputs: &Values,
-        kept_of: (usize, usize),
-        kept: &mut Kept,
+        cached: (usize, usize),
+        state: &mut KvState,
     ) -> Result<Values> {
-        self.ready(&self.lengths(inputs, kept_of))?.compiled.run_kept(inputs, kept)
+        self.ready(&self.lengths(inputs, cached))?.compiled.run_with_state(inputs, state)
     }
 
     /// The positions that a graph has room for, where so many are cached: as many, or more where the graph would be
     /// made ready anew for each number of them.
-    pub(super) fn room(&self, past: usize) -> usize {
-        if self.target.fixed_shapes { room::room(past) } else { past }
+    pub(super) fn bucket(&self, past: usize) -> usize {
+        if self.target.fixed_shapes { kv_bucket::bucket(past) } else { past }
     }
 
     /// The backend, where it gets the graph anew for each combination of lengths.
@@ -109,7 +109,7 @@ impl Program {
         let mut dims = self.target.dims.clone();
         if self.target.fixed_shapes {
             dims.insert("past".to_owned(), past);
-            dims.insert("rows".to_owned(), rows);
+            dims.insert("past_batch".to_owned(), rows);
             for input in &self.graph.inputs {
                 let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
                 for (dim, length) in input.shape.iter().zip(lengths) {

@@ -5,38 +5,38 @@ use serde_json::Value as Json;
 use crate::engine::Placement;
 use crate::graph::Input;
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, Part};
+use crate::model::{Architecture, GraphKind};
 use crate::{Cache, Result, Timings, Values};
 
-/// What pipelines need of a model, as [`Loaded`](crate::Loaded) has it.
+/// What pipelines need of a model, as [`Session`](crate::Session) has it.
 ///
-/// Pipelines are written over this and not over [`Architecture`]: with [`Erased`] their code is compiled once, in this
+/// Pipelines are written over this and not over [`Architecture`]: with [`DynModel`] their code is compiled once, in this
 /// crate, and not again for each generated one.
 pub trait AnyModel: Send + Sync + 'static {
-    /// [`Loaded::run`](crate::Loaded::run).
+    /// [`Session::run`](crate::Session::run).
     ///
     /// # Errors
     /// As that.
     fn run(&self, inputs: Values) -> Result<Values>;
-    /// [`Loaded::run_part`](crate::Loaded::run_part).
+    /// [`Session::run_graph`](crate::Session::run_graph).
     ///
     /// # Errors
     /// As that.
-    fn run_part(&self, part: Part, inputs: Values) -> Result<Values>;
-    /// [`Loaded::run_cached`](crate::Loaded::run_cached).
+    fn run_graph(&self, kind: GraphKind, inputs: Values) -> Result<Values>;
+    /// [`Session::run_cached`](crate::Session::run_cached).
     ///
     /// # Errors
     /// As that.
-    fn run_cached(&self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values>;
+    fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values>;
     /// The parts that the loaded head can be run by.
-    fn parts(&self) -> &'static [Part];
+    fn graph_kinds(&self) -> &'static [GraphKind];
     /// What the model takes.
     fn inputs(&self) -> &[Input];
     /// What a part takes.
     ///
     /// # Errors
     /// When the head has no such part.
-    fn inputs_of(&self, part: Part) -> Result<Vec<Input>>;
+    fn inputs_of(&self, kind: GraphKind) -> Result<Vec<Input>>;
     /// The longest an axis may be.
     fn limit(&self, symbol: &str) -> Option<usize>;
     /// The length that the model was trained to find an axis filled up to.
@@ -67,7 +67,7 @@ pub trait AnyModel: Send + Sync + 'static {
 }
 
 /// A model behind a pointer.
-pub type Erased = Box<dyn AnyModel>;
+pub type DynModel = Box<dyn AnyModel>;
 
 macro_rules! through {
     ($self:ident => $inner:expr) => {
@@ -75,24 +75,24 @@ macro_rules! through {
             $inner.run(inputs)
         }
 
-        fn run_part(&$self, part: Part, inputs: Values) -> Result<Values> {
-            $inner.run_part(part, inputs)
+        fn run_graph(&$self, kind: GraphKind, inputs: Values) -> Result<Values> {
+            $inner.run_graph(kind, inputs)
         }
 
-        fn run_cached(&$self, part: Part, inputs: Values, cache: &mut Cache) -> Result<Values> {
-            $inner.run_cached(part, inputs, cache)
+        fn run_cached(&$self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
+            $inner.run_cached(kind, inputs, cache)
         }
 
-        fn parts(&$self) -> &'static [Part] {
-            $inner.parts()
+        fn graph_kinds(&$self) -> &'static [GraphKind] {
+            $inner.graph_kinds()
         }
 
         fn inputs(&$self) -> &[Input] {
             $inner.inputs()
         }
 
-        fn inputs_of(&$self, part: Part) -> Result<Vec<Input>> {
-            $inner.inputs_of(part)
+        fn inputs_of(&$self, kind: GraphKind) -> Result<Vec<Input>> {
+            $inner.inputs_of(kind)
         }
 
         fn limit(&$self, symbol: &str) -> Option<usize> {
@@ -150,9 +150,9 @@ macro_rules! through {
 }
 
 impl<A: Architecture> AnyModel for A {
-    through!(self => self.loaded());
+    through!(self => self.session());
 }
 
-impl AnyModel for Erased {
+impl AnyModel for DynModel {
     through!(self => self.as_ref());
 }
