@@ -281,7 +281,7 @@ fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Resu
     Ok(x)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, mask)?;
     let x = g.add(&h, x)?;
@@ -291,7 +291,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -306,14 +306,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("feed_forward").scope("intermediate_dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("feed_forward").scope("output_dense"), &h, c.hidden_size)
 }
 
-/// Fewer frames, where the configuration asks for it: strided convolutions, each gated by its second half.
+/// The adapter network (`Wav2Vec2Adapter`), where the configuration asks for it: strided convolutions with GLU.
 fn adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     if !c.add_adapter {
         return Ok(x.clone());

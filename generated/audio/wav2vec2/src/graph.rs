@@ -346,7 +346,7 @@ fn same_conv(c: &Config) -> Conv {
     Conv::new(c.hidden_size, &[kernel]).padding_around(&[around]).groups(c.num_conv_pos_embedding_groups)
 }
 
-/// Attention and MLP, each added to the residual stream; normalised before where the configuration says so, else after.
+/// One layer (`Wav2Vec2EncoderLayer`, `Wav2Vec2EncoderLayerStableLayerNorm`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let (own, mlp_norm) = (w.scope("attention"), w.scope("final_layer_norm"));
     if !c.do_stable_layer_norm {
@@ -374,7 +374,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -389,14 +389,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate_dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("output_dense"), &h, c.hidden_size)
 }
 
-/// Fewer frames, where the configuration asks for it: strided convolutions, each gated by its second half.
+/// The adapter network (`Wav2Vec2Adapter`), where the configuration asks for it: strided convolutions with GLU.
 fn adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     if !c.add_adapter {
         return Ok(x.clone());

@@ -308,7 +308,7 @@ fn same_conv(c: &Config) -> Conv {
     Conv::new(c.hidden_size, &[kernel]).padding_around(&[around]).groups(c.num_conv_pos_embedding_groups)
 }
 
-/// Attention and MLP, each added to the residual stream; normalised before where the configuration says so, else after.
+/// One layer (`Wav2Vec2EncoderLayer`, `Wav2Vec2EncoderLayerStableLayerNorm`): self-attention and feed-forward.
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -334,7 +334,8 @@ fn layer(
     Ok(x)
 }
 
-/// Self-attention with a bias by distance `[1, heads, frames, frames]` that every frame lets in as it needs it.
+/// Self-attention with a relative position bias `[1, heads, frames, frames]` that is gated frame by frame
+/// (`WavLMAttention`).
 fn attention(
     g: &mut Graph,
     c: &Config,
@@ -367,14 +368,14 @@ fn attention(
     g.linear(&w.scope("out_proj"), &h, width)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate_dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("output_dense"), &h, c.hidden_size)
 }
 
-/// Fewer frames, where the configuration asks for it: strided convolutions, each gated by its second half.
+/// The adapter network (`Wav2Vec2Adapter`), where the configuration asks for it: strided convolutions with GLU.
 fn adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     if !c.add_adapter {
         return Ok(x.clone());

@@ -235,13 +235,13 @@ fn position_embeddings(
     g.embedding(&table, positions, c.max_position_embeddings, c.d_model)
 }
 
-/// What is attended to.
+/// Keys and values of hidden states.
 fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = g.linear(&w.scope("k_proj"), x, c.d_model)?;
     Ok((k, g.linear(&w.scope("v_proj"), x, c.d_model)?))
 }
 
-/// Attention of x to keys and values.
+/// Multi-head attention of x over keys and values (`BartAttention`).
 #[allow(clippy::too_many_arguments)]
 fn attend(
     g: &mut Graph,
@@ -258,7 +258,7 @@ fn attend(
     g.linear(&w.scope("out_proj"), &h, c.d_model)
 }
 
-/// Two linear layers position by position, added and normalised before.
+/// The feed-forward layer with residual, pre-norm.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let own_norm = w.scope("final_layer_norm");
     let h = g.layer_norm(&own_norm, &x, 1e-5)?;

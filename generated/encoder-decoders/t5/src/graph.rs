@@ -285,7 +285,7 @@ fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> R
     Ok(())
 }
 
-/// What is added to the scores of a layer, or of all of one side: biases by distance, and far below where nothing is seen.
+/// The attention mask with the relative attention bias (`T5Attention.compute_bias`).
 fn biased_mask(
     g: &mut Graph,
     c: &Config,
@@ -318,7 +318,7 @@ fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(
     Ok((g.linear_no_bias(&w.scope("k"), x, width)?, g.linear_no_bias(&w.scope("v"), x, width)?))
 }
 
-/// Attention of hidden states to keys and values; the mask is added to the scores, or says which are seen.
+/// Multi-head attention without scaling of scores (`T5Attention`); the mask is additive or boolean.
 fn attention(
     g: &mut Graph,
     c: &Config,
@@ -341,7 +341,7 @@ fn attention(
     g.linear_no_bias(&w.scope("o"), &h, c.d_model)
 }
 
-/// A feed-forward layer, gated or not, added to what it was given.
+/// The pre-norm feed-forward layer with residual (`T5LayerFF`), gated or not.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("layer_norm"), &x, c.layer_norm_epsilon)?;
     let w = w.scope("DenseReluDense");

@@ -105,7 +105,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -115,7 +115,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.use_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_bias)?;
@@ -133,7 +133,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.use_bias)
 }
 
-/// A mixture of experts, or a single MLP, as the layer has it.
+/// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
     let sparse = nn::is_sparse_between(
         [c.moe_layer_start_index, c.moe_layer_end_index],
@@ -168,7 +168,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     g.add(&h, &shared)
 }
 
-/// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, moe_num_experts]`.
+/// Routing weights, 0 for experts that are not selected: `[batch, sequence, moe_num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.moe_num_experts)?;
     let scores = g.softmax(&logits)?;
@@ -178,7 +178,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     nn::routing_weights(g, &scores, &selected, true)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
     let gate = g.linear_biased(&w.scope("gate_proj"), x, width, bias)?;
     let gate = g.activation(c.hidden_act, &gate)?;

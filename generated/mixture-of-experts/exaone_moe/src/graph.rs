@@ -110,7 +110,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -120,7 +120,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_no_bias(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
@@ -148,7 +148,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
-/// A mixture of experts, or a single MLP, as the layer has it.
+/// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
     let sparse = match c.mlp_layer_types.iter().flatten().nth(index) {
         Some(kind) => kind == "sparse",
@@ -170,7 +170,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     g.add(&h, &shared)
 }
 
-/// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_experts]`.
+/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
@@ -182,7 +182,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.scale(&routing_weights, c.routed_scaling_factor)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, width)?;
     let gate = g.activation(c.hidden_act, &gate)?;

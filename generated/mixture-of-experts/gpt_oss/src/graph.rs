@@ -131,7 +131,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -141,7 +141,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
@@ -161,7 +161,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A mixture of experts, whose weights are two tensors: of one, columns of gates and of what they gate take turns.
+/// Mixture of experts (`GptOssExperts`): the weights of all experts are two tensors, gate and up columns interleaved.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let routing_weights = route(g, c, w, x)?;
     let w = w.scope("experts");
@@ -185,14 +185,14 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_local_experts]`.
+/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear(&w.scope("router"), x, c.num_local_experts)?;
     let selected = nn::top_k(g, &logits, c.num_experts_per_tok)?;
     nn::softmax_after_topk(g, &logits, &selected)
 }
 
-/// `(up + 1) · gate · sigmoid(alpha · gate)` of every other column, both within limits.
+/// Clamped SwiGLU of interleaved columns: `(up + 1) · gate · sigmoid(alpha · gate)`.
 fn clamped_swiglu(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let gate = g.slice_step(x, 2, 0, 2)?;
     let up = g.slice_step(x, 2, 1, 2)?;

@@ -103,7 +103,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.scale(&x, c.embedding_multiplier)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -115,7 +115,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
@@ -134,7 +134,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A mixture of experts, whose weights are two tensors.
+/// Mixture of experts (`GraniteMoeMoE`): the weights of all experts are two tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let routing_weights = route(g, c, w, x)?;
     let (count, width) = (c.num_local_experts, c.intermediate_size);
@@ -155,7 +155,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     Ok(h)
 }
 
-/// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_local_experts]`.
+/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(
         &w.scope("block_sparse_moe").scope("router").scope("layer"),
@@ -166,7 +166,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     nn::softmax_after_topk(g, &logits, &selected)
 }
 
-/// The first half, through the activation function, times the second.
+/// A gated linear unit: the first half, through the activation function, times the second.
 fn glu(g: &mut Graph, c: &Config, x: &Tensor, width: usize) -> Result<Tensor> {
     let [gate, up] = nn::split_last(g, x, [width; 2])?;
     let gate = g.activation(c.hidden_act, &gate)?;

@@ -101,7 +101,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -111,7 +111,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
@@ -132,14 +132,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A mixture of experts.
+/// Sparse mixture of experts.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let routing_weights = route(g, c, w, x)?;
     let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.intermediate_size);
     nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)
 }
 
-/// What each expert counts for each token, 0 where it was not chosen: `[batch, sequence, num_experts]`.
+/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     let scores = g.softmax(&logits)?;
@@ -147,7 +147,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     nn::routing_weights(g, &scores, &selected, c.norm_topk_prob)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, width)?;
     let gate = g.activation(c.hidden_act, &gate)?;

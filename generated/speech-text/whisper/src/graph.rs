@@ -266,13 +266,13 @@ fn decoder_layer(
     g.add(&x, &h)
 }
 
-/// What is attended to: only the values have a bias.
+/// Keys and values of hidden states; only the values have a bias.
 fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.d_model)?;
     Ok((k, g.linear(&w.scope("v_proj"), x, c.d_model)?))
 }
 
-/// Attention of x to keys and values.
+/// Multi-head attention of x over keys and values (`BartAttention`).
 #[allow(clippy::too_many_arguments)]
 fn attend(
     g: &mut Graph,

@@ -143,7 +143,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.add(&inputs_embeds, &positions)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -153,7 +153,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim())?;
@@ -169,7 +169,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -103,7 +103,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("wte"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP side by side, both added to the residual stream.
+/// One pre-norm layer: causal self-attention and feed-forward in parallel.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("ln_1"), &x, c.layer_norm_epsilon)?;
     let a = attention(g, c, &w.scope("attn"), &h, context)?;
@@ -112,7 +112,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.linear_no_bias(&w.scope("qkv_proj"), x, 3 * c.num_attention_heads * c.head_dim())?;
     let [q, v, k] = nn::split_qkv_groups(g, &h, 4, 4)?;
@@ -129,7 +129,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_no_bias(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("fc_in"), x, c.intermediate_size())?;
     let h = g.activation(c.hidden_act, &h)?;

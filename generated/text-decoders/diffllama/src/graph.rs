@@ -138,7 +138,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -148,7 +148,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention as the difference of two, which share queries and keys and halve the values.
+/// Differential attention (`DiffLlamaAttention`): the difference of two attentions with halved values.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (heads, kv_heads, size) = (c.num_attention_heads, c.num_key_value_heads(), c.head_dim());
     let q = g.linear_biased(&w.scope("q_proj"), x, heads * size, c.attention_bias)?;
@@ -175,7 +175,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
     let gate = g.activation(c.hidden_act, &gate)?;

@@ -148,7 +148,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, side by side with one norm or two, or one after the other.
+/// One layer (`FalconDecoderLayer`): parallel attention and feed-forward with one norm or two, or sequential.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let two = c.new_decoder_architecture && c.parallel_attn
         && c.num_ln_in_parallel_attn.unwrap_or(2) == 2;
@@ -174,7 +174,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let kv_heads = if c.new_decoder_architecture {
         c.num_kv_heads()
@@ -207,7 +207,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("dense"), &h, c.hidden_size, c.bias)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear_biased(&w.scope("dense_h_to_4h"), x, c.intermediate_size(), c.bias)?;
     let h = g.activation(c.hidden_act, &h)?;

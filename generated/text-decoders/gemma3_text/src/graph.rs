@@ -127,7 +127,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.scale(&x, (c.hidden_size as f64).sqrt())
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = nn::rms_norm_offset(g, &w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -139,7 +139,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
@@ -164,7 +164,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
     let gate = g.activation(c.hidden_act, &gate)?;

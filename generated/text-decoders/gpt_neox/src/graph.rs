@@ -138,7 +138,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_in"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP side by side, both added to the residual stream; or one after the other.
+/// One pre-norm layer: causal self-attention and feed-forward in parallel, or sequential.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
     let a = attention(g, c, &w.scope("attention"), &h, context)?;
@@ -154,7 +154,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.linear_biased(
         &w.scope("query_key_value"),
@@ -176,7 +176,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("dense"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("dense_h_to_4h"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -116,7 +116,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.scale(&x, c.scale_emb)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -128,9 +128,10 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Multi-head latent attention (`DeepseekV3Attention`): keys and values, and queries where
+/// `q_lora_rank` is given, are projected from low-rank latents.
 ///
-/// The rotated part of each head stands before the other, in queries as in keys.
+/// The rotary part of each head comes before the other, in queries as in keys.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
@@ -176,7 +177,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_biased(&w.scope("gate_proj"), x, c.intermediate_size, c.mlp_bias)?;
     let gate = g.activation(c.hidden_act, &gate)?;

@@ -147,7 +147,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm_biased(&w.scope("embeddings").scope("norm"), &x, c.norm_eps, c.norm_bias)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = if context.index == 0 {
         x.clone()
@@ -161,7 +161,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
@@ -179,7 +179,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("Wo"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// A gated MLP, position by position, whose gate and other half are one projection.
+/// The gated feed-forward layer with a fused gate and up projection (`Phi3MLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear_biased(&w.scope("Wi"), x, 2 * c.intermediate_size, c.mlp_bias)?;
     let [gate, up] = nn::split_last(g, &h, [c.intermediate_size; 2])?;

@@ -153,7 +153,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.add(&inputs_embeds, &positions)
 }
 
-/// Attention and MLP, each added to the residual stream; normalised before, or after.
+/// One layer (`OPTDecoderLayer`): causal self-attention and feed-forward, pre-norm or post-norm.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (first, second) = (w.scope("self_attn_layer_norm"), w.scope("final_layer_norm"));
     let h = if c.do_layer_norm_before {
@@ -182,7 +182,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     }
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
@@ -198,7 +198,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("out_proj"), &h, c.hidden_size, c.enable_bias)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear_biased(&w.scope("fc1"), x, c.intermediate_size, c.enable_bias)?;
     let h = g.activation(c.hidden_act, &h)?;

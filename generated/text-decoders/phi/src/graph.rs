@@ -124,7 +124,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP side by side, both added to the residual stream.
+/// One pre-norm layer: causal self-attention and feed-forward in parallel.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
     let a = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -133,7 +133,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
@@ -160,7 +160,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -124,7 +124,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP side by side, both added to the residual stream; or one after the other.
+/// One pre-norm layer: causal self-attention and feed-forward in parallel, or sequential.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
     let a = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -139,7 +139,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.use_qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_qkv_bias)?;
@@ -166,7 +166,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
     let gate = g.activation(c.hidden_act, &gate)?;

@@ -161,7 +161,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     g.unused_weight(&w.name("pooler.weight"));
     g.unused_weight(&w.name("pooler.bias"));
     if c.attention_type == "block_sparse" {
-        // The reference attends in blocks to longer texts, to some of them at random.
+        // The reference has block-sparse attention with random blocks for longer sequences.
         let longest = (5 + 2 * c.num_random_blocks) * c.block_size;
         g.limit(
             &SEQUENCE,
@@ -212,7 +212,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, mask)?;
     let x = g.add(&h, x)?;
@@ -222,7 +222,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("self").scope("query"), x, c.hidden_size, c.use_bias)?;
     let k = g.linear_biased(&w.scope("self").scope("key"), x, c.hidden_size, c.use_bias)?;
@@ -237,7 +237,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -117,7 +117,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, context)?;
     let x = g.add(&h, x)?;
@@ -127,18 +127,18 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// What all layers share: which tokens are seen, and how the boxes of two tokens are placed to each other.
+/// What attention of all layers takes besides hidden states: the mask and the relative bounding box embeddings.
 struct LayerContext {
     /// `[batch, 1, 1, sequence]`.
     mask: Tensor,
-    /// `[batch, sequence, sequence, size of a head]`.
+    /// Relative bounding box embeddings (`BrosBboxEmbeddings`): `[batch, sequence, sequence, head_size]`.
     bbox_pos_emb: Tensor,
 }
 
 impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
-        // The corners, from the upper left one to the right.
+        // The four corners, clockwise from the upper left.
         let corners = g.integers(&[8], vec![0, 1, 2, 1, 2, 3, 0, 3])?;
         let corners = g.gather(&inputs.bbox, &corners, 2)?;
         let corners = g.scale(&corners, c.bbox_scale)?;
@@ -152,7 +152,7 @@ impl LayerContext {
             let frequencies = w.scope("bbox_sinusoid_emb").scope(name).name("inv_freq");
             let frequencies = g.weight(&frequencies, &[pairs])?;
             let along = g.slice(&distances, 4, axis..axis + 1)?;
-            // Not of five axes: not every backend has waves of these.
+            // Not of five axes: not every backend has sines of these.
             let along = g.reshape(&along, dims![BATCH, SEQUENCE, SEQUENCE * Dim::Fixed(4), 1])?;
             let angles = g.mul(&along, &frequencies)?;
             sinusoids.extend([Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angles)));
@@ -166,7 +166,7 @@ impl LayerContext {
     }
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Self-attention with a bias by relative bounding boxes (`BrosSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, size) = (c.num_attention_heads, c.hidden_size / c.num_attention_heads);
     let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
@@ -183,7 +183,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -117,7 +117,7 @@ pub struct Inputs {
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
-    /// Left, upper, right and lower edge of each token, as shares of the page. `[batch, sequence, 4]`
+    /// Left, upper, right and lower edge of each token, relative to the page size. `[batch, sequence, 4]`
     pub bbox: ArrayD<f32>,
 }
 

@@ -182,7 +182,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.linear(&base.scope("embeddings_project"), &x, c.hidden_size)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, mask)?;
     let x = g.add(&h, x)?;
@@ -192,7 +192,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Self-attention in half of the width; in the other half a convolution whose kernel depends on the text around.
+/// Mixed attention (`ConvBertSelfAttention`): self-attention beside span-based dynamic convolution.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let own = w.scope("self");
     let heads = (c.num_attention_heads / c.head_ratio).max(1);
@@ -209,7 +209,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// What stands around each position, by a separable convolution: `[batch, sequence, width]`.
+/// A depthwise separable convolution (`SeparableConv1D`): `[batch, sequence, width]`.
 fn separable_conv(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let depthwise = Conv::new(c.hidden_size, &[c.conv_kernel_size])
         .padding(&[c.conv_kernel_size / 2])
@@ -223,7 +223,7 @@ fn separable_conv(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize
     g.transpose(&h, &[0, 2, 1])
 }
 
-/// A convolution with kernels made of `spans`, one for each position and head: `[batch, sequence, width]`.
+/// Dynamic convolution with kernels made of `spans`, one for each position and head: `[batch, sequence, width]`.
 fn dynamic_conv(
     g: &mut Graph,
     c: &Config,
@@ -259,14 +259,14 @@ fn dynamic_conv(
     }
 }
 
-/// Two linear layers, in groups where the configuration says so, with an activation function between them.
+/// The feed-forward layer: two linear layers, grouped where `num_groups` is not 1.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = grouped_linear(g, &w.scope("intermediate").scope("dense"), x, c.intermediate_size, c.num_groups)?;
     let h = g.activation(c.hidden_act, &h)?;
     grouped_linear(g, &w.scope("output").scope("dense"), &h, c.hidden_size, c.num_groups)
 }
 
-/// A linear layer, each group of outputs from a group of inputs of its own.
+/// A grouped linear layer (`GroupedLinearLayer`).
 fn grouped_linear(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
     if groups == 1 {
         return g.linear(w, x, out);

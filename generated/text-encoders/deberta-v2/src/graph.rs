@@ -185,7 +185,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.mul(&x, &tokens)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &RelativePositions) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, relative)?;
     let x = g.add(&h, x)?;
@@ -195,20 +195,20 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, relative: &RelativePo
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// What all layers share: which tokens see which, and the embeddings of distances.
+/// What attention of all layers takes besides hidden states: the mask and relative position embeddings.
 struct RelativePositions {
     /// `[batch, 1, sequence, sequence]`.
     mask: Tensor,
     /// 1 for tokens and 0 for padding, `[batch, sequence, 1]`.
     tokens: Tensor,
-    /// The table `[2 · span, hidden_size]`, and its row for every query and key, for every key and query
+    /// The embeddings `[2 · span, hidden_size]`, and their row for every query and key, and for every key and query,
     /// `[sequence, sequence]`.
     distances: Option<[Tensor; 3]>,
 }
 
 impl RelativePositions {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
-        // What padding sees does not matter where its queries are nothing: it gets the mean of all.
+        // Padding attends to everything, so that its softmax is defined; its queries are 0.
         let batch = inputs.attention_mask.shape()[0].clone();
         let keys = g.reshape(&inputs.attention_mask, dims![&batch, 1, 1, SEQUENCE])?;
         let one = g.integer(1);
@@ -219,7 +219,7 @@ impl RelativePositions {
         let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
         let tokens = g.unsqueeze(&tokens, 2)?;
         if !c.relative_attention {
-            // Checkpoints may have this, and nothing reads it.
+            // Checkpoints may have this, unused.
             for name in ["weight", "bias"] {
                 g.unused_weight(&w.scope("encoder").scope("LayerNorm").name(name));
             }
@@ -238,7 +238,7 @@ impl RelativePositions {
             table
         };
         let positions = g.arange(&SEQUENCE);
-        // Distances are counted from the key to the query.
+        // Relative positions are query minus key.
         let reversed = rows.iter().rev().copied().collect();
         let by_query = nn::bias_by_distance(g, &positions, &positions, reversed)?;
         let by_key = nn::bias_by_distance(g, &positions, &positions, rows)?;
@@ -246,7 +246,8 @@ impl RelativePositions {
     }
 }
 
-/// Self-attention: every token's mixture of what the others hold.
+/// Disentangled self-attention (`DisentangledSelfAttention`): content-to-content, content-to-position and
+/// position-to-content scores.
 fn attention(
     g: &mut Graph,
     c: &Config,
@@ -308,8 +309,8 @@ fn attention(
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Contents `[batch, sequence, hidden]` by distances `[rows, hidden]`: for every pair of tokens, the product with the
-/// row that `index` `[sequence, sequence]` says. `[batch, heads, sequence, sequence]`.
+/// Scores of contents `[batch, sequence, hidden]` with relative positions `[rows, hidden]`: for every pair of tokens
+/// that with row `index` `[sequence, sequence]`. `[batch, heads, sequence, sequence]`.
 fn disentangled_scores(
     g: &mut Graph,
     x: &Tensor,
@@ -329,7 +330,7 @@ fn disentangled_scores(
     g.gather_elements(&scores, &index, 3)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -165,7 +165,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, 1e-12)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, mask)?;
     let x = g.add(&h, x)?;
@@ -175,7 +175,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.layer_norm(&w.scope("output_layer_norm"), &x, 1e-12)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_lin"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_lin"), x, c.hidden_size)?;
@@ -190,7 +190,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("out_lin"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("ffn").scope("lin1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -152,7 +152,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.mul(&x, &tokens)
 }
 
-/// Attention and MLP, each given what is normalised and added to what was not.
+/// One pre-norm layer: self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("attention").scope("LayerNorm"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h, context)?;
@@ -162,7 +162,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.add(&x, &h)
 }
 
-/// What all layers share: which positions are seen, and how far each is turned.
+/// What attention of all layers takes besides hidden states: the mask and rotary position embeddings.
 struct LayerContext {
     mask: Tensor,
     rotary: Option<Rotary>,
@@ -186,7 +186,7 @@ impl LayerContext {
     }
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let width = heads * c.head_dim();
@@ -202,7 +202,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(Activation::Gelu, &h)?;

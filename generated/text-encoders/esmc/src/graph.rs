@@ -106,7 +106,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each given what is normalised and added to what was not.
+/// One pre-norm layer: self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), x, 1e-5)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -119,7 +119,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.add(&x, &h)
 }
 
-/// What all layers share: which positions are seen, and how far each is turned.
+/// What attention of all layers takes besides hidden states: the mask and rotary position embeddings.
 struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
@@ -139,7 +139,7 @@ impl LayerContext {
     }
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Bidirectional self-attention with grouped heads and rotary position embeddings (`EuroBertAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, kv_heads, bias) = (c.num_attention_heads, c.num_key_value_heads(), c.attention_bias);
     let q = g.linear_biased(&w.scope("q_proj"), x, heads * c.head_dim(), bias)?;
@@ -153,7 +153,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)
 }
 
-/// A linear layer whose activation gates another, then one back, position by position.
+/// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_biased(&w.scope("mlp").scope("gate_proj"), x, c.intermediate_size, c.mlp_bias)?;
     let gate = g.activation(c.hidden_act, &gate)?;

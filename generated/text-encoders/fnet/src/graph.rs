@@ -206,7 +206,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.linear(&base.scope("embeddings").scope("projection"), &x, c.hidden_size)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, dft: &DftMatrices) -> Result<Tensor> {
     let h = attention(g, c, &w, x, dft)?;
     let x = g.add(&h, x)?;
@@ -216,13 +216,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, dft: &DftMatrices) ->
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Cosines and sines of whole numbers of turns along an axis of `n` elements: `[n, n]` each.
+/// Real and imaginary parts of the DFT matrices of sequence and hidden size: `[n, n]` each.
 struct DftMatrices {
     sequence: [Tensor; 2],
     hidden: [Tensor; 2],
 }
 
-/// Cosine and sine of `2π · row · column / length`.
+/// The DFT matrix: cosine and sine of `2π · row · column / length`.
 fn dft(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     let positions = g.arange(&length);
     let rows = g.reshape(&positions, dims![&length, 1])?;
@@ -231,7 +231,7 @@ fn dft(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     let one = g.integer(1);
     let count = g.add(&last, &one)?;
     let steps = g.mul(&rows, &columns)?;
-    // Whole turns are left out while numbers are exact.
+    // Reduced modulo the length in integers, where products are exact.
     let turns = g.div(&steps, &count)?;
     let turns = g.mul(&turns, &count)?;
     let steps = g.sub(&steps, &turns)?;
@@ -241,7 +241,7 @@ fn dft(g: &mut Graph, length: Dim) -> Result<[Tensor; 2]> {
     Ok([g.unary(Unary::Cos, &angles), g.unary(Unary::Sin, &angles)])
 }
 
-/// The real part of the Fourier transform along the sequence and the hidden size.
+/// The real part of the two-dimensional Fourier transform over sequence and hidden size (`FNetFourierTransform`).
 fn attention(g: &mut Graph, _: &Config, _: &Scope, x: &Tensor, dft: &DftMatrices) -> Result<Tensor> {
     let parts = [0, 1]
         .map(|part| {
@@ -252,7 +252,7 @@ fn attention(g: &mut Graph, _: &Config, _: &Scope, x: &Tensor, dft: &DftMatrices
     g.sub(&cosines?, &sines?)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

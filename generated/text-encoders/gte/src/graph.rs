@@ -113,7 +113,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = attention(g, c, &w, x, context)?;
     let x = g.add(&h, x)?;
@@ -123,7 +123,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.layer_norm(&w.scope("post_mlp_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// What all layers share: which positions are seen, and how far each is turned.
+/// What attention of all layers takes besides hidden states: the mask and rotary position embeddings.
 struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
@@ -143,7 +143,7 @@ impl LayerContext {
     }
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let width = heads * c.head_dim();
@@ -156,7 +156,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("self_attn").scope("o_proj"), &h, c.hidden_size)
 }
 
-/// A linear layer whose activation gates another, then one back, position by position.
+/// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("mlp").scope("gate_proj"), x, c.intermediate_size)?;
     let gate = g.activation(c.hidden_act, &gate)?;

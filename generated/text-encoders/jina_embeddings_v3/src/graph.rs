@@ -132,7 +132,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let h = attention(g, c, &w, x, context)?;
     let x = g.add(&h, x)?;
@@ -142,7 +142,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.layer_norm(&w.scope("post_mlp_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// What all layers share: which positions are seen, and how far each is turned.
+/// What attention of all layers takes besides hidden states: the mask and rotary position embeddings.
 struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
@@ -162,7 +162,7 @@ impl LayerContext {
     }
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let heads = c.num_attention_heads;
     let width = heads * c.head_dim();
@@ -175,7 +175,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("self_attn").scope("o_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

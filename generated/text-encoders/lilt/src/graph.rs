@@ -150,7 +150,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Where each token is on the page and in the text: `[batch, sequence, hidden_size / channel_shrink_ratio]`.
+/// Layout embeddings (`LiltLayoutEmbeddings`): `[batch, sequence, hidden_size / channel_shrink_ratio]`.
 fn layout_embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let narrow = c.hidden_size / c.channel_shrink_ratio;
     let (left, upper) = (g.take(&inputs.bbox, 2, 0)?, g.take(&inputs.bbox, 2, 1)?);
@@ -181,7 +181,7 @@ fn layout_embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> R
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP in both streams, each added to what it was given and normalised after it.
+/// One post-norm layer (`LiltLayer`): self-attention and feed-forward of the text and layout streams.
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -204,7 +204,7 @@ fn layer(
     Ok((text, layout))
 }
 
-/// Self-attention whose scores are those of the text plus those of the layout: each head has a part of either.
+/// Bi-directional attention complementation (`LiltSelfAttention`): scores are the sum of both streams' scores.
 fn bi_attention_complementation(
     g: &mut Graph,
     c: &Config,
@@ -245,7 +245,7 @@ fn bi_attention_complementation(
     Ok((wide, thin))
 }
 
-/// A linear layer of `h` to the width of `x`, added to it and normalised.
+/// A linear layer of `h` to the width of `x`, with residual and norm (`LiltOutput`).
 fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let h = g.linear(&w.scope("dense"), h, width)?;

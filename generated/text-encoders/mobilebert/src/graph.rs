@@ -209,7 +209,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     norm_by_type(g, c, &w.scope("LayerNorm"), &x, 1e-5)
 }
 
-/// Attention and several MLPs in a narrow stream, whose result is made wide again and added.
+/// One bottleneck layer (`MobileBertLayer`): self-attention and stacked feed-forward networks in a narrower width.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let eps = c.layer_norm_eps;
     let width = if c.use_bottleneck { c.intra_bottleneck_size } else { c.hidden_size };
@@ -236,7 +236,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     output(g, c, &w.scope("output").scope("bottleneck"), &h, x, eps)
 }
 
-/// What queries and keys are made of, what values are, and the narrow stream.
+/// The inputs of queries and keys and of values, and the narrow residual stream (`Bottleneck`).
 fn bottleneck(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
     if !c.use_bottleneck {
         return Ok((x.clone(), x.clone(), x.clone()));
@@ -244,7 +244,7 @@ fn bottleneck(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tenso
     let input = bottleneck_layer(g, c, &w.scope("input"), x)?;
     if c.use_bottleneck_attention {
         if c.key_query_shared_bottleneck {
-            // The reference has these too, and does not read them.
+            // The reference has these too, unused.
             for name in ["dense.weight", "dense.bias", "LayerNorm.weight", "LayerNorm.bias"] {
                 g.unused_weight(&w.scope("attention").name(name));
             }
@@ -259,19 +259,19 @@ fn bottleneck(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tenso
     Ok((queries, x.clone(), input))
 }
 
-/// The narrow stream's width, normalised.
+/// A linear layer to the narrow width and its norm (`BottleneckLayer`).
 fn bottleneck_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("dense"), x, c.intra_bottleneck_size)?;
     norm_by_type(g, c, &w.scope("LayerNorm"), &h, c.layer_norm_eps)
 }
 
-/// A linear layer and the activation function.
+/// A linear layer and the activation function (`MobileBertIntermediate`).
 fn intermediate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     g.activation(c.hidden_act, &h)
 }
 
-/// A linear layer of `h` to the width of `x`, added to it and normalised.
+/// A linear layer of `h` to the width of `x`, with residual and norm (`MobileBertOutput`).
 fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor, eps: f64) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let h = g.linear(&w.scope("dense"), h, width)?;
@@ -279,7 +279,7 @@ fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor, eps: f64
     norm_by_type(g, c, &w.scope("LayerNorm"), &h, eps)
 }
 
-/// Layer normalisation, or its weight and bias alone.
+/// Layer normalisation, or its weight and bias alone (`NoNorm`).
 fn norm_by_type(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, eps: f64) -> Result<Tensor> {
     if c.normalization_type == "layer_norm" {
         return g.layer_norm(w, x, eps);

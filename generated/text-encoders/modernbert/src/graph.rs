@@ -165,7 +165,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm_biased(&w.scope("norm"), &inputs_embeds, c.norm_eps, c.norm_bias)
 }
 
-/// Attention and MLP, each given what is normalised and added to what was not.
+/// One pre-norm layer (`ModernBertEncoderLayer`): self-attention and feed-forward.
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -186,21 +186,21 @@ fn layer(
     g.add(&x, &h)
 }
 
-/// What the layers of one kind share: which positions are seen, and how far each is turned.
+/// The mask and the rotary position embeddings of the layers of one type.
 struct LayerContext {
     mask: Tensor,
     rotary: Rotary,
 }
 
 impl LayerContext {
-    /// All tokens.
+    /// Full attention.
     fn global(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
         let rotary = rotary(g, c, inputs, "full_attention", c.global_rope_theta)?;
         Ok(Self { mask, rotary })
     }
 
-    /// Tokens at most half of `local_attention` away.
+    /// Sliding-window attention: tokens at most half of `local_attention` away.
     fn local(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
         let padding = nn::padding_mask(g, &inputs.attention_mask)?;
         let positions = g.arange(&SEQUENCE);
@@ -218,7 +218,7 @@ impl LayerContext {
     }
 }
 
-/// How far positions are turned in layers of one kind.
+/// The rotary position embeddings of the layers of one type.
 fn rotary(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) -> Result<Rotary> {
     let parameters = c.rope_parameters.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta));
     let size = c.hidden_size / c.num_attention_heads;
@@ -226,7 +226,7 @@ fn rotary(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) ->
     Rotary::new(g, &inputs.position_ids, &frequencies.inverse, frequencies.attention_factor)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Self-attention with rotary position embeddings (`ModernBertAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, width) = (c.num_attention_heads, c.hidden_size);
     let joint = g.linear_biased(&w.scope("attn").scope("Wqkv"), x, 3 * width, c.attention_bias)?;
@@ -239,7 +239,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_biased(&w.scope("attn").scope("Wo"), &h, width, c.attention_bias)
 }
 
-/// One linear layer whose first half, through the activation function, gates its second; then one back.
+/// The GeGLU feed-forward layer with one projection of input and gate (`ModernBertMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let width = c.intermediate_size;
     let gate_up = g.linear_biased(&w.scope("mlp").scope("Wi"), x, 2 * width, c.mlp_bias)?;

@@ -180,7 +180,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP, each added to what it was given and normalised after it.
+/// One post-norm layer (`BertLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = attention(g, c, &w, x, mask)?;
     let x = g.add(&h, x)?;
@@ -190,7 +190,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     g.layer_norm(&w.scope("output").scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Self-attention with grouped pointwise convolutions (`SqueezeBertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = grouped_conv1d(g, &w.scope("attention").scope("query"), x, c.hidden_size, c.q_groups)?;
     let k = grouped_conv1d(g, &w.scope("attention").scope("key"), x, c.hidden_size, c.k_groups)?;
@@ -201,7 +201,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     grouped_conv1d(g, &w.scope("post_attention").scope("conv1d"), &h, c.hidden_size, c.post_attention_groups)
 }
 
-/// A convolution of one position, in groups, which is a linear layer from each group of inputs to one of outputs:
+/// A grouped convolution with kernel size 1, computed as a linear layer by groups:
 /// `[batch, sequence, in]` to `[batch, sequence, out]`.
 fn grouped_conv1d(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usize) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
@@ -213,7 +213,7 @@ fn grouped_conv1d(g: &mut Graph, w: &Scope, x: &Tensor, out: usize, groups: usiz
     g.add(&h, &bias)
 }
 
-/// Two convolutions of one position in groups, with an activation function between them.
+/// The feed-forward layer: two grouped pointwise convolutions with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = grouped_conv1d(
         g,

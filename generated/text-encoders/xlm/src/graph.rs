@@ -161,7 +161,7 @@ fn langs(g: &mut Graph, c: &Config) -> Tensor {
     )
 }
 
-/// What all layers share: which positions are seen, and 1 for tokens, 0 for padding, `[batch, sequence, 1]`.
+/// What all layers take besides hidden states: the mask, and 1 for tokens, 0 for padding, `[batch, sequence, 1]`.
 struct LayerContext {
     mask: Tensor,
     tokens: Tensor,
@@ -175,7 +175,7 @@ impl LayerContext {
     }
 }
 
-/// Attention and MLP of the layer at `index`, each added to the residual stream and normalised.
+/// The post-norm layer at `index`: self-attention and feed-forward.
 fn layer(
     g: &mut Graph,
     c: &Config,
@@ -192,7 +192,7 @@ fn layer(
     g.layer_norm(&w.scope("layer_norm2").index(index), &x, c.layer_norm_eps)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_lin"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_lin"), x, c.hidden_size)?;
@@ -207,7 +207,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("out_lin"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("lin1"), x, c.intermediate_size())?;
     let act = if c.gelu_activation { Activation::Gelu } else { Activation::Relu };

@@ -197,7 +197,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// What all layers share: which positions are seen, and the language of each text `[batch]`.
+/// What all layers take besides hidden states: the mask, and the language of each text `[batch]`.
 struct LayerContext {
     mask: Tensor,
     languages: Tensor,
@@ -236,7 +236,7 @@ impl LayerContext {
         if batch == BATCH {
             return Ok(Self { mask, languages });
         }
-        // Every choice is in its item's language.
+        // Every choice has its item's language.
         let languages = g.unsqueeze(&languages, 1)?;
         let languages = g.expand(&languages, dims![BATCH, CHOICES])?;
         let languages = g.reshape(&languages, dims![batch])?;
@@ -244,7 +244,7 @@ impl LayerContext {
     }
 }
 
-/// Attention and MLP, each added to the residual stream; then the adapter of the text's language.
+/// One layer (`XmodLayer`): self-attention and feed-forward, then the adapter of the text's language.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (first, second) = (
         w.scope("attention").scope("output").scope("LayerNorm"),
@@ -269,7 +269,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     if c.pre_norm { Ok(x) } else { g.layer_norm(&second, &x, c.layer_norm_eps) }
 }
 
-/// Two linear layers of the text's language, with the activation function between them, added to `x`.
+/// The language adapter (`XmodAdapter`): a bottleneck of two linear layers, added to `x`.
 fn language_adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, languages: &Tensor) -> Result<Tensor> {
     let h = if c.adapter_layer_norm {
         g.layer_norm(&w.scope("adapter_layer_norm"), &x, c.layer_norm_eps)?
@@ -286,7 +286,7 @@ fn language_adapter(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, languages:
     g.add(&h, &residual)
 }
 
-/// A linear layer of which every language has its own: `[batch, sequence, from]` to `[batch, sequence, to]`.
+/// A linear layer with weights by language: `[batch, sequence, from]` to `[batch, sequence, to]`.
 fn language_linear(
     g: &mut Graph,
     c: &Config,
@@ -318,7 +318,7 @@ fn language_linear(
     g.add(&h, &biases)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
@@ -333,7 +333,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

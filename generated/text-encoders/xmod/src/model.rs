@@ -148,7 +148,7 @@ pub struct Inputs {
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
-    /// The language of each text, by its place among `languages`; `default_language` if not given. `[batch]`
+    /// The language of each text, by its index in `languages`; `default_language` if not given. `[batch]`
     pub lang_ids: Option<ArrayD<i64>>,
 }
 

@@ -166,7 +166,7 @@ fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor
     nn::relative_bias_with_cls(g, &table, side)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

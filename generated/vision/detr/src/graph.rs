@@ -139,7 +139,7 @@ struct Hidden {
     encoder: Tensor,
     /// The decoder's, of the object queries: `[batch, num_queries, d_model]`.
     queries: Tensor,
-    /// The projected feature map, `[batch, d_model, rows, columns]`, and those of the backbone's stages before the last.
+    /// The projected feature map, `[batch, d_model, rows, columns]`, and those of earlier stages.
     feature_map: Tensor,
     stage_maps: Vec<Tensor>,
     /// The attention mask of the feature map's positions, by `pixel_mask`: `[batch, 1, 1, positions]`.
@@ -261,7 +261,7 @@ fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [D
     g.reshape(&all, dims![1, rows * columns, c.d_model])
 }
 
-/// Attention among places, then the MLP.
+/// One encoder layer (`DetrEncoderLayer`): self-attention and feed-forward.
 fn encoder_layer(
     g: &mut Graph,
     c: &Config,
@@ -287,7 +287,8 @@ fn encoder_layer(
     g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)
 }
 
-/// Attention among queries, of queries to places, then the MLP. `query_positions` is added to queries wherever they are compared.
+/// One decoder layer (`DetrDecoderLayer`): self-attention of object queries, cross-attention and feed-forward.
+/// `query_positions` are added to what queries and keys are projected from.
 fn decoder_layer(
     g: &mut Graph,
     c: &Config,
@@ -334,7 +335,7 @@ fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Res
     Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
 }
 
-/// Attention of queries to keys, which gives mixtures of values.
+/// Multi-head attention over separate inputs of queries, keys and values (`DetrSelfAttention`, `DetrCrossAttention`).
 fn attention(
     g: &mut Graph,
     c: &Config,

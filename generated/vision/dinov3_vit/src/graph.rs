@@ -124,7 +124,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, rotary: &Rotary) 
     g.linear_biased(&w.scope("o_proj"), &h, width, c.proj_bias)
 }
 
-/// Two linear layers with an activation function between them, which may gate another, position by position.
+/// The feed-forward layer, gated where the configuration says so (`DINOv3ViTGatedMLP`, `DINOv3ViTMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (w, inner, bias) = (w.scope("mlp"), c.intermediate_size, c.mlp_bias);
     let up = g.linear_biased(&w.scope("up_proj"), x, inner, bias)?;

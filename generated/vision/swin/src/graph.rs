@@ -172,7 +172,7 @@ struct WindowContext {
     heads: usize,
 }
 
-/// Attention within windows and MLP, each normalised before and added to the residual stream.
+/// One pre-norm layer (`SwinLayer`): window attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h, context)?;
@@ -184,7 +184,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
     g.add(&x, &h)
 }
 
-/// Self-attention within windows, with a learnt bias by distance: x `[batch, places, width]`.
+/// Window attention with relative position bias (`SwinAttention`): x `[batch, positions, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);

@@ -173,7 +173,7 @@ struct WindowContext {
     trained: usize,
 }
 
-/// Attention within windows and MLP, each normalised after and added to the residual stream.
+/// One layer (`Swinv2Layer`): window attention and feed-forward, each normalised before it is added.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, context)?;
     let h = g.layer_norm(&w.scope("layernorm_before"), &h, c.layer_norm_eps)?;
@@ -185,7 +185,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
     g.add(&x, &h)
 }
 
-/// Self-attention within windows by cosines, with a bias by distance: x `[batch, places, width]`.
+/// Scaled cosine window attention (`Swinv2SelfAttention`): x `[batch, positions, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
@@ -204,7 +204,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
     let k = l2_normalize_heads(g, &k, heads)?;
     let k = nn::merge_heads(g, &k)?;
     let bias = continuous_position_bias(g, &own, context)?;
-    // The reference takes the mask twice.
+    // The reference adds the mask twice.
     let mask = windows.mask(g, &bias, batch, -200.0)?;
     let options = Attention {
         heads,
@@ -218,14 +218,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
     windows.reverse(g, &h, batch)
 }
 
-/// The direction of each head, as a vector of length `√size`: `[batch, positions, heads, size]`.
+/// Each head's vector scaled to length `√size`: `[batch, positions, heads, size]`.
 fn l2_normalize_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let x = nn::split_heads(g, x, heads)?;
-    // Places that fill up a window are 0, and stay so.
+    // Padding of a window is 0, and stays so.
     nn::rms_norm_no_affine(g, &x, 1e-24)
 }
 
-/// What distances within a window add: `[1, heads, window², window²]`.
+/// Continuous relative position bias, an MLP of log-spaced coordinates: `[1, heads, window², window²]`.
 fn continuous_position_bias(g: &mut Graph, w: &Scope, context: &WindowContext) -> Result<Tensor> {
     let window = context.windows.window;
     let (reach, most) = (2 * window - 1, if context.trained > 0 { context.trained } else { window });
@@ -241,7 +241,7 @@ fn continuous_position_bias(g: &mut Graph, w: &Scope, context: &WindowContext) -
     let h = g.activation(Activation::Relu, &h)?;
     let table = g.linear_no_bias(&w.index(2), &h, context.heads)?;
     let bias = context.windows.bias(g, &table)?;
-    // The reference's 16 · σ(x) less 8, which leaves shares as they are and half precision more of its digits.
+    // The reference's 16 · σ(x) minus 8, which leaves the softmax as it is and keeps more digits in half precision.
     let bias = g.scale(&bias, 0.5)?;
     let bias = g.tanh(&bias);
     g.scale(&bias, 8.0)

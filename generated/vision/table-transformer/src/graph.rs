@@ -178,7 +178,7 @@ fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [D
     g.reshape(&all, dims![1, rows * columns, c.d_model])
 }
 
-/// Attention among places, then the MLP.
+/// One encoder layer (`TableTransformerEncoderLayer`): self-attention and feed-forward.
 fn encoder_layer(
     g: &mut Graph,
     c: &Config,
@@ -204,7 +204,8 @@ fn encoder_layer(
     g.add(&x, &h)
 }
 
-/// Attention among queries, of queries to places, then the MLP. `query_positions` is added to queries wherever they are compared.
+/// One decoder layer (`TableTransformerDecoderLayer`): self-attention of object queries, cross-attention and
+/// feed-forward. `query_positions` are added to what queries and keys are projected from.
 fn decoder_layer(
     g: &mut Graph,
     c: &Config,
@@ -251,7 +252,7 @@ fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Res
     Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
 }
 
-/// Attention of queries to keys, which gives mixtures of values.
+/// Multi-head attention over separate inputs of queries, keys and values (`DetrSelfAttention`, `DetrCrossAttention`).
 fn attention(
     g: &mut Graph,
     c: &Config,

@@ -160,7 +160,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -73,7 +73,7 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) 
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// Attention and MLP, each added to the residual stream.
+/// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -83,7 +83,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Self-attention: every position's mixture of what it and those before it hold.
+/// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
@@ -101,7 +101,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
-/// A gated MLP, position by position: `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
     let gate = g.activation(c.hidden_act, &gate)?;

@@ -92,7 +92,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
-/// Two linear layers with an activation function between them, position by position.
+/// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
