@@ -1,4 +1,4 @@
-//! Pictures to the tensors that models take, as a checkpoint's own processor file says.
+//! Images to the tensors that models take, as a checkpoint's own processor file says.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {
@@ -16,6 +16,7 @@ mod anyres;
 mod draw;
 mod interpolation;
 mod jpeg;
+mod layout;
 mod normalize;
 mod patches;
 mod processor;
@@ -26,18 +27,19 @@ mod rgb_image;
 mod rope2d;
 mod settings;
 mod size;
+mod step;
 mod tiles;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
+pub use layout::Layout;
 pub use processor::ImageProcessor;
-pub use processors::Layout;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
 pub use rgb_image::Image;
 pub use rope2d::{AngleFunction, rope2d_table};
-pub use settings::Settings;
 pub use size::{Pixels, Size};
+pub use step::Step;
 
 pub(crate) use read::{broken, checked_size, limits};
 

@@ -1,13 +1,13 @@
-//! Levels to floats: cropping, filling up, rescaling and normalising.
+//! Levels and numbers of one image: cropping, padding, rescaling and normalizing.
 
 use image::{Rgb, RgbImage};
 use ndarray::{Array3, Array4, ArrayView3, Axis, s};
 
-use super::{Pixels, Settings};
+use super::Pixels;
 use crate::{Error, Result};
 
-/// The middle of a picture. What lies beyond its edges is black.
-pub(super) fn centre_crop(image: &RgbImage, (height, width): Pixels) -> RgbImage {
+/// The middle of an image. What lies beyond its edges is black.
+pub(super) fn center_crop(image: &RgbImage, (height, width): Pixels) -> RgbImage {
     let from = (image.height() as usize, image.width() as usize);
     let mut target = RgbImage::new(width as u32, height as u32);
     for (y, to_y) in overlap(from.0, height) {
@@ -24,7 +24,7 @@ fn overlap(from: usize, to: usize) -> impl Iterator<Item = (u32, u32)> {
     (0..from.min(to)).map(move |i| ((i + cut) as u32, (i + shift) as u32))
 }
 
-/// A picture in the middle of a larger one of a single colour.
+/// An image in the middle of a larger one of a single colour.
 pub(super) fn centred_on(image: &RgbImage, (height, width): Pixels, colour: [u8; 3]) -> RgbImage {
     let mut target = RgbImage::from_pixel(width as u32, height as u32, Rgb(colour));
     let left = (width - image.width() as usize) / 2;
@@ -33,50 +33,75 @@ pub(super) fn centred_on(image: &RgbImage, (height, width): Pixels, colour: [u8;
     target
 }
 
-/// A picture as the model takes it, `[3, height, width]`.
-pub(super) fn floats(image: &RgbImage, settings: &Settings) -> Array3<f32> {
-    // Each channel has 256 levels: what becomes of them is worked out once.
-    let table: [[f32; 256]; 3] = std::array::from_fn(|channel| {
-        std::array::from_fn(|level| {
-            let value = settings.rescale.map_or(level as f32, |factor| (level as f64 * factor) as f32);
-            let value = if settings.offset { value - 1.0 } else { value };
-            let value =
-                settings.normalize.map_or(value, |[mean, std]| (value - mean[channel]) / std[channel]);
-            settings.divide.map_or(value, |by| value / by[channel])
-        })
+/// Levels times a factor, and 1 less with an offset: `[3, height, width]`.
+pub(super) fn rescaled(image: &RgbImage, factor: f64, offset: bool) -> Array3<f32> {
+    // There are 256 levels: what becomes of them is worked out once.
+    let table: [f32; 256] = std::array::from_fn(|level| {
+        let value = (level as f64 * factor) as f32;
+        if offset { value - 1.0 } else { value }
     });
     let shape = (3, image.height() as usize, image.width() as usize);
     let pixel = |x: usize, y: usize| image.get_pixel(x as u32, y as u32);
-    Array3::from_shape_fn(shape, |(c, y, x)| table[c][usize::from(pixel(x, y)[c])])
+    Array3::from_shape_fn(shape, |(c, y, x)| table[usize::from(pixel(x, y)[c])])
 }
 
-/// The height and width of each, and the largest of both.
-pub(super) fn largest(planes: &[Array3<f32>]) -> Pixels {
-    planes.iter().fold((0, 0), |(height, width), plane| {
-        let (_, h, w) = plane.dim();
+/// Less the mean of each channel, over its standard deviation.
+pub(super) fn normalized(mut numbers: Array3<f32>, mean: &[f32; 3], std: &[f32; 3]) -> Array3<f32> {
+    for ((mut channel, mean), std) in numbers.axis_iter_mut(Axis(0)).zip(mean).zip(std) {
+        channel.mapv_inplace(|value| (value - mean) / std);
+    }
+    numbers
+}
+
+/// The largest height and width of all.
+pub(super) fn largest<'a>(images: impl Iterator<Item = &'a Array3<f32>>) -> Pixels {
+    images.fold((0, 0), |(height, width), image| {
+        let (_, h, w) = image.dim();
         (height.max(h), width.max(w))
     })
 }
 
-/// Fills a picture up with zeros to the right and below.
-pub(super) fn filled(plane: &Array3<f32>, (height, width): Pixels) -> Result<Array3<f32>> {
-    let (channels, h, w) = plane.dim();
+/// Zeros to the right of an image and below it.
+pub(super) fn padded(image: &Array3<f32>, (height, width): Pixels) -> Result<Array3<f32>> {
+    let (channels, h, w) = image.dim();
     if h > height || w > width {
         let problem =
-            format!("is {h} x {w} pixels after resizing, more than the {height} x {width} to be filled");
+            format!("is {h} x {w} pixels after resizing, more than the {height} x {width} padded to");
         return Err(Error::input("image", problem, "set a larger `pad_size`, or a smaller `size`"));
     }
     let mut target = Array3::zeros((channels, height, width));
-    target.slice_mut(s![.., ..h, ..w]).assign(plane);
+    target.slice_mut(s![.., ..h, ..w]).assign(image);
     Ok(target)
 }
 
 /// `[batch, 3, height, width]`.
-pub(super) fn stacked(planes: &[Array3<f32>]) -> Result<Array4<f32>> {
-    let views: Vec<ArrayView3<'_, f32>> = planes.iter().map(|plane| plane.view()).collect();
+pub(super) fn stacked(images: &[Array3<f32>]) -> Result<Array4<f32>> {
+    let views: Vec<ArrayView3<'_, f32>> = images.iter().map(|image| image.view()).collect();
     ndarray::stack(Axis(0), &views).map_err(|_| {
-        let sizes: Vec<String> = planes.iter().map(|plane| format!("{:?}", &plane.shape()[1..])).collect();
+        let sizes: Vec<String> = images.iter().map(|image| format!("{:?}", &image.shape()[1..])).collect();
         let problem = format!("have different sizes after resizing: {}", sizes.join(", "));
-        Error::input("images", problem, "process them one by one, or give pictures of one size")
+        Error::input("images", problem, "process them one by one, or give images of one size")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_odd_rest_lies_before_the_middle() {
+        assert_eq!(overlap(5, 2).collect::<Vec<_>>(), [(1, 0), (2, 1)]);
+        assert_eq!(overlap(2, 5).collect::<Vec<_>>(), [(0, 2), (1, 3)]);
+        let image = RgbImage::from_fn(4, 1, |x, _| Rgb([x as u8; 3]));
+        let middle = center_crop(&image, (3, 2));
+        let row = |y| [middle[(0, y)].0[0], middle[(1, y)].0[0]];
+        assert_eq!([row(0), row(1), row(2)], [[0, 0], [1, 2], [0, 0]]);
+    }
+
+    #[test]
+    fn each_channel_has_its_mean_and_deviation() {
+        let numbers = rescaled(&RgbImage::from_pixel(1, 1, Rgb([0, 51, 255])), 1.0 / 255.0, false);
+        let numbers = normalized(numbers, &[0.5, 0.2, 0.0], &[0.5, 1.0, 0.25]);
+        assert_eq!(numbers.into_raw_vec_and_offset().0, [-1.0, 0.0, 4.0]);
+    }
 }

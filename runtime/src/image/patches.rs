@@ -1,52 +1,39 @@
-//! Pictures as patches: each of as many as keep its form, filled up to one number.
+//! Images as patches: each in as many as keep its form, filled up to one number.
 //!
-//! Reference: `Siglip2ImageProcessor`.
-
-use std::borrow::Cow;
+//! Reference: `Siglip2ImageProcessor`, `get_image_size_for_max_num_patches`, `convert_image_to_patches`.
 
 use ndarray::{Array2, Array3};
 
-use super::normalize::floats;
-use super::resize::resize;
-use super::{Image, Pixels, Settings};
-use crate::{Error, Result, Values};
+use super::Pixels;
+use crate::{Error, Result};
 
-/// `pixel_values` f32 `[batch, patches, values]`, where values are those of a patch row after row, all channels of a pixel
-/// together; `pixel_attention_mask` i64 `[batch, patches]`; `spatial_shapes` i64 `[batch, 2]`: rows and columns of patches.
-pub(super) fn patched(images: &[Image], settings: &Settings) -> Result<Values> {
-    let (edge, most) = settings.filled.unwrap_or((1, 1));
-    let mut pixels = Array3::<f32>::zeros((images.len(), most, edge * edge * 3));
-    let mut mask = Array2::<i64>::zeros((images.len(), most));
-    let mut shapes = Array2::<i64>::zeros((images.len(), 2));
-    for (index, image) in images.iter().enumerate() {
-        let mut image = Cow::Borrowed(image.rgb());
-        if settings.resize.is_some() {
-            let (height, width) = fitted((image.height() as usize, image.width() as usize), edge, most);
-            image = Cow::Owned(resize(&image, height, width, settings.resample)?);
-        }
-        let plane = floats(&image, settings);
-        let (_, height, width) = plane.dim();
-        let (rows, columns) = (height / edge, width / edge);
-        if rows * columns == 0 || rows * columns > most || height % edge + width % edge != 0 {
-            let problem = format!("{height} x {width} pixels are not 1 to {most} patches of {edge} x {edge}");
-            return Err(Error::input("image", problem, "leave `do_resize` true, or give it in such a size"));
-        }
-        for ((channel, y, x), level) in plane.indexed_iter() {
-            let (patch, within) = (y / edge * columns + x / edge, y % edge * edge + x % edge);
-            pixels[(index, patch, within * 3 + channel)] = *level;
-        }
-        (0..rows * columns).for_each(|patch| mask[(index, patch)] = 1);
-        (shapes[(index, 0)], shapes[(index, 1)]) = (rows as i64, columns as i64);
-    }
-    Ok(Values::from([
-        ("pixel_values".to_owned(), pixels.into_dyn().into()),
-        ("pixel_attention_mask".to_owned(), mask.into_dyn().into()),
-        ("spatial_shapes".to_owned(), shapes.into_dyn().into()),
-    ]))
+/// The patches of an image, row by row, and zeros.
+#[derive(Debug)]
+pub(super) struct Patches {
+    /// `[patches, values]`, where values are those of a patch row after row, all channels of a pixel together.
+    pub(super) values: Array2<f32>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
 }
 
-/// The largest size of about the picture's form whose patches are no more than `most`, as the reference searches for it.
-fn fitted((height, width): Pixels, edge: usize, most: usize) -> Pixels {
+/// An image `[3, height, width]` in patches of this edge, and zeros up to the most.
+pub(super) fn patchified(image: &Array3<f32>, edge: usize, most: usize) -> Result<Patches> {
+    let (channels, height, width) = image.dim();
+    let (rows, columns) = (height / edge, width / edge);
+    if rows * columns == 0 || rows * columns > most || height % edge + width % edge != 0 {
+        let problem = format!("{height} x {width} pixels are not 1 to {most} patches of {edge} x {edge}");
+        return Err(Error::input("image", problem, "leave `do_resize` true, or give it in such a size"));
+    }
+    let mut values = Array2::zeros((most, edge * edge * channels));
+    for ((channel, y, x), number) in image.indexed_iter() {
+        let (patch, within) = (y / edge * columns + x / edge, y % edge * edge + x % edge);
+        values[(patch, within * channels + channel)] = *number;
+    }
+    Ok(Patches { values, rows, columns })
+}
+
+/// The largest size of about the image's form whose patches are no more than `most`, as the reference searches for it.
+pub(super) fn fitted((height, width): Pixels, edge: usize, most: usize) -> Pixels {
     const NEAR: f64 = 1e-5;
     let scaled = |scale: f64| {
         let of = |length: usize| ((length as f64 * scale / edge as f64).ceil() as usize).max(1);

@@ -1,30 +1,12 @@
-//! The reference's image processors by name: how each puts pictures together, and its defaults.
+//! The reference's image processors by name: the steps of each, its defaults, and what it gives.
 
 use serde_json::{Value as Json, json};
 
-/// What a processor makes of its pictures, beyond resizing, cropping and normalising.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// One tensor a picture: `pixel_values` `[batch, 3, height, width]`.
-    Single,
-    /// Pictures of several sizes, filled up to the largest, with a `pixel_mask` `[batch, height, width]`.
-    Masked,
-    /// Pictures filled up to squares first, where padding is asked for.
-    Square,
-    /// The whole picture and tiles of a larger version: `pixel_values` `[batch, tiles, 3, height, width]`, with
-    /// `image_sizes` `[batch, 2]`.
-    Tiles,
-    /// Pictures whose levels become numbers before they are resized, so that nothing is rounded.
-    Unrounded,
-    /// Patches of pictures of their own sizes, filled up: `pixel_values` `[batch, patches, values]`, with a
-    /// `pixel_attention_mask` `[batch, patches]` and `spatial_shapes` `[batch, 2]`.
-    OwnSizes,
-    /// Tiles of a version of the picture that they fill, and the whole picture where there are several, one after the
-    /// other: `pixel_values` `[tiles, 3, height, width]`, and how many each picture has, `num_patches` `[batch]`.
-    Patches,
-    /// Pictures are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
-    Frames,
-}
+use super::settings::Settings;
+use super::{Layout, Size, Step};
+
+/// Steps, or what is wrong with the settings.
+type Steps = Result<Vec<Step>, String>;
 
 /// One of the reference's classes.
 #[derive(Debug)]
@@ -33,65 +15,228 @@ pub(super) struct Class {
     pub(super) name: &'static str,
     pub(super) layout: Layout,
     /// Whether a single number for `size` is both edges, rather than the shorter one.
-    pub(super) square: bool,
-    /// The edge from which on `crop_pct` cuts nothing off.
-    pub(super) whole_from: usize,
-    /// What edges are rounded down to a multiple of when pictures are resized.
-    pub(super) step: usize,
+    pub(super) default_to_square: bool,
+    steps: fn(&Settings) -> Steps,
     defaults: fn() -> Json,
 }
 
-const fn class(name: &'static str, layout: Layout, square: bool, defaults: fn() -> Json) -> Class {
-    Class { name, layout, square, whole_from: usize::MAX, step: 1, defaults }
+const fn class(
+    name: &'static str,
+    layout: Layout,
+    default_to_square: bool,
+    steps: fn(&Settings) -> Steps,
+    defaults: fn() -> Json,
+) -> Class {
+    Class { name, layout, default_to_square, steps, defaults }
 }
 
 /// Every class that is known.
 pub(super) const CLASSES: &[Class] = &[
-    class("ViT", Layout::Single, true, || exact(224, 2, HALF)),
-    class("Blip", Layout::Single, true, || exact(384, 3, OPENAI)),
-    class("Siglip", Layout::Single, false, || exact(224, 3, HALF)),
-    class("Siglip2", Layout::OwnSizes, false, || {
+    class("ViT", Layout::Images, true, standard, || exact(224, 2, HALF)),
+    class("Blip", Layout::Images, true, standard, || exact(384, 3, OPENAI)),
+    class("Siglip", Layout::Images, false, standard, || exact(224, 3, HALF)),
+    class("Siglip2", Layout::NaFlex, false, siglip2, || {
         with(exact(224, 2, HALF), json!({"patch_size": 16, "max_num_patches": 256}))
     }),
-    class("DeiT", Layout::Single, true, || {
+    class("DeiT", Layout::Images, true, standard, || {
         with(exact(256, 3, HALF), json!({"do_center_crop": true, "crop_size": 224}))
     }),
-    class("DINOv3ViT", Layout::Unrounded, true, || exact(224, 2, IMAGENET)),
-    class("CLIP", Layout::Single, false, || cropped(3, OPENAI)),
-    class("Bit", Layout::Single, false, || cropped(3, OPENAI)),
-    class("ChineseCLIP", Layout::Single, false, || cropped(3, OPENAI)),
-    Class {
-        whole_from: 384,
-        ..class("ConvNext", Layout::Single, false, || {
-            let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
-            with(shortest, json!({"crop_pct": 224.0 / 256.0}))
-        })
-    },
-    class("EfficientNet", Layout::Single, true, || {
+    class("DINOv3ViT", Layout::Images, true, dinov3, || exact(224, 2, IMAGENET)),
+    class("CLIP", Layout::Images, false, standard, || cropped(3, OPENAI)),
+    class("Bit", Layout::Images, false, standard, || cropped(3, OPENAI)),
+    class("ChineseCLIP", Layout::Images, false, standard, || cropped(3, OPENAI)),
+    class("ConvNext", Layout::Images, false, convnext, || {
+        let shortest = base(&json!({"shortest_edge": 384}), 3, HALF);
+        with(shortest, json!({"crop_pct": 224.0 / 256.0}))
+    }),
+    class("EfficientNet", Layout::Images, true, efficientnet, || {
         let cropped = json!({"crop_size": 289, "rescale_offset": false, "include_top": true});
         with(exact(346, 3, HALF), cropped)
     }),
-    class("PoolFormer", Layout::Single, false, || with(cropped(3, IMAGENET), json!({"crop_pct": 0.9}))),
-    class("Gemma3", Layout::Single, true, || exact(224, 2, HALF)),
-    class("Beit", Layout::Single, true, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
-    class("Pvt", Layout::Single, true, || exact(224, 3, IMAGENET)),
-    class("Segformer", Layout::Single, true, || exact(512, 2, IMAGENET)),
-    class("MobileNetV1", Layout::Single, false, || with(cropped(2, HALF), json!({"size": 256}))),
-    class("MobileNetV2", Layout::Single, false, || with(cropped(2, HALF), json!({"size": 256}))),
-    class("Detr", Layout::Masked, false, filled_up),
-    class("ConditionalDetr", Layout::Masked, false, filled_up),
-    class("DeformableDetr", Layout::Masked, false, filled_up),
-    Class { step: 16, ..class("Yolos", Layout::Masked, false, filled_up) },
-    class("Llava", Layout::Square, false, || cropped(3, OPENAI)),
-    class("LlavaNext", Layout::Tiles, false, || {
+    class("PoolFormer", Layout::Images, false, poolformer, || {
+        with(cropped(3, IMAGENET), json!({"crop_pct": 0.9}))
+    }),
+    class("Gemma3", Layout::Images, true, standard, || exact(224, 2, HALF)),
+    class("Beit", Layout::Images, true, standard, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
+    class("Pvt", Layout::Images, true, standard, || exact(224, 3, IMAGENET)),
+    class("Segformer", Layout::Images, true, standard, || exact(512, 2, IMAGENET)),
+    class("MobileNetV1", Layout::Images, false, standard, || with(cropped(2, HALF), json!({"size": 256}))),
+    class("MobileNetV2", Layout::Images, false, standard, || with(cropped(2, HALF), json!({"size": 256}))),
+    class("Detr", Layout::Masked, false, standard, padded),
+    class("ConditionalDetr", Layout::Masked, false, standard, padded),
+    class("DeformableDetr", Layout::Masked, false, standard, padded),
+    class("Yolos", Layout::Masked, false, yolos, padded),
+    class("Llava", Layout::Images, false, llava, || cropped(3, OPENAI)),
+    class("LlavaNext", Layout::Tiles, false, llava_next, || {
         let grid = json!([[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]);
         with(cropped(3, OPENAI), json!({"do_pad": true, "image_grid_pinpoints": grid}))
     }),
-    class("GotOcr2", Layout::Patches, true, || {
+    class("GotOcr2", Layout::FlatTiles, true, got_ocr2, || {
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
-    class("VideoMAE", Layout::Frames, false, || cropped(2, HALF)),
+    class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
+
+/// `do_resize`, `do_center_crop`, `do_rescale`, `do_normalize` and `do_pad`, as most classes do them.
+fn standard(settings: &Settings) -> Steps {
+    let mut steps = unpadded(settings);
+    steps.extend(settings.do_pad.then_some(Step::Pad(settings.pad_size)));
+    Ok(steps)
+}
+
+/// The same without padding.
+fn unpadded(settings: &Settings) -> Vec<Step> {
+    let mut steps: Vec<_> = settings.resize.map(|size| resize(settings, size)).into_iter().collect();
+    steps.extend(settings.center_crop.map(Step::CenterCrop));
+    steps.extend(numbers(settings));
+    steps
+}
+
+fn resize(settings: &Settings, size: Size) -> Step {
+    Step::Resize { size, multiple_of: 1, resample: settings.resample }
+}
+
+/// `do_rescale` and `do_normalize`.
+fn numbers(settings: &Settings) -> Vec<Step> {
+    let [mean, std] = [settings.image_mean, settings.image_std].map(single);
+    let rescale = settings.rescale.map(|factor| Step::Rescale { factor, offset: false });
+    let normalize = settings.do_normalize.then_some(Step::Normalize { mean, std });
+    rescale.into_iter().chain(normalize).collect()
+}
+
+fn single(values: [f64; 3]) -> [f32; 3] {
+    values.map(|value| value as f32)
+}
+
+/// Edges are multiples of 16.
+fn yolos(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    for step in &mut steps {
+        if let Step::Resize { multiple_of, .. } = step {
+            *multiple_of = 16;
+        }
+    }
+    Ok(steps)
+}
+
+/// Below 384, the middle of a larger image is taken; from there on the image is squeezed.
+fn convnext(settings: &Settings) -> Steps {
+    let mut steps = vec![];
+    match (settings.resize, settings.crop_pct) {
+        (None, _) => {}
+        (Some(Size::Shortest(edge)), Some(part)) if edge < 384 && is_part(part) => {
+            let shortest = Size::Shortest((edge as f64 / part) as usize);
+            steps.extend([resize(settings, shortest), Step::CenterCrop((edge, edge))]);
+        }
+        (Some(Size::Shortest(edge)), Some(part)) if is_part(part) => {
+            steps.push(resize(settings, Size::Exact((edge, edge))));
+        }
+        (Some(size), part) => return Err(not_cut(size, part)),
+    }
+    steps.extend(settings.center_crop.map(Step::CenterCrop));
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+/// What is cut out is `crop_pct` of what images are resized to.
+fn poolformer(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    let (Some(size), Some(part)) = (settings.resize, settings.crop_pct) else { return Ok(steps) };
+    let larger = |edge: usize| (edge as f64 / part) as usize;
+    let larger = match size {
+        _ if !is_part(part) => return Err(not_cut(size, Some(part))),
+        Size::Shortest(edge) => Size::Shortest(larger(edge)),
+        Size::Exact((height, width)) if height == width => Size::Shortest(larger(height)),
+        Size::Exact((height, width)) => Size::Exact((larger(height), larger(width))),
+        Size::Between { .. } | Size::Within(_) => return Err(not_cut(size, Some(part))),
+    };
+    if let Some(first) = steps.first_mut() {
+        *first = resize(settings, larger);
+    }
+    Ok(steps)
+}
+
+fn is_part(part: f64) -> bool {
+    part > 0.0 && part <= 1.0
+}
+
+fn not_cut(size: Size, part: Option<f64>) -> String {
+    match part {
+        Some(part) => format!("`crop_pct`: {part} of {size:?} cannot be cut out"),
+        None => "`crop_pct`: is missing".to_owned(),
+    }
+}
+
+/// `rescale_offset`, and `include_top`: the deviation divides once more.
+fn efficientnet(settings: &Settings) -> Steps {
+    let mut steps = unpadded(settings);
+    for step in &mut steps {
+        if let Step::Rescale { offset, .. } = step {
+            *offset = settings.rescale_offset;
+        }
+    }
+    let again = Step::Normalize { mean: [0.0; 3], std: single(settings.image_std) };
+    steps.extend(settings.include_top.then_some(again));
+    Ok(steps)
+}
+
+/// Images become numbers before they are resized, so that nothing is rounded: on `torchvision`, the reference's only form.
+fn dinov3(settings: &Settings) -> Steps {
+    if settings.center_crop.is_some() {
+        return Err(
+            "`do_center_crop`: is not supported; set it to false, as published checkpoints do".to_owned()
+        );
+    }
+    let mut steps = numbers(settings);
+    if steps.is_empty() {
+        steps.push(Step::Rescale { factor: 1.0, offset: false });
+    }
+    steps.extend(settings.resize.map(|size| resize(settings, size)));
+    Ok(steps)
+}
+
+/// `do_pad` makes images square, in the colour of the means.
+fn llava(settings: &Settings) -> Steps {
+    let colour = settings.image_mean.map(|mean| (mean * 255.0) as u8);
+    let square = settings.do_pad.then_some(Step::PadToSquare(colour));
+    Ok(square.into_iter().chain(unpadded(settings)).collect())
+}
+
+fn llava_next(settings: &Settings) -> Steps {
+    let grid = settings.image_grid_pinpoints.clone();
+    if grid.is_empty() || grid.iter().any(|(height, width)| height * width == 0) {
+        return Err("`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned());
+    }
+    let (whole, edge) = match settings.size {
+        Size::Shortest(edge) | Size::Between { shortest: edge, .. } => ((edge, edge), edge),
+        Size::Exact(size) | Size::Within(size) => (size, size.0),
+    };
+    let tile = settings.crop_size.map_or(edge, |(height, _)| height);
+    let mut steps = vec![Step::AnyResTiles { grid, whole, tile, resample: settings.resample }];
+    steps.extend(unpadded(settings));
+    steps.extend(settings.do_pad.then_some(Step::PadTiles));
+    Ok(steps)
+}
+
+fn got_ocr2(settings: &Settings) -> Steps {
+    let limits = settings.crop_to_patches.filter(|(_, most)| *most > 1);
+    let (Some(limits), Size::Exact(size)) = (limits, settings.size) else { return Ok(unpadded(settings)) };
+    let mut steps = vec![Step::CropToPatches { size, limits, resample: settings.resample }];
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+fn siglip2(settings: &Settings) -> Steps {
+    let Settings { patch_size, max_num_patches, resample, .. } = *settings;
+    if patch_size == 0 || max_num_patches == 0 {
+        return Err("`patch_size` and `max_num_patches`: must be at least 1".to_owned());
+    }
+    let resize = Step::ResizeToPatches { patch_size, max_num_patches, resample };
+    let mut steps: Vec<_> = settings.resize.map(|_| resize).into_iter().collect();
+    steps.extend(numbers(settings));
+    steps.push(Step::Patchify { patch_size, max_num_patches });
+    Ok(steps)
+}
 
 /// Mean and standard deviation of each channel.
 type Statistics = ([f64; 3], [f64; 3]);
@@ -112,14 +257,14 @@ fn exact(edge: usize, resample: u8, statistics: Statistics) -> Json {
     base(&json!({"height": edge, "width": edge}), resample, statistics)
 }
 
-/// The middle of a picture whose shorter edge has become 224.
+/// The middle of an image whose shorter edge has become 224.
 fn cropped(resample: u8, statistics: Statistics) -> Json {
     let shortest = base(&json!({"shortest_edge": 224}), resample, statistics);
     with(shortest, json!({"do_center_crop": true, "crop_size": {"height": 224, "width": 224}}))
 }
 
-/// As large as two limits allow, and filled up to the largest of a batch.
-fn filled_up() -> Json {
+/// As large as two limits allow, and padded to the largest of a batch.
+fn padded() -> Json {
     let size = json!({"shortest_edge": 800, "longest_edge": 1333});
     with(base(&size, 2, IMAGENET), json!({"do_pad": true}))
 }
@@ -136,6 +281,11 @@ impl Class {
     /// What holds where the file does not say.
     pub(super) fn defaults(&self) -> Json {
         (self.defaults)()
+    }
+
+    /// The steps that a file asks for, over the defaults.
+    pub(super) fn steps(&self, json: &Json) -> Steps {
+        (self.steps)(&Settings::read(self, json)?)
     }
 
     /// By the reference's name, be it of today's classes, of the ones with `Fast` and `Pil`, or of the feature

@@ -1,4 +1,4 @@
-//! `preprocessor_config.json`, typed, with the reference's defaults.
+//! `preprocessor_config.json`, typed, over the defaults of the reference's class.
 
 use std::path::{Path, PathBuf};
 
@@ -6,47 +6,35 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::processors::{Class, with};
-use super::{Filter, Layout, MAX_PIXELS, Pixels, Size};
+use super::{Filter, Layout, MAX_PIXELS, Pixels, Size, Step};
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
-/// What a checkpoint says about its image processor.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// What becomes of several pictures, or parts of one.
-    pub layout: Layout,
-    /// The size that pictures become; as they are where not given.
-    pub resize: Option<Size>,
-    /// `size`, whether pictures are resized to it or not.
-    pub size: Size,
-    /// What their edges are rounded down to a multiple of then.
-    pub step: usize,
-    /// How they are resized.
-    pub resample: Filter,
-    /// The size of the middle that is cut out.
-    pub crop: Option<Pixels>,
-    /// `crop_size`, whether it is cut out or not.
-    pub crop_size: Option<Pixels>,
-    /// What levels, 0 to 255, are multiplied by.
-    pub rescale: Option<f64>,
-    /// Whether 1 is taken off what levels become then.
-    pub offset: bool,
-    /// What each channel is divided by once more.
-    pub divide: Option<[f32; 3]>,
-    /// Mean and standard deviation of each channel, which are taken off and divided by.
-    pub normalize: Option<[[f32; 3]; 2]>,
-    /// The mean of each channel, whether it is taken off or not.
-    pub image_mean: [f64; 3],
-    /// Whether pictures are filled up to one size.
-    pub pad: bool,
-    /// The size that they are filled up to; the largest of a batch where not given.
-    pub pad_size: Option<Pixels>,
-    /// The edge of a patch and the most patches of a picture, where pictures become patches that are filled up.
-    pub filled: Option<(usize, usize)>,
-    /// Sizes that a picture may take before it is cut into tiles.
-    pub grid: Vec<Pixels>,
-    /// The fewest and the most tiles that fill a version of a picture; pictures are not cut where not given.
-    pub patches: Option<(usize, usize)>,
+/// What a checkpoint says of its image processor, by the file's names; steps are made of it.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// `size`, where `do_resize`.
+    pub(super) resize: Option<Size>,
+    pub(super) size: Size,
+    pub(super) resample: Filter,
+    /// `crop_size`, where `do_center_crop`.
+    pub(super) center_crop: Option<Pixels>,
+    pub(super) crop_size: Option<Pixels>,
+    pub(super) crop_pct: Option<f64>,
+    /// `rescale_factor`, where `do_rescale`.
+    pub(super) rescale: Option<f64>,
+    pub(super) rescale_offset: bool,
+    pub(super) do_normalize: bool,
+    pub(super) include_top: bool,
+    pub(super) image_mean: [f64; 3],
+    pub(super) image_std: [f64; 3],
+    pub(super) do_pad: bool,
+    pub(super) pad_size: Option<Pixels>,
+    pub(super) image_grid_pinpoints: Vec<Pixels>,
+    pub(super) patch_size: usize,
+    pub(super) max_num_patches: usize,
+    /// `min_patches` and `max_patches`, where `crop_to_patches`.
+    pub(super) crop_to_patches: Option<(usize, usize)>,
 }
 
 /// The file as it is written, over the defaults.
@@ -58,23 +46,24 @@ struct Written {
     resample: Filter,
     do_center_crop: bool,
     crop_size: Option<Json>,
+    crop_pct: Option<f64>,
     do_rescale: bool,
     rescale_factor: f64,
+    #[serde(default)]
+    rescale_offset: bool,
     do_normalize: bool,
+    #[serde(default)]
+    include_top: bool,
     image_mean: Channels,
     image_std: Channels,
     do_pad: bool,
     pad_size: Option<Json>,
     #[serde(default)]
     image_grid_pinpoints: Vec<Pixels>,
-    crop_pct: Option<f64>,
-    patch_size: Option<usize>,
-    max_num_patches: Option<usize>,
     #[serde(default)]
-    rescale_offset: bool,
+    patch_size: usize,
     #[serde(default)]
-    include_top: bool,
-    do_pan_and_scan: Option<bool>,
+    max_num_patches: usize,
     crop_to_patches: Option<bool>,
     #[serde(default)]
     min_patches: usize,
@@ -107,8 +96,23 @@ pub(super) struct Source {
     json: Json,
 }
 
-/// The most tiles that a version of a picture is cut into.
+/// The most tiles that a version of an image is cut into.
 const MOST_PATCHES: usize = 1024;
+
+/// Switches that are read, or make no difference to what a model takes.
+const SWITCHES: [&str; 9] = [
+    "do_resize",
+    "do_center_crop",
+    "do_rescale",
+    "do_normalize",
+    "do_pad",
+    // Images are RGB as they are read.
+    "do_convert_rgb",
+    // Of labels and boxes, which only training gives.
+    "do_reduce_labels",
+    "do_convert_annotations",
+    "do_convert_grayscale_to_rgb",
+];
 
 const FILE: &str = "preprocessor_config.json";
 const NESTED: &str = "processor_config.json";
@@ -141,8 +145,10 @@ impl Source {
         Self { json: with(self.json.clone(), over.clone()), ..self.clone() }
     }
 
-    pub(super) fn settings(&self) -> Result<Settings> {
-        Settings::read(self.class, &self.json).map_err(|problem| wrong(&self.file, problem))
+    /// The steps of the processor, and how their results are put together.
+    pub(super) fn steps(&self) -> Result<(Vec<Step>, Layout)> {
+        let steps = self.class.steps(&self.json).map_err(|problem| wrong(&self.file, problem))?;
+        Ok((steps, self.class.layout))
     }
 }
 
@@ -161,7 +167,7 @@ fn written(checkpoint: &Checkpoint) -> Result<(&'static str, Json)> {
         Some(_) => Err(wrong(&checkpoint.dir().join(FILE), "is not an object".to_owned())),
         None => {
             let problem =
-                format!("no {FILE}, and no `image_processor` in {NESTED}: the checkpoint takes no pictures");
+                format!("no {FILE}, and no `image_processor` in {NESTED}: the checkpoint takes no images");
             Err(Error::config(checkpoint.dir(), problem, HELP))
         }
     }
@@ -169,6 +175,9 @@ fn written(checkpoint: &Checkpoint) -> Result<(&'static str, Json)> {
 
 impl Settings {
     pub(super) fn read(class: &Class, json: &Json) -> std::result::Result<Self, String> {
+        if let Some(problem) = unsupported(class, json) {
+            return Err(problem);
+        }
         // The older name of `do_pad`.
         let old = json!({"do_pad": json["pad_and_return_pixel_mask"]});
         let json = with(class.defaults(), with(old, json.clone()));
@@ -176,83 +185,72 @@ impl Settings {
             serde_path_to_error::deserialize(json).map_err(|e| format!("`{}`: {}", e.path(), e.inner()))?;
         // A limit for the longer edge goes with a number alone, and is never without one.
         let longest = (class.layout == Layout::Masked).then(|| written.max_size.unwrap_or(1333));
-        let size = Size::read(&written.size, class.square, longest)
+        let size = Size::read(&written.size, class.default_to_square, longest)
             .map_err(|problem| format!("`size`: {problem}"))?;
-        let exact = |name: &str, value: &Option<Json>| match value.as_ref().map(|v| Size::read(v, true, None))
-        {
-            None => Ok(None),
-            Some(Ok(Size::Exact((height, width)))) if (height * width) as u64 > MAX_PIXELS => {
-                Err(format!("`{name}`: {height} x {width} is more than {MAX_PIXELS} pixels"))
-            }
-            Some(Ok(Size::Exact(size))) => Ok(Some(size)),
-            Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
-            Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
-        };
-        if written.do_pan_and_scan == Some(true) {
-            return Err(
-                "`do_pan_and_scan`: crops besides the whole picture are not supported; set it to false"
-                    .to_owned(),
-            );
-        }
-        let crop_size = exact("crop_size", &written.crop_size)?;
+        let crop_size = exact("crop_size", written.crop_size.as_ref())?;
         if written.do_center_crop && crop_size.is_none() {
             return Err("`crop_size`: is missing, but `do_center_crop` is true".to_owned());
         }
         let (mean, std) = (written.image_mean.each(), written.image_std.each());
-        if written.do_normalize && std.contains(&0.0) {
+        if (written.do_normalize || written.include_top) && std.contains(&0.0) {
             return Err(format!("`image_std`: {std:?} divides by 0"));
         }
-        if class.layout == Layout::Tiles && (written.image_grid_pinpoints.is_empty() || has_zero(&written)) {
-            return Err(
-                "`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned()
-            );
-        }
-        let patches = written.crop_to_patches.unwrap_or(false);
-        let patches = patches.then_some((written.min_patches, written.max_patches));
-        if let Some((fewest, most)) = patches.filter(|(fewest, most)| fewest > most || *most > MOST_PATCHES) {
+        let patches = (written.min_patches, written.max_patches);
+        let crop_to_patches = written.crop_to_patches.unwrap_or(false).then_some(patches);
+        if let Some((fewest, most)) =
+            crop_to_patches.filter(|(fewest, most)| fewest > most || *most > MOST_PATCHES)
+        {
             return Err(format!("`max_patches`: is {most}, but must be from {fewest} to {MOST_PATCHES}"));
         }
-        let filled = match (written.patch_size, written.max_num_patches) {
-            _ if class.layout != Layout::OwnSizes => None,
-            (Some(edge), Some(most)) if edge > 0 && most > 0 => Some((edge, most)),
-            _ => return Err("`patch_size` and `max_num_patches`: must be at least 1".to_owned()),
-        };
-        let mut resize = written.do_resize.then_some(size);
-        let mut crop = crop_size.filter(|_| written.do_center_crop);
-        if let (Some(part), true) = (written.crop_pct, written.do_resize) {
-            let edge = match size {
-                Size::Shortest(edge) if part > 0.0 && part <= 1.0 => edge,
-                _ => return Err(format!("`crop_pct`: {part} of {size:?} cannot be cut out")),
-            };
-            (resize, crop) = if edge < class.whole_from {
-                (Some(Size::Shortest((edge as f64 / part) as usize)), crop.or(Some((edge, edge))))
-            } else {
-                (Some(Size::Exact((edge, edge))), crop)
-            };
-        }
-        let single = |values: [f64; 3]| values.map(|value| value as f32);
         Ok(Self {
-            layout: class.layout,
-            resize,
+            resize: written.do_resize.then_some(size),
             size,
-            step: class.step,
             resample: written.resample,
-            crop,
+            center_crop: crop_size.filter(|_| written.do_center_crop),
             crop_size,
-            offset: written.do_rescale && written.rescale_offset,
-            divide: written.include_top.then_some(single(std)),
+            crop_pct: written.crop_pct,
             rescale: written.do_rescale.then_some(written.rescale_factor),
-            normalize: written.do_normalize.then_some([single(mean), single(std)]),
+            rescale_offset: written.rescale_offset,
+            do_normalize: written.do_normalize,
+            include_top: written.include_top,
             image_mean: mean,
-            pad: written.do_pad,
-            pad_size: exact("pad_size", &written.pad_size)?,
-            filled,
-            grid: written.image_grid_pinpoints,
-            patches: patches.filter(|(_, most)| *most > 1),
+            image_std: std,
+            do_pad: written.do_pad,
+            pad_size: exact("pad_size", written.pad_size.as_ref())?,
+            image_grid_pinpoints: written.image_grid_pinpoints,
+            patch_size: written.patch_size,
+            max_num_patches: written.max_num_patches,
+            crop_to_patches,
         })
     }
 }
 
-fn has_zero(written: &Written) -> bool {
-    written.image_grid_pinpoints.iter().any(|(height, width)| *height == 0 || *width == 0)
+/// A height and a width.
+fn exact(name: &str, value: Option<&Json>) -> std::result::Result<Option<Pixels>, String> {
+    match value.map(|value| Size::read(value, true, None)) {
+        None => Ok(None),
+        Some(Ok(Size::Exact((height, width)))) if (height * width) as u64 > MAX_PIXELS => {
+            Err(format!("`{name}`: {height} x {width} is more than {MAX_PIXELS} pixels"))
+        }
+        Some(Ok(Size::Exact(size))) => Ok(Some(size)),
+        Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
+        Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
+    }
+}
+
+/// A step that the file asks for and nobody here takes.
+fn unsupported(class: &Class, json: &Json) -> Option<String> {
+    if json["do_pan_and_scan"] == true {
+        let problem = "`do_pan_and_scan`: crops besides the whole image are not supported; set it to false";
+        return Some(problem.to_owned());
+    }
+    let switches = json.as_object().into_iter().flatten();
+    let mut asked = switches
+        .filter(|(key, value)| **value == true && key.starts_with("do_"))
+        .map(|(key, _)| key.as_str());
+    let name = asked.find(|key| !SWITCHES.contains(key))?;
+    Some(format!(
+        "`{name}`: is no step of {}ImageProcessor that is supported; set it to false where images come as it would leave them",
+        class.name
+    ))
 }

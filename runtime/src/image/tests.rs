@@ -186,11 +186,7 @@ fn defaults_are_the_references() {
         serde_json::from_slice(&std::fs::read(folder().join("defaults.json")).unwrap()).unwrap();
     for (name, written) in defaults.as_object().unwrap() {
         let class = processors::Class::named(name).unwrap();
-        let told = Settings::read(class, written).unwrap();
-        let mut untold = Settings::read(class, &Json::Null).unwrap();
-        // A size of a middle that is not cut out is not written.
-        untold.crop_size = untold.crop_size.filter(|_| written["crop_size"].is_object());
-        assert_eq!(told, untold, "{name}");
+        assert_eq!(class.steps(written).unwrap(), class.steps(&Json::Null).unwrap(), "{name}");
         for key in written.as_object().unwrap().keys() {
             let known = class.defaults().get(key).is_some();
             let passed_over = [
@@ -205,8 +201,8 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let others = processors::CLASSES.iter().filter(|class| class.layout == Layout::Unrounded).count();
-    assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others);
+    let others = ["DINOv3ViT"];
+    assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others.len());
 }
 
 /// What is said of a checkpoint with these files.
@@ -217,15 +213,51 @@ fn refusal(files: &[(&str, Json)]) -> String {
     }
     let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
     ImageProcessor::from_checkpoint(&checkpoint)
-        .map_or_else(|e| e.to_string(), |p| format!("{:?}", p.settings().layout))
+        .map_or_else(|e| e.to_string(), |p| format!("{:?}", p.layout()))
+}
+
+/// The steps of a class with these settings over its defaults.
+fn steps(class: &str, settings: &Json) -> Vec<Step> {
+    processors::Class::named(&format!("{class}ImageProcessor")).unwrap().steps(settings).unwrap()
 }
 
 #[test]
-fn large_pictures_are_not_cut() {
-    let class = processors::Class::named("ConvNextImageProcessor").unwrap();
-    let settings = |size: usize| Settings::read(class, &json!({"size": size})).unwrap();
-    assert_eq!((settings(224).resize, settings(224).crop), (Some(Size::Shortest(256)), Some((224, 224))));
-    assert_eq!((settings(384).resize, settings(384).crop), (Some(Size::Exact((384, 384))), None));
+fn each_class_has_the_references_steps() {
+    let resize = |size, resample| Step::Resize { size, multiple_of: 1, resample };
+    let square = |edge| Size::Exact((edge, edge));
+    let rescale = Step::Rescale { factor: 1.0 / 255.0, offset: false };
+    let half = Step::Normalize { mean: [0.5; 3], std: [0.5; 3] };
+    let imagenet = Step::Normalize { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] };
+    let vit = [resize(square(224), Filter::Bilinear), rescale.clone(), half.clone()];
+    assert_eq!(steps("ViT", &Json::Null), vit);
+    assert_eq!(steps("ViT", &json!({"do_resize": false, "do_rescale": false, "do_normalize": false})), []);
+    // Numbers before they are resized.
+    let dinov3 = [rescale.clone(), imagenet, resize(square(224), Filter::Bilinear)];
+    assert_eq!(steps("DINOv3ViT", &Json::Null), dinov3);
+    // Large images are not cut.
+    let convnext = |size: usize| steps("ConvNext", &json!({"size": size}));
+    let cut = [resize(Size::Shortest(256), Filter::Bicubic), Step::CenterCrop((224, 224))];
+    assert_eq!(convnext(224), [&cut[..], &[rescale.clone(), half.clone()]].concat());
+    assert_eq!(convnext(384), [resize(square(384), Filter::Bicubic), rescale.clone(), half.clone()]);
+    let poolformer = steps("PoolFormer", &json!({"size": 90, "do_center_crop": false}));
+    assert_eq!(poolformer[0], resize(Size::Shortest(100), Filter::Bicubic));
+    assert_eq!(poolformer.len(), 3);
+    // The deviation divides twice.
+    let efficientnet = steps("EfficientNet", &json!({"rescale_offset": true}));
+    let again = Step::Normalize { mean: [0.0; 3], std: [0.5; 3] };
+    assert_eq!(efficientnet[1..], [Step::Rescale { factor: 1.0 / 255.0, offset: true }, half.clone(), again]);
+    let yolos = steps("Yolos", &Json::Null);
+    assert!(matches!(yolos[0], Step::Resize { multiple_of: 16, .. }), "{yolos:?}");
+    assert_eq!(yolos.last(), Some(&Step::Pad(None)));
+    assert_eq!(steps("Llava", &json!({"do_pad": true}))[0], Step::PadToSquare([122, 116, 104]));
+    let next = steps("LlavaNext", &Json::Null);
+    assert!(matches!(next[0], Step::AnyResTiles { whole: (224, 224), tile: 224, .. }), "{next:?}");
+    assert_eq!(next.last(), Some(&Step::PadTiles));
+    let tiles = json!({"crop_to_patches": true, "size": 30});
+    let (size, limits, resample) = ((30, 30), (1, 12), Filter::Bicubic);
+    assert_eq!(steps("GotOcr2", &tiles)[0], Step::CropToPatches { size, limits, resample });
+    let siglip2 = steps("Siglip2", &json!({"do_resize": false}));
+    assert_eq!(siglip2, [rescale, half, Step::Patchify { patch_size: 16, max_num_patches: 256 }]);
 }
 
 #[test]
@@ -248,6 +280,10 @@ fn wrong_files_are_told_apart() {
     assert!(of(json!({"image_mean": [1, 2]})).contains("`image_mean`"));
     assert!(of(json!({"crop_size": {"shortest_edge": 3}})).contains("`crop_size`: has no height and width"));
     assert!(of(json!({"do_resize": "yes"})).contains("`do_resize`"));
+    let text = of(json!({"do_flip_channel_order": true, "do_convert_rgb": true}));
+    assert!(text.contains("`do_flip_channel_order`: is no step of CLIPImageProcessor"), "{text}");
+    assert_eq!(of(json!({"do_flip_channel_order": false})), "Images");
+    assert!(of(json!({"do_pan_and_scan": true})).contains("`do_pan_and_scan`"));
 }
 
 #[test]
@@ -256,7 +292,7 @@ fn a_file_without_a_class_is_of_the_models() {
     let of = |model: &str| {
         refusal(&[(FILE, json!({"size": 30})), ("config.json", json!({"architectures": [model]}))])
     };
-    assert_eq!(of("ViTForImageClassification"), "Single");
+    assert_eq!(of("ViTForImageClassification"), "Images");
     assert_eq!(of("LlavaNextForConditionalGeneration"), "Tiles");
     assert!(of("BertModel").contains("none is named as BertModel"));
 }

@@ -1,16 +1,17 @@
-//! Large pictures in tiles: the size that fits best, and the parts of it.
+//! Large images in tiles: the size that fits best, and the parts of it.
 //!
-//! Reference: `LlavaNextImageProcessor`, `select_best_resolution`.
+//! Reference: `LlavaNextImageProcessor`, `select_best_resolution`; `GotOcr2ImageProcessor`, `crop_image_to_patches`.
 
 use image::RgbImage;
 use image::imageops::crop_imm;
 
 use super::normalize::centred_on;
 use super::resize::resize;
-use super::{Filter, Pixels, Settings, Size};
+use super::step::pixels;
+use super::{Filter, Pixels};
 use crate::Result;
 
-/// The size in which most of a picture's detail is kept and, of equals, the least is wasted.
+/// The size in which most of an image's detail is kept and, of equals, the least is wasted.
 pub(super) fn best((height, width): Pixels, sizes: &[Pixels]) -> Option<Pixels> {
     let kept = |&(to_height, to_width): &Pixels| {
         let scale = (to_width as f64 / width as f64).min(to_height as f64 / height as f64);
@@ -22,7 +23,7 @@ pub(super) fn best((height, width): Pixels, sizes: &[Pixels]) -> Option<Pixels> 
     sizes.iter().rev().max_by_key(|size| kept(size)).copied()
 }
 
-/// A picture's size when it has grown or shrunk to fit into another.
+/// An image's size when it has grown or shrunk to fit into another.
 fn fitted((height, width): Pixels, (to_height, to_width): Pixels) -> Pixels {
     let (across, down) = (to_width as f64 / width as f64, to_height as f64 / height as f64);
     if across < down {
@@ -32,30 +33,36 @@ fn fitted((height, width): Pixels, (to_height, to_width): Pixels) -> Pixels {
     }
 }
 
-/// The whole picture, made small, and then its tiles from left to right, row by row.
-pub(super) fn tiles(image: &RgbImage, settings: &Settings) -> Result<Vec<RgbImage>> {
-    let (whole, edge) = match settings.size {
-        Size::Exact(size) => (size, size.0),
-        Size::Shortest(edge) | Size::Between { shortest: edge, .. } => ((edge, edge), edge),
-        Size::Within(size) => (size, size.0),
-    };
-    let edge = settings.crop_size.map_or(edge, |(height, _)| height);
-    let from = (image.height() as usize, image.width() as usize);
-    let target = best(from, &settings.grid).unwrap_or(whole);
-    let (height, width) = fitted(from, target);
-    let large = centred_on(&resize(image, height, width, settings.resample)?, target, [0; 3]);
-    let mut tiles = vec![resize(image, whole.0, whole.1, settings.resample)?];
-    for top in (0..target.0).step_by(edge) {
-        for left in (0..target.1).step_by(edge) {
-            let tile = crop_imm(&large, left as u32, top as u32, edge as u32, edge as u32);
-            tiles.push(tile.to_image());
-        }
-    }
+/// The whole image, made small, and then its tiles from left to right, row by row.
+pub(super) fn any_res_tiles(
+    image: &RgbImage,
+    grid: &[Pixels],
+    whole: Pixels,
+    edge: usize,
+    filter: Filter,
+) -> Result<Vec<RgbImage>> {
+    let target = best(pixels(image), grid).unwrap_or(whole);
+    let (height, width) = fitted(pixels(image), target);
+    let large = centred_on(&resize(image, height, width, filter)?, target, [0; 3]);
+    let mut tiles = vec![resize(image, whole.0, whole.1, filter)?];
+    tiles.extend(cut(&large, (edge, edge)));
     Ok(tiles)
 }
 
-/// Rows and columns of the tiles, from the fewest to the most, whose shape is nearest to a picture's and, of equals, the
-/// larger ones as long as these are not twice as large as the picture.
+/// The tiles of an image from left to right, row by row.
+fn cut(image: &RgbImage, (height, width): Pixels) -> Vec<RgbImage> {
+    let tile = |top: usize, left: usize| {
+        crop_imm(image, left as u32, top as u32, width as u32, height as u32).to_image()
+    };
+    let (rows, columns) = pixels(image);
+    let tops = (0..rows).step_by(height);
+    tops.flat_map(|top| (0..columns).step_by(width).map(move |left| (top, left)))
+        .map(|(top, left)| tile(top, left))
+        .collect()
+}
+
+/// Rows and columns of the tiles, from the fewest to the most, whose shape is nearest to an image's and, of equals, the
+/// larger ones as long as these are not twice as large as the image.
 fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize)) -> (usize, usize) {
     let shapes = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (rows, columns)));
     let mut shapes: Vec<_> = shapes.filter(|(rows, columns)| rows * columns >= fewest).collect();
@@ -72,25 +79,16 @@ fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize))
     best
 }
 
-/// The tiles of a version of the picture that they fill, row by row, and then the whole picture if they are several.
-///
-/// Reference: `GotOcr2ImageProcessor`.
-pub(super) fn filling(
+/// The tiles of a version of the image that they fill, row by row, and then the whole image if they are several.
+pub(super) fn crops(
     image: &RgbImage,
     tile: Pixels,
     limits: (usize, usize),
     filter: Filter,
 ) -> Result<Vec<RgbImage>> {
     let (height, width) = tile;
-    let (rows, columns) = canvas((image.height() as usize, image.width() as usize), tile, limits);
-    let large = resize(image, height * rows, width * columns, filter)?;
-    let mut tiles = vec![];
-    for top in (0..rows).map(|row| row * height) {
-        for left in (0..columns).map(|column| column * width) {
-            let tile = crop_imm(&large, left as u32, top as u32, width as u32, height as u32);
-            tiles.push(tile.to_image());
-        }
-    }
+    let (rows, columns) = canvas(pixels(image), tile, limits);
+    let mut tiles = cut(&resize(image, height * rows, width * columns, filter)?, tile);
     if tiles.len() > 1 {
         tiles.push(resize(image, height, width, filter)?);
     }
@@ -111,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_shaped_as_the_picture_is() {
+    fn tiles_are_shaped_as_the_image_is() {
         let tile = (448, 448);
         assert_eq!(canvas((480, 640), tile, (1, 12)), (3, 4));
         assert_eq!(canvas((100, 100), tile, (1, 12)), (1, 1));

@@ -5,7 +5,7 @@
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::image::{AnyRes, ImageProcessor, Layout};
+use crate::image::{AnyRes, ImageProcessor};
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
 
@@ -96,10 +96,10 @@ impl Placeholders {
         };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
         let [.., height, width] = pixels.as_slice() else { return Ok(0) };
-        if processor.settings().layout != Layout::Tiles {
+        let Some(grid) = processor.image_grid_pinpoints() else {
             return Ok((height / edge) * (width / edge) + additional);
-        }
-        let grid = processor.settings().grid.iter().map(|(height, width)| vec![*height, *width]).collect();
+        };
+        let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
         let packing = AnyRes { grid, tile: *height, patches: height / edge };
         let rows = packing.rows(processed)?.shape().iter().product::<usize>();
         Ok(rows + additional)

@@ -1,0 +1,148 @@
+//! How the images of a batch are put together when all steps are done.
+
+use ndarray::{Array1, Array2, Array3, Array4, Array5, Axis, s};
+
+use super::normalize::stacked;
+use super::step::{Item, Part};
+use crate::{Error, Result, Value, Values};
+
+/// What a processor gives for a batch: `pixel_values` f32, and what goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `pixel_values` `[batch, 3, height, width]`.
+    Images,
+    /// The same, and a `pixel_mask` `[batch, height, width]` where images were padded: 1 for pixels, 0 for padding.
+    Masked,
+    /// The tiles of each image: `pixel_values` `[batch, tiles, 3, height, width]`, `image_sizes` `[batch, 2]`.
+    Tiles,
+    /// The tiles of all images one after the other: `pixel_values` `[tiles, 3, height, width]`, `num_patches` `[batch]`.
+    FlatTiles,
+    /// Patches of images of their own sizes: `pixel_values` `[batch, patches, values]`, a `pixel_attention_mask`
+    /// `[batch, patches]` and `spatial_shapes` `[batch, 2]`, rows and columns.
+    NaFlex,
+    /// Images are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
+    Frames,
+}
+
+impl Layout {
+    pub(super) fn collate(self, items: Vec<Item<'_>>) -> Result<Values> {
+        match self {
+            Self::Images | Self::Frames => Ok(values([("pixel_values", images(items)?.into_dyn().into())])),
+            Self::Masked => masked(items),
+            Self::Tiles => tiles(items),
+            Self::FlatTiles => flat_tiles(items),
+            Self::NaFlex => naflex(items),
+        }
+    }
+}
+
+fn values<const N: usize>(named: [(&str, Value); N]) -> Values {
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// `[images, 3, height, width]`, all parts of all images one after the other.
+pub(super) fn images(items: Vec<Item<'_>>) -> Result<Array4<f32>> {
+    let parts = items.into_iter().flat_map(|item| item.parts);
+    stacked(&parts.map(Part::numbers).collect::<Result<Vec<_>>>()?)
+}
+
+fn masked(items: Vec<Item<'_>>) -> Result<Values> {
+    let sizes: Option<Vec<_>> = items.iter().map(|item| item.unpadded).collect();
+    let pixels = images(items)?;
+    let (batch, _, height, width) = pixels.dim();
+    let mut all = values([("pixel_values", pixels.into_dyn().into())]);
+    if let Some(sizes) = sizes {
+        let mut mask = Array3::<i64>::zeros((batch, height, width));
+        for (index, (height, width)) in sizes.into_iter().enumerate() {
+            mask.slice_mut(s![index, ..height, ..width]).fill(1);
+        }
+        all.extend(values([("pixel_mask", mask.into_dyn().into())]));
+    }
+    Ok(all)
+}
+
+fn tiles(items: Vec<Item<'_>>) -> Result<Values> {
+    let size = |(index, axis): (usize, usize)| <[usize; 2]>::from(items[index].size)[axis] as i64;
+    let sizes = Array2::from_shape_fn((items.len(), 2), size);
+    let mut all = Vec::with_capacity(items.len());
+    for item in items {
+        all.push(images(vec![item])?);
+    }
+    let (tiles, channels, height, width) = all.first().map_or((0, 0, 0, 0), Array4::dim);
+    if all.iter().any(|image| image.len_of(Axis(0)) != tiles) {
+        let help = "set `do_pad`, or process them one by one";
+        return Err(Error::input("images", "have different numbers of tiles", help));
+    }
+    let mut pixels = Array5::zeros((all.len(), tiles, channels, height, width));
+    for (mut target, image) in pixels.axis_iter_mut(Axis(0)).zip(&all) {
+        if image.shape()[1..] != [channels, height, width] {
+            let help = "set `size` and `crop_size` so that tiles are of one size";
+            return Err(Error::input("images", "have tiles of different sizes", help));
+        }
+        target.assign(image);
+    }
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("image_sizes", sizes.into_dyn().into())]))
+}
+
+fn flat_tiles(items: Vec<Item<'_>>) -> Result<Values> {
+    let counts: Vec<i64> = items.iter().map(|item| item.parts.len() as i64).collect();
+    let pixels = images(items)?;
+    let counts = Array1::from_vec(counts);
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("num_patches", counts.into_dyn().into())]))
+}
+
+fn naflex(items: Vec<Item<'_>>) -> Result<Values> {
+    let mut all = vec![];
+    for part in items.into_iter().flat_map(|item| item.parts) {
+        match part {
+            Part::Patches(patches) => all.push(patches),
+            _ => return Err(Error::input("image", "was not cut into patches", "give `max_num_patches`")),
+        }
+    }
+    let (patches, width) = all.first().map_or((0, 0), |first| first.values.dim());
+    let mut pixels = Array3::<f32>::zeros((all.len(), patches, width));
+    let mut mask = Array2::<i64>::zeros((all.len(), patches));
+    let mut shapes = Array2::<i64>::zeros((all.len(), 2));
+    for (index, image) in all.iter().enumerate() {
+        pixels.index_axis_mut(Axis(0), index).assign(&image.values);
+        mask.slice_mut(s![index, ..image.rows * image.columns]).fill(1);
+        (shapes[(index, 0)], shapes[(index, 1)]) = (image.rows as i64, image.columns as i64);
+    }
+    Ok(values([
+        ("pixel_values", pixels.into_dyn().into()),
+        ("pixel_attention_mask", mask.into_dyn().into()),
+        ("spatial_shapes", shapes.into_dyn().into()),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use image::RgbImage;
+
+    use super::*;
+    use crate::image::step::Step;
+
+    fn given(layout: Layout, steps: &[Step], images: &[RgbImage]) -> Result<Values> {
+        let items = images.iter().map(Item::new).collect();
+        layout.collate(steps.iter().try_fold(items, |items, step| step.run(items))?)
+    }
+
+    #[test]
+    fn padding_is_masked() {
+        let images = [RgbImage::new(1, 2), RgbImage::new(2, 1)];
+        let values = given(Layout::Masked, &[Step::Pad(None)], &images).unwrap();
+        let mask = ndarray::array![[[1_i64, 0], [1, 0]], [[1, 1], [0, 0]]].into_dyn();
+        assert_eq!(values["pixel_mask"], Value::from(mask));
+        let whole = given(Layout::Masked, &[], &images[..1]).unwrap();
+        assert_eq!(whole.keys().collect::<Vec<_>>(), ["pixel_values"]);
+    }
+
+    #[test]
+    fn images_of_two_sizes_are_no_batch() {
+        let images = [RgbImage::new(1, 2), RgbImage::new(2, 1)];
+        let error = given(Layout::Images, &[], &images).unwrap_err().to_string();
+        assert!(error.contains("different sizes after resizing: [2, 1], [1, 2]"), "{error}");
+        let flat = given(Layout::FlatTiles, &[], &images[..1]).unwrap();
+        assert_eq!(flat["num_patches"], Value::from(ndarray::array![1_i64].into_dyn()));
+    }
+}

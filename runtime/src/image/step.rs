@@ -1,0 +1,347 @@
+//! One step of an image processor: resizing, cropping, rescaling and the others, by the reference's names.
+
+use std::borrow::Cow;
+
+use image::RgbImage;
+use ndarray::Array3;
+
+use super::interpolation::resampled;
+use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
+use super::patches::{Patches, fitted, patchified};
+use super::resize::resize;
+use super::tiles::{any_res_tiles, crops};
+use super::{Filter, Pixels, Size};
+use crate::{Error, Result};
+
+/// One step of an image processor; a processor is a list of them.
+///
+/// Steps before [`Rescale`](Self::Rescale) see levels, 0 to 255, as Pillow does, and those after it numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// `do_resize`: another size, each edge rounded down to a multiple. Levels are rounded, numbers are not.
+    Resize {
+        /// `size`.
+        size: Size,
+        /// What both edges become a multiple of.
+        multiple_of: usize,
+        /// `resample`.
+        resample: Filter,
+    },
+    /// `do_center_crop`: the middle, black where the image is smaller.
+    CenterCrop(Pixels),
+    /// `do_rescale`: levels times `rescale_factor`, and 1 less with `rescale_offset`.
+    Rescale {
+        /// `rescale_factor`; 1 where levels are only read as numbers.
+        factor: f64,
+        /// `rescale_offset`.
+        offset: bool,
+    },
+    /// `do_normalize`: less the mean of each channel, over its standard deviation.
+    Normalize {
+        /// `image_mean`.
+        mean: [f32; 3],
+        /// `image_std`.
+        std: [f32; 3],
+    },
+    /// `do_pad`: zeros to the right and below, up to `pad_size` or the largest image of the batch.
+    Pad(Option<Pixels>),
+    /// `do_pad` of LLaVA (`expand2square`): the middle of a square of this colour.
+    PadToSquare([u8; 3]),
+    /// `image_grid_pinpoints` (`LlavaNextImageProcessor`): the whole image, and tiles of the size of the grid that suits it.
+    AnyResTiles {
+        /// `image_grid_pinpoints`: height and width.
+        grid: Vec<Pixels>,
+        /// The size of the whole image.
+        whole: Pixels,
+        /// The edge of a tile.
+        tile: usize,
+        /// `resample`.
+        resample: Filter,
+    },
+    /// `do_pad` of LLaVA-NeXT: tiles of zeros, up to the most tiles of an image of the batch.
+    PadTiles,
+    /// `crop_to_patches` (`GotOcr2ImageProcessor`): tiles that a version of the image fills, and the whole image after
+    /// several.
+    CropToPatches {
+        /// `size`: that of a tile.
+        size: Pixels,
+        /// `min_patches` and `max_patches`.
+        limits: (usize, usize),
+        /// `resample`.
+        resample: Filter,
+    },
+    /// `do_resize` of SigLIP 2: the largest size of the image's form that has no more patches.
+    ResizeToPatches {
+        /// `patch_size`.
+        patch_size: usize,
+        /// `max_num_patches`.
+        max_num_patches: usize,
+        /// `resample`.
+        resample: Filter,
+    },
+    /// The patches of an image (`convert_image_to_patches`), and zeros up to `max_num_patches`.
+    Patchify {
+        /// `patch_size`.
+        patch_size: usize,
+        /// `max_num_patches`.
+        max_num_patches: usize,
+    },
+}
+
+/// An image on its way through the steps.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    /// Its height and width before all steps.
+    pub(super) size: Pixels,
+    /// The image, or what it was cut into.
+    pub(super) parts: Vec<Part<'a>>,
+    /// Its height and width before it was padded.
+    pub(super) unpadded: Option<Pixels>,
+}
+
+/// An image or a tile of one, as a step leaves it.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Levels(Cow<'a, RgbImage>),
+    /// `[3, height, width]`
+    Numbers(Array3<f32>),
+    Patches(Patches),
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn new(image: &'a RgbImage) -> Self {
+        let size = pixels(image);
+        Self { size, parts: vec![Part::Levels(Cow::Borrowed(image))], unpadded: None }
+    }
+}
+
+impl Part<'_> {
+    /// The image as numbers: as they are, or its levels.
+    pub(super) fn numbers(self) -> Result<Array3<f32>> {
+        match self {
+            Self::Levels(image) => Ok(rescaled(&image, 1.0, false)),
+            Self::Numbers(numbers) => Ok(numbers),
+            Self::Patches(_) => Err(misplaced("an image", "patches")),
+        }
+    }
+
+    fn levels(&self) -> Result<&RgbImage> {
+        match self {
+            Self::Levels(image) => Ok(image),
+            Self::Numbers(_) => Err(misplaced("levels", "numbers")),
+            Self::Patches(_) => Err(misplaced("levels", "patches")),
+        }
+    }
+}
+
+fn misplaced(wanted: &str, found: &str) -> Error {
+    let help = "the processor's steps are in a wrong order; report it";
+    Error::input("image", format!("is {found} where a step takes {wanted}"), help)
+}
+
+pub(super) fn pixels(image: &RgbImage) -> Pixels {
+    (image.height() as usize, image.width() as usize)
+}
+
+impl Step {
+    /// Takes all images of a batch one step further.
+    pub(super) fn run<'a>(&self, mut items: Vec<Item<'a>>) -> Result<Vec<Item<'a>>> {
+        match self {
+            Self::Pad(size) => return pad(items, *size),
+            Self::PadTiles => return pad_tiles(items),
+            _ => {}
+        }
+        for item in &mut items {
+            let parts = std::mem::take(&mut item.parts);
+            for part in parts {
+                match self {
+                    Self::AnyResTiles { grid, whole, tile, resample } => {
+                        let tiles = any_res_tiles(part.levels()?, grid, *whole, *tile, *resample)?;
+                        item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
+                    }
+                    Self::CropToPatches { size, limits, resample } => {
+                        let tiles = crops(part.levels()?, *size, *limits, *resample)?;
+                        item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
+                    }
+                    _ => item.parts.push(self.part(part)?),
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// Takes one image or tile further, for itself.
+    fn part<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
+        let owned = |image: RgbImage| Part::Levels(Cow::Owned(image));
+        Ok(match self {
+            Self::Resize { size, multiple_of, resample } => {
+                let to = |from: Pixels| {
+                    let (height, width) = size.of(from);
+                    (height - height % multiple_of, width - width % multiple_of)
+                };
+                match part {
+                    Part::Numbers(numbers) => {
+                        let (_, height, width) = numbers.dim();
+                        let (height, width) = to((height, width));
+                        Part::Numbers(resampled(
+                            &resampled(&numbers, 1, height, *resample),
+                            2,
+                            width,
+                            *resample,
+                        ))
+                    }
+                    part => {
+                        let image = part.levels()?;
+                        let (height, width) = to(pixels(image));
+                        owned(resize(image, height, width, *resample)?)
+                    }
+                }
+            }
+            Self::ResizeToPatches { patch_size, max_num_patches, resample } => {
+                let image = part.levels()?;
+                let (height, width) = fitted(pixels(image), *patch_size, *max_num_patches);
+                owned(resize(image, height, width, *resample)?)
+            }
+            Self::CenterCrop(size) => owned(center_crop(part.levels()?, *size)),
+            Self::PadToSquare(colour) => {
+                let image = part.levels()?;
+                let edge = image.width().max(image.height()) as usize;
+                owned(centred_on(image, (edge, edge), *colour))
+            }
+            Self::Rescale { factor, offset } => Part::Numbers(rescaled(part.levels()?, *factor, *offset)),
+            Self::Normalize { mean, std } => Part::Numbers(normalized(part.numbers()?, mean, std)),
+            Self::Patchify { patch_size, max_num_patches } => {
+                Part::Patches(patchified(&part.numbers()?, *patch_size, *max_num_patches)?)
+            }
+            Self::Pad(_) | Self::PadTiles | Self::AnyResTiles { .. } | Self::CropToPatches { .. } => part,
+        })
+    }
+}
+
+/// All images as large as the largest, or as `size` says.
+fn pad<'a>(items: Vec<Item<'a>>, size: Option<Pixels>) -> Result<Vec<Item<'a>>> {
+    let mut numbers = vec![];
+    for item in items {
+        let parts = item.parts.into_iter().map(Part::numbers).collect::<Result<Vec<_>>>()?;
+        numbers.push((item.size, parts));
+    }
+    let size = size.unwrap_or_else(|| largest(numbers.iter().flat_map(|(_, parts)| parts)));
+    let pad = |(before, parts): (Pixels, Vec<Array3<f32>>)| {
+        let unpadded = parts.first().map(|part| (part.dim().1, part.dim().2));
+        let parts = parts.iter().map(|part| padded(part, size).map(Part::Numbers)).collect::<Result<_>>()?;
+        Ok(Item { size: before, parts, unpadded })
+    };
+    numbers.into_iter().map(pad).collect()
+}
+
+/// All images in as many tiles as the one with most.
+fn pad_tiles(mut items: Vec<Item<'_>>) -> Result<Vec<Item<'_>>> {
+    let most = items.iter().map(|item| item.parts.len()).max().unwrap_or_default();
+    for item in &mut items {
+        let shape = match item.parts.first() {
+            Some(Part::Numbers(first)) => first.dim(),
+            Some(Part::Levels(first)) => (3, first.height() as usize, first.width() as usize),
+            _ => continue,
+        };
+        item.parts.resize_with(most, || Part::Numbers(Array3::zeros(shape)));
+    }
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use image::Rgb;
+
+    use super::*;
+
+    fn image(height: u32, width: u32) -> RgbImage {
+        RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 255]))
+    }
+
+    /// What becomes of images, one step after the other.
+    fn run<'a>(steps: &[Step], images: &'a [RgbImage]) -> Vec<Item<'a>> {
+        let items = images.iter().map(Item::new).collect();
+        steps.iter().try_fold(items, |items, step| step.run(items)).unwrap()
+    }
+
+    fn shapes(items: Vec<Item<'_>>) -> Vec<Vec<(usize, usize, usize)>> {
+        let shape = |part: Part<'_>| part.numbers().unwrap().dim();
+        items.into_iter().map(|item| item.parts.into_iter().map(shape).collect()).collect()
+    }
+
+    #[test]
+    fn edges_are_multiples_after_resizing() {
+        let size = Size::Shortest(21);
+        let step = Step::Resize { size, multiple_of: 16, resample: Filter::Bilinear };
+        assert_eq!(shapes(run(&[step], &[image(10, 20)])), [[(3, 16, 32)]]);
+    }
+
+    #[test]
+    fn numbers_are_resized_without_rounding() {
+        let rescale = Step::Rescale { factor: 1.0, offset: false };
+        let size = Size::Exact((1, 1));
+        let resize = Step::Resize { size, multiple_of: 1, resample: Filter::Box };
+        let first = |steps: &[Step]| {
+            let images = [image(1, 2)];
+            let part = run(steps, &images).remove(0).parts.remove(0);
+            part.numbers().unwrap()[(0, 0, 0)]
+        };
+        assert_eq!(first(&[rescale.clone(), resize.clone()]), 0.5);
+        assert_eq!(first(&[resize, rescale]), 1.0);
+    }
+
+    #[test]
+    fn levels_become_numbers_once() {
+        let rescale = Step::Rescale { factor: 0.5, offset: true };
+        let normalize = Step::Normalize { mean: [1.0; 3], std: [2.0; 3] };
+        let images = [image(1, 1)];
+        let numbers =
+            run(&[rescale.clone(), normalize], &images).remove(0).parts.remove(0).numbers().unwrap();
+        assert_eq!(numbers.into_raw_vec_and_offset().0, [-1.0, -1.0, 62.75]);
+        let items = vec![Item::new(&images[0])];
+        let error = rescale.run(rescale.run(items).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("is numbers where a step takes levels"), "{error}");
+    }
+
+    #[test]
+    fn the_smaller_image_is_padded_and_knows_its_size() {
+        let images = [image(2, 5), image(4, 3)];
+        let items = run(&[Step::Pad(None)], &images);
+        assert_eq!(items.iter().map(|item| item.unpadded).collect::<Vec<_>>(), [Some((2, 5)), Some((4, 3))]);
+        assert_eq!(shapes(items), [[(3, 4, 5)], [(3, 4, 5)]]);
+        let step = Step::Pad(Some((2, 2)));
+        let error = step.run(vec![Item::new(&image(4, 3))]).unwrap_err().to_string();
+        assert!(error.contains("pad_size"), "{error}");
+    }
+
+    #[test]
+    fn an_image_stands_in_the_middle_of_its_square() {
+        let images = [image(1, 3)];
+        let items = run(&[Step::PadToSquare([9, 9, 9])], &images);
+        let Part::Levels(square) = &items[0].parts[0] else { panic!("no levels") };
+        assert_eq!((square.dimensions(), square[(2, 0)].0, square[(2, 1)].0), ((3, 3), [9; 3], [2, 0, 255]));
+    }
+
+    #[test]
+    fn images_are_cut_into_tiles_and_have_as_many() {
+        let whole = (4, 4);
+        let grid = vec![(4, 8), (8, 8)];
+        let step = Step::AnyResTiles { grid, whole, tile: 4, resample: Filter::Bicubic };
+        let images = [image(4, 8), image(9, 9)];
+        let counts = |items: &[Item<'_>]| items.iter().map(|item| item.parts.len()).collect::<Vec<_>>();
+        assert_eq!(counts(&run(std::slice::from_ref(&step), &images)), [3, 5]);
+        assert_eq!(counts(&run(&[step, Step::PadTiles], &images)), [5, 5]);
+        let step = Step::CropToPatches { size: whole, limits: (1, 4), resample: Filter::Bicubic };
+        assert_eq!(counts(&run(&[step], &[image(4, 8), image(4, 4)])), [3, 1]);
+    }
+
+    #[test]
+    fn patches_are_filled_up() {
+        let (patch_size, max_num_patches) = (2, 8);
+        let resize = Step::ResizeToPatches { patch_size, max_num_patches, resample: Filter::Bilinear };
+        let images = [image(10, 20)];
+        let items = run(&[resize, Step::Patchify { patch_size, max_num_patches }], &images);
+        let Part::Patches(patches) = &items[0].parts[0] else { panic!("no patches") };
+        assert_eq!((patches.rows, patches.columns, patches.values.dim()), (2, 4, (8, 12)));
+    }
+}
