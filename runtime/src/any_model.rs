@@ -6,7 +6,7 @@ use crate::engine::Placement;
 use crate::graph::Input;
 use crate::hub::Checkpoint;
 use crate::model::{Architecture, GraphKind};
-use crate::{Cache, Result, Timings, Values};
+use crate::{Cache, Processing, Result, Timings, Values};
 
 /// What pipelines need of a model, as [`Session`](crate::Session) has it.
 ///
@@ -39,12 +39,8 @@ pub trait AnyModel: Send + Sync + 'static {
     fn inputs_of(&self, kind: GraphKind) -> Result<Vec<Input>>;
     /// The longest an axis may be.
     fn limit(&self, symbol: &str) -> Option<usize>;
-    /// The length that the model was trained to find an axis filled up to.
-    fn filled(&self, symbol: &str) -> Option<usize>;
-    /// Whether the model was trained on texts of small letters alone.
-    fn is_lower_case(&self) -> bool;
-    /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
-    fn is_independent(&self, output: &str) -> bool;
+    /// What pipelines know of the model that neither its graph nor its checkpoint says.
+    fn processing(&self) -> Processing;
     /// `config.json` as it is.
     fn raw_config(&self) -> &Json;
     /// The checkpoint it was loaded from.
@@ -99,16 +95,8 @@ macro_rules! through {
             $inner.limit(symbol)
         }
 
-        fn filled(&$self, symbol: &str) -> Option<usize> {
-            $inner.filled(symbol)
-        }
-
-        fn is_lower_case(&$self) -> bool {
-            $inner.is_lower_case()
-        }
-
-        fn is_independent(&$self, output: &str) -> bool {
-            $inner.is_independent(output)
+        fn processing(&$self) -> Processing {
+            $inner.processing()
         }
 
         fn raw_config(&$self) -> &Json {

@@ -25,6 +25,7 @@ pub mod lower;
 mod model;
 pub mod nn;
 pub mod onnx;
+mod processing;
 mod session;
 mod task;
 pub mod tasks;
@@ -40,6 +41,7 @@ pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
 pub use model::{Architecture, Configuration, GraphKind, Head, Names, TaskHeads};
+pub use processing::{Processing, ScoreFunction};
 pub use session::{Cache, Loader, Session, Timings};
 pub use task::Task;
 pub use value::{Value, Values};

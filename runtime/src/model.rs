@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::graph::Graph;
 use crate::hardware::Declared;
-use crate::{Hardware, Result, Task};
+use crate::{Hardware, Processing, Result, Task};
 
 /// A model architecture: implemented by the `Model` type of each generated crate.
 pub trait Architecture: Sized + Send + Sync + 'static {
@@ -29,6 +29,11 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     /// The tasks that its checkpoints are for, each with the classes that serve it.
     const TASKS: &'static [TaskHeads<Self::Head>] = &[];
 
+    /// What pipelines know of the model that neither its graph nor its checkpoints say.
+    fn processing(config: &Self::Config) -> Processing {
+        let _ = config;
+        Processing::default()
+    }
     /// The graphs that a head can be run by.
     fn graph_kinds(head: Self::Head) -> &'static [GraphKind] {
         let _ = head;

@@ -8,6 +8,7 @@ pub mod heads;
 pub mod inputs;
 mod modules;
 mod options;
+mod processing;
 pub mod tasks;
 
 use serde::Serialize;
@@ -78,6 +79,8 @@ pub struct Model {
     pub example: Vec<String>,
     /// What the example imports.
     pub example_import: &'static str,
+    /// How pipelines prepare what it reads, where the spec says so.
+    pub processing: Option<processing::Processing>,
     /// The tasks.
     pub tasks: Vec<tasks::Task>,
     /// The backends, in the order of the matrices.
@@ -124,6 +127,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
     let class_prefix = spec.class_prefix();
     let config = config::lower(model, world.templates.fields(), &mut problems);
     let (graph, heads) = graph::lower(model, &class_prefix, &config, &world.templates, &mut problems);
+    let processing = processing::lower(model, &config, &mut problems);
     let tasks = tasks::lower(model, kind.pipeline, &heads, &world.templates, &mut problems);
     let hardware = hardware::lower(model, kind, &world.hardware, &mut problems);
     if !problems.is_empty() {
@@ -167,6 +171,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         graph,
         graph_kinds: heads.iter().any(|head| !head.graphs.is_empty()),
         heads,
+        processing,
         tasks,
         supported: hardware
             .iter()

@@ -59,6 +59,9 @@ pub struct ModelSpec {
     /// A graph template, the parts it is composed of, and their options: see `docs/specs.md`.
     #[serde(default)]
     pub graph: IndexMap<String, serde_json::Value>,
+    /// How pipelines prepare what the model reads, and read what it gives, where checkpoints do not say it.
+    #[serde(default, skip_serializing_if = "Processing::is_empty")]
+    pub processing: Processing,
     /// The tasks it serves, by the names `transformers.pipeline` uses; all that its heads serve where neither it nor a
     /// spec that it extends names any. Of inherited tasks those remain that a head serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +81,48 @@ impl ModelSpec {
             || self.title.iter().flat_map(|title| title.chars()).filter(char::is_ascii_alphanumeric);
         self.class_prefix.clone().unwrap_or_else(|| letters().collect())
     }
+}
+
+/// How pipelines prepare what a model reads, and read what it gives: what the reference's pipelines know of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Processing {
+    /// Whether texts are lowercased before they are tokenized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub do_lower_case: Option<bool>,
+    /// The length that all texts are padded and truncated to (`padding="max_length"`): a number, or an expression over
+    /// `config`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<Length>,
+    /// What makes scores of the logits that compare images or sounds with texts; `softmax` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function_to_apply: Option<FunctionToApply>,
+}
+
+impl Processing {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A number, or an expression over `config`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Length {
+    /// The length.
+    Number(usize),
+    /// The expression.
+    Expression(String),
+}
+
+/// What makes scores of logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FunctionToApply {
+    /// Every pair for itself.
+    Sigmoid,
+    /// Labels exclude each other.
+    Softmax,
 }
 
 /// How checkpoints name their tensors.

@@ -156,7 +156,7 @@ impl Copy {
     fn fills(&self, subject: Subject, case: &TaskCase, target: Target<'_>) -> Result<bool> {
         let dir = self.0.to_string_lossy();
         let model = (subject.load)(target.request(&dir, rule(&self.0, &case.meta)?))?;
-        Ok(model.filled("sequence").is_some())
+        Ok(model.processing().max_length.is_some())
     }
 
     fn json(&self, file: &str) -> Option<Json> {

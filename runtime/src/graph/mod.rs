@@ -4,7 +4,6 @@
 mod attend;
 mod build;
 mod constant;
-mod convention;
 mod dim;
 mod dtype;
 mod input;
@@ -19,7 +18,6 @@ mod weighted;
 
 use std::sync::Arc;
 
-pub(crate) use convention::Convention;
 pub use dim::{Dim, Factor, dims};
 pub use dtype::Dtype;
 pub use input::{Input, InputDefault};
@@ -122,7 +120,6 @@ pub struct Graph {
     pub(crate) limits: Vec<Limit>,
     /// Lengths of which nothing may be left, such as what convolutions make of a sound.
     pub(crate) lengths: Vec<Dim>,
-    pub(crate) convention: Convention,
     pub(crate) unused: Vec<String>,
     pub(crate) stored: Option<Stored>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
@@ -169,7 +166,6 @@ impl Graph {
             weights: vec![],
             limits: vec![],
             lengths: vec![],
-            convention: Convention::default(),
             unused: vec![],
             stored: None,
             interpolate: false,

@@ -19,7 +19,7 @@ use crate::graph::Input;
 use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
 use crate::model::{Architecture, GraphKind, Head};
-use crate::{Hardware, Precision, Result, Values};
+use crate::{Hardware, Precision, Processing, Result, Values};
 pub use executable::Timings;
 pub(crate) use kv_bucket::last_positions;
 pub use loader::Loader;
@@ -117,19 +117,9 @@ impl<A: Architecture> Session<A> {
         self.main.limits.most.iter().filter(|limit| limit.symbol == symbol).map(|limit| limit.most).min()
     }
 
-    /// The length that the model was trained to find an axis filled up to: `filled("sequence")`.
-    pub fn filled(&self, symbol: &str) -> Option<usize> {
-        self.main.convention.filled(symbol)
-    }
-
-    /// Whether the model was trained on texts of small letters alone.
-    pub fn is_lower_case(&self) -> bool {
-        self.main.convention.lower_case
-    }
-
-    /// Whether the logits of an output are each for itself, so that a sigmoid and no softmax makes scores of them.
-    pub fn is_independent(&self, output: &str) -> bool {
-        self.main.convention.is_independent(output)
+    /// What pipelines know of the model that neither its graph nor its checkpoint says.
+    pub fn processing(&self) -> Processing {
+        A::processing(&self.config)
     }
 
     /// The backend it runs on.

@@ -10,7 +10,7 @@ use super::{Lowering, kv_bucket, millis};
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Convention, Dim, Graph, Input, Stored};
+use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Target;
 use crate::model::{Architecture, GraphKind, Head};
 use crate::weights::{Bytes, Located, Weights};
@@ -60,7 +60,6 @@ pub(super) struct Settings {
 pub(super) struct Subgraph {
     pub inputs: Vec<Input>,
     pub limits: Limits,
-    pub convention: Convention,
     pub executable: Executable,
     pub graph_ms: f64,
     pub unused: Vec<String>,
@@ -225,12 +224,10 @@ impl<A: Architecture> Subgraphs<A> {
         unused.retain(|name| !graph.is_unused(name));
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
-        let convention = graph.convention.clone();
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();
         options.map_weights.get_or_insert_with(|| kind.is_cached() && are_worth_mapping(&located));
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        let subgraph =
-            Arc::new(Subgraph { inputs, limits, convention, executable, graph_ms, unused, probes });
+        let subgraph = Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, probes });
         ready.insert(kind, Arc::clone(&subgraph));
         Ok(subgraph)
     }

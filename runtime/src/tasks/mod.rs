@@ -44,6 +44,7 @@ mod zero_shot_audio;
 mod zero_shot_text;
 mod zero_shot_vision;
 
+pub use crate::ScoreFunction;
 pub use crate::task::Task;
 pub use audio_classification::{AudioClassification, AudioClassificationOptions};
 pub use batches::TextOptions;
@@ -58,7 +59,6 @@ pub(crate) use json::json_pipeline;
 pub use json::{JsonPipeline, load_json, run_json};
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
-pub use scores::ScoreFunction;
 pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};
 pub use text_classification::{ClassificationOptions, Label, TextClassification};
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, OnText, TextGeneration};

@@ -1,18 +1,6 @@
 //! Logits to scores, and the best of them.
 
-use serde::{Deserialize, Serialize};
-
-/// How logits become scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ScoreFunction {
-    /// Each label for itself: `1 / (1 + e⁻ˣ)`.
-    Sigmoid,
-    /// Labels exclude each other: `eˣ / Σ eˣ`.
-    Softmax,
-    /// The logits as they are.
-    None,
-}
+use crate::ScoreFunction;
 
 impl ScoreFunction {
     /// Applies it to one row of logits.

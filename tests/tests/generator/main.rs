@@ -8,6 +8,7 @@ mod nesting;
 mod not_yet;
 mod outside;
 mod pipelines;
+mod processing;
 mod schemas;
 mod speed;
 mod writing;

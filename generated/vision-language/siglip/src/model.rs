@@ -9,8 +9,8 @@ use std::ops::Deref;
 
 use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Value, Values,
+    Declared, GraphKind, Hardware, Loader, Names, Processing, Result, ScoreFunction,
+    Session, Task, TaskHeads, Value, Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs};
@@ -94,6 +94,14 @@ impl weft::Architecture for Model {
         TaskHeads::new(Task::ZeroShotImageClassification, &[Head::Model]).from_any(),
         TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
     ];
+
+    fn processing(_: &Config) -> Processing {
+        Processing {
+            do_lower_case: false,
+            max_length: Some(64),
+            function_to_apply: Some(ScoreFunction::Sigmoid),
+        }
+    }
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
         crate::graph::build(g, config, head)

@@ -33,10 +33,6 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`.
 fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
-    g.fills(&SEQUENCE, 64);
-    g.lower_case();
-    g.independent("logits_per_image");
-    g.independent("logits_per_text");
     let texts = text_pooler_output(g, c)?;
     let texts = l2_normalize(g, &texts)?;
     let images = image_pooler_output(g, c)?;

@@ -84,8 +84,8 @@ fn subgraph(told: Told, window: Option<usize>, kind: GraphKind, fixed_shapes: bo
     let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
     let inputs = graph.inputs().to_vec();
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
-    let (limits, convention) = Default::default();
-    Ok(Subgraph { inputs, limits, convention, executable, graph_ms: 0.0, unused: vec![], probes: vec![] })
+    let limits = Default::default();
+    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused: vec![], probes: vec![] })
 }
 
 /// Two rows of tokens, the second filled on the left.

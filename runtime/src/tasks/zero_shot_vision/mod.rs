@@ -68,13 +68,14 @@ pub(super) fn scored<A: AnyModel>(
     logits: &str,
 ) -> Result<Vec<Label>> {
     let mut sentences = hypotheses(labels, &options.hypothesis_template)?;
-    if model.model.is_lower_case() {
+    let processing = model.model.processing();
+    if processing.do_lower_case {
         // Letter by letter, as normalizers do it.
         sentences =
             sentences.iter().map(|text| text.chars().flat_map(char::to_lowercase).collect()).collect();
     }
     let texts: Vec<Text<'_>> = sentences.iter().map(|sentence| Text::from(sentence.as_str())).collect();
-    let length = model.model.filled("sequence");
+    let length = processing.max_length;
     let rows = match length {
         // A text of another length than all that the model was trained on means nothing to it.
         Some(_) => {
@@ -89,10 +90,7 @@ pub(super) fn scored<A: AnyModel>(
     let taken = processed.iter().filter(|(name, _)| inputs.iter().any(|input| input.name == **name));
     values.extend(taken.map(|(name, value)| (name.clone(), value.clone())));
     let outputs = model.model.run(values)?;
-    let function = match model.model.is_independent(logits) {
-        true => ScoreFunction::Sigmoid,
-        false => ScoreFunction::Softmax,
-    };
+    let function = processing.function_to_apply.unwrap_or(ScoreFunction::Softmax);
     let scores = function.apply(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
     let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });
     Ok(top(&scores, scores.len()).into_iter().filter_map(label).collect())
