@@ -43,7 +43,7 @@ fn shieldgemma2(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
 /// The logits of the tokens `Yes` and `No` at the last position: `[batch, 2]`.
 fn yes_no_logits(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<Tensor> {
     let base = g.scope("model");
-    let (hidden, _) = vlm::multimodal(g, c, &base, part)?;
+    let (hidden, _) = vlm::multimodal(g, c, &base, kind)?;
     let last = g.take(&hidden, 1, -1)?;
     let logits = vlm::logits(g, c, &base, &last)?;
     let tokens = g.integers(&[2], vec![c.yes_token_index as i64, c.no_token_index as i64])?;
