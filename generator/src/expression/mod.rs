@@ -106,7 +106,7 @@ pub trait Names {
 /// What is wrong with an expression, and the nearest valid name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wrong {
-    /// The problem, in words.
+    /// The problem, in words; nothing where it is told elsewhere.
     pub message: String,
     /// The name that was meant, if one is near.
     pub nearest: Option<String>,

@@ -57,7 +57,9 @@ pub(super) fn value(
         _ => Err(option.unexpected(node)),
     };
     found.unwrap_or_else(|problem| {
-        problems.push(*problem);
+        if !problem.message.is_empty() {
+            problems.push(*problem);
+        }
         Value::Null
     })
 }
@@ -158,9 +160,9 @@ impl Reading<'_> {
         self.expression(&whole, Kind::Bool)
     }
 
-    /// `{of: rope_parameters, kind: full_attention, theta: 1e6}`.
+    /// `{of: rope_parameters, kind: full_attention, theta: 1e6, legacy_theta: rope_local_base_freq}`.
     fn rope(&self, node: &Node) -> Found<Value> {
-        self.keys(node, &["of", "kind", "theta"])?;
+        self.keys(node, &["of", "kind", "theta", "legacy_theta"])?;
         let theta = join(self.key, "theta");
         let Some(of) = node.get("of") else {
             let (key, base) = self.entry(node, "theta", "the base of the frequencies")?;
@@ -188,7 +190,14 @@ impl Reading<'_> {
         }
         let (_, base) = self.entry(node, "theta", "the base where `of` has none for that kind")?;
         let base = self.checked(base, &theta, Kind::F64, false)?.rust(Kind::F64, false);
-        Ok(format!("nn::layer_type_rope(&{rust}, {word:?}, {base})").into())
+        let rope = format!("nn::layer_type_rope(&{rust}, {word:?}, {base})");
+        let Some(legacy) = node.get("legacy_theta") else { return Ok(rope.into()) };
+        let legacy = self.checked(legacy, &join(self.key, "legacy_theta"), Kind::F64, true)?;
+        if !legacy.optional {
+            let message = "is always given; expected a field that may be absent";
+            return Err(Box::new(node.at.problem(join(self.key, "legacy_theta"), message)));
+        }
+        Ok(format!("{}.map_or_else(|| {rope}, RopeParameters::of)", legacy.rust(Kind::F64, true)).into())
     }
 
     /// A field that is for all layers.

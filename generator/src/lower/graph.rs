@@ -14,7 +14,7 @@ use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::load::Resolved;
 use crate::spec::yaml::{Data, Node, Place};
-use crate::template::{InputSpec, OutputSpec, Template, Templates};
+use crate::template::{GivesSpec, InputSpec, OutputSpec, Template, Templates};
 
 /// The graph of a model, or of one of its modules, as templates see it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -27,6 +27,8 @@ pub struct Graph {
     pub options: Map<String, Value>,
     /// The part in each slot, by name.
     pub slots: BTreeMap<String, String>,
+    /// What the part in each slot leaves behind, where it says so.
+    pub gives: BTreeMap<String, GivesSpec>,
     /// What the model reads: by its own template and parts, then by its modules and theirs.
     pub inputs: Vec<Input>,
     /// What its own template and parts read.
@@ -140,6 +142,7 @@ impl<'a> Lowering<'a> {
             let own = options(part, own, &["part"], &path, self.home, config, self.problems);
             inputs.extend(visible(part, &own));
             graph.uses.extend(part.front.uses.iter().cloned());
+            graph.gives.extend(part.front.gives.iter().map(|gives| (slot.clone(), gives.clone())));
             graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
             graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));
         }

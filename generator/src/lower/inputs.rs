@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::config::grouped;
 use super::heads::Head;
-use crate::template::{InputSpec, InputType};
+use crate::template::{Example, ExampleValue, InputSpec, InputType};
 
 /// An input as templates see it.
 #[derive(Clone, Debug, Serialize)]
@@ -85,8 +86,18 @@ pub fn example_import(lines: &[String]) -> &'static str {
 }
 
 fn shown(spec: &InputSpec) -> String {
-    if let Some(example) = &spec.example {
-        return example.clone();
+    match &spec.example {
+        Some(Example::Values(values)) => return format!("array!{}", row(values)),
+        Some(Example::Zeros { shape }) => {
+            let element = match spec.dtype {
+                InputType::I64 => "i64",
+                InputType::F32 => "f32",
+                InputType::Bool => "bool",
+            };
+            let lengths: Vec<_> = shape.iter().map(|&length| grouped(length as i64)).collect();
+            return format!("ndarray::Array{}::<{element}>::zeros(({}))", shape.len(), lengths.join(", "));
+        }
+        None => {}
     }
     if spec.dtype == InputType::I64 && spec.shape.len() == 2 {
         return "array![[1, 2, 3]]".to_owned();
@@ -99,6 +110,14 @@ fn shown(spec: &InputSpec) -> String {
         InputType::F32 => format!("Array::<f32, _>::zeros({lengths})"),
         InputType::Bool => format!("Array::from_elem({lengths}, true)"),
     }
+}
+
+fn row(values: &[ExampleValue]) -> String {
+    let text = |value: &ExampleValue| match value {
+        ExampleValue::Number(number) => number.to_string(),
+        ExampleValue::Row(values) => row(values),
+    };
+    format!("[{}]", values.iter().map(text).collect::<Vec<_>>().join(", "))
 }
 
 /// A length that suits an axis of this name.

@@ -116,15 +116,15 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
         (OptionType::Bool, Data::Bool(value)) => (*value).into(),
         (OptionType::Int, Data::Int(number)) => (*number).into(),
         (OptionType::Float, Data::Int(_) | Data::Float(_)) => node.to_json(),
-        (OptionType::Text, Data::Text(text)) => text.as_str().into(),
         (OptionType::Scope, Data::Text(path)) if is_path(path) => path.as_str().into(),
+        (OptionType::Scopes, Data::List(items))
+            if items.iter().all(|item| item.text().is_some_and(|path| !path.is_empty() && is_path(path))) =>
+        {
+            node.to_json()
+        }
         (OptionType::Field, Data::Text(name)) => {
             field(name, problems);
             name.as_str().into()
-        }
-        (OptionType::Number, Data::Text(name)) => {
-            field(name, problems);
-            config.expression(name).into()
         }
         (OptionType::Activation, Data::Text(name)) => match activation(name).filter(|_| !config.has(name)) {
             Some(variant) => format!("Activation::{variant}").into(),
@@ -133,8 +133,6 @@ fn value(spec: &OptionSpec, node: &Node, key: &str, config: &Config, problems: &
                 config.expression(name).into()
             }
         },
-        (OptionType::Number, Data::Int(number)) => number.to_string().into(),
-        (OptionType::Number, Data::Float(number)) => format!("{number:?}").into(),
         (OptionType::Word, Data::Text(word)) if spec.of.contains(word) => word.as_str().into(),
         _ => {
             let message = format!("expected {}, found {}", expected(spec), node.found());
@@ -156,7 +154,7 @@ pub(super) fn expected(spec: &OptionSpec) -> String {
         OptionType::Bool => "true or false".to_owned(),
         OptionType::Int => "a whole number".to_owned(),
         OptionType::Float => "a number".to_owned(),
-        OptionType::Text => "a text".to_owned(),
+        OptionType::Scopes => "a list of names in the checkpoint, such as `[output.dense]`".to_owned(),
         OptionType::Scope => "a name in the checkpoint, such as `output.dense`".to_owned(),
         OptionType::Field => "the name of a field of config".to_owned(),
         OptionType::Flag => "true, false or an expression over fields of config".to_owned(),
@@ -169,7 +167,6 @@ pub(super) fn expected(spec: &OptionSpec) -> String {
         OptionType::Rope => {
             "the name of a field of config, or a map with `of`, `kind` and `theta`".to_owned()
         }
-        OptionType::Number => "a number or the name of a field of config".to_owned(),
         OptionType::Activation => "an activation function or the name of a field of config".to_owned(),
         OptionType::Word => format!("one of {}", spec.of.join(", ")),
     }

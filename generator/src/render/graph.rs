@@ -108,6 +108,7 @@ impl<'a> Renderer<'a> {
         context.insert("o", &module.graph.options);
         context.insert("graph", &module.graph.options);
         context.insert("slot", &module.graph.slots);
+        context.insert("gives", &module.graph.gives);
         context.insert("module", &module.name);
         context.insert("build", "");
         context.insert("head_functions", "");

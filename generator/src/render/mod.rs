@@ -79,6 +79,7 @@ impl Renderer<'_> {
         context.insert("config_types", &types);
         context.insert("graph", &model.graph.options);
         context.insert("slot", &model.graph.slots);
+        context.insert("gives", &model.graph.gives);
         let mut tasks = model.tasks.clone();
         for task in &mut tasks {
             let mut context = context.clone();

@@ -25,6 +25,9 @@ pub struct Front {
     /// Graph templates and parts, heads among them: inputs of the model that it reads.
     #[serde(default)]
     pub inputs: Vec<InputSpec>,
+    /// Parts that are statements: the variable with which they end, which other parts are told of.
+    #[serde(default)]
+    pub gives: Option<GivesSpec>,
     /// Heads: what it gives.
     #[serde(default)]
     pub outputs: Vec<OutputSpec>,
@@ -96,10 +99,10 @@ pub enum OptionType {
     Int,
     /// A number.
     Float,
-    /// Any text.
-    Text,
     /// A name in the checkpoint, its levels separated by dots.
     Scope,
+    /// A list of such names.
+    Scopes,
     /// The name of a field of `config`.
     Field,
     /// `true`, `false` or an expression that is either (see `docs/specs.md`); the template gets Rust.
@@ -112,12 +115,21 @@ pub enum OptionType {
     Schedule,
     /// Rotary position embeddings: a field of `config`, or `{of, kind, theta}`; the template gets Rust.
     Rope,
-    /// A number or the name of a field of `config`; the template gets a Rust expression.
-    Number,
     /// One of the words under `of`.
     Word,
     /// An activation function, or the name of a field of `config`; the template gets a Rust expression.
     Activation,
+}
+
+/// A variable that a part leaves behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GivesSpec {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
 }
 
 /// What a variable of an expression is.
@@ -223,14 +235,37 @@ pub struct InputSpec {
     /// The field of `config` that its values stay below.
     #[serde(default)]
     pub below: Option<String>,
-    /// What examples give for it, as a Rust expression; numbers that suit its type and shape if left out.
+    /// What examples give for it; numbers that suit its type and shape if left out.
     #[serde(default)]
-    pub example: Option<String>,
+    pub example: Option<Example>,
     /// The option without which there is no such input.
     #[serde(default)]
     pub when: Option<String>,
     /// What it is.
     pub doc: String,
+}
+
+/// What examples give for an input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Example {
+    /// Its elements, row by row: `[[101, 7592, 102]]`.
+    Values(Vec<ExampleValue>),
+    /// Zeros of this shape.
+    Zeros {
+        /// Its axes' lengths.
+        shape: Vec<usize>,
+    },
+}
+
+/// An element of an example.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ExampleValue {
+    /// A number.
+    Number(serde_json::Number),
+    /// A row.
+    Row(Vec<Self>),
 }
 
 /// The element type of an input or an output.

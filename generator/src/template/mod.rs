@@ -14,8 +14,8 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
 pub use front::{
-    FillWith, Front, GraphKind, InputSpec, InputType, ModuleSpec, OptionSpec, OptionType, OutputSpec,
-    SlotSpec, VariableType,
+    Example, ExampleValue, FillWith, Front, GivesSpec, GraphKind, InputSpec, InputType, ModuleSpec,
+    OptionSpec, OptionType, OutputSpec, SlotSpec, VariableType,
 };
 
 use crate::spec::check::check;

@@ -3,17 +3,6 @@
 use crate::Result;
 use crate::graph::{Binary, Dim, Graph, Reduction, Scope, Tensor, Unary, show};
 
-/// Whether a layer has experts: one of every `step` has, the last of them, unless it is among the `dense` ones.
-pub fn is_sparse(dense: &Option<Vec<usize>>, step: usize, index: usize) -> bool {
-    (index + 1).is_multiple_of(step) && dense.iter().flatten().all(|&layer| layer != index)
-}
-
-/// Whether a layer has experts: one of every `step` from the first to the last has, to the end where that is negative.
-pub fn is_sparse_between([first, last]: [i64; 2], step: usize, index: usize) -> bool {
-    let place = index as i64;
-    (index + 1).is_multiple_of(step) && place >= first && (last < 0 || place <= last)
-}
-
 /// Where the `count` largest numbers of the last axis are, the first of equal ones: truth values of the shape of `scores`.
 ///
 /// # Errors

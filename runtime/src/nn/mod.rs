@@ -31,14 +31,12 @@ pub use attention::{
 pub use cache::Cache;
 pub use differential::{differential_lambda, differential_values};
 pub use experts::{
-    combine_experts, expert_linear, experts, group_limited_topk, is_sparse, is_sparse_between,
-    routing_weights, softmax_after_topk, sparse_mixer, top_k,
+    combine_experts, expert_linear, experts, group_limited_topk, routing_weights, softmax_after_topk,
+    sparse_mixer, top_k,
 };
 pub use feed_forward::FeedForward;
 pub use heads::{clip_qkv, grouped_linear, merge_heads, softcap, split_heads, split_last, split_qkv_groups};
-pub use layer_types::{
-    is_layer_kind, is_sliding, layer_rope, layer_scale, layer_type_rope, of_layer, rope_with,
-};
+pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,

@@ -48,10 +48,11 @@ fn workshop(options: &str) -> Workshop {
 /// The body of the function that the part writes.
 fn given(options: &str) -> String {
     let workshop = workshop(options);
-    workshop.run().unwrap();
+    let ran = workshop.run();
+    assert!(ran.is_ok(), "{}", workshop.errors());
     let files = workshop.files("out/text-decoders/mine/src");
-    let (_, body) = files["graph.rs"].split_once("fn mlp(").unwrap();
-    let lines = body.lines().skip(1).take_while(|line| !line.starts_with('}'));
+    let body = files["graph.rs"].lines().skip_while(|line| !line.starts_with("fn mlp("));
+    let lines = body.skip(1).take_while(|line| !line.starts_with('}'));
     lines.map(str::trim).collect::<Vec<_>>().join("\n")
 }
 

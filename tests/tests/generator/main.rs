@@ -5,6 +5,7 @@ mod expressions;
 mod messages;
 mod modules;
 mod nesting;
+mod no_rust;
 mod not_yet;
 mod outside;
 mod pipelines;

@@ -34,7 +34,7 @@ fn template(path: &str, text: &str) -> String {
 fn unknown_keys() {
     insta::assert_snapshot!(spec("taskss: []\nhardware:\n  cpu: {raeson: x}\n"), @r"
         specs/text-encoders/mine.yaml:5: `taskss`: unknown key; expected one of model, title, extends, category, architecture, summary, checkpoints, model_types, class_prefix, reference, weights, config, graph, tasks, hardware; did you mean `tasks`?
-        specs/text-encoders/mine.yaml:7: `hardware.cpu.raeson`: unknown key; expected one of support, reason, performance, memory, precision, notes, optimizations, known_failures, cpu_fallback_ops, tolerances; did you mean `reason`?
+        specs/text-encoders/mine.yaml:7: `hardware.cpu.raeson`: unknown key; expected one of support, reason, performance, memory, precision, notes, optimizations, cpu_fallback_ops, tolerances; did you mean `reason`?
         ");
 }
 
@@ -149,8 +149,8 @@ fn config_without_a_type() {
 fn graph() {
     insta::assert_snapshot!(spec("graph: {template: encodr}\n"), @"specs/text-encoders/mine.yaml:5: `graph.template`: there is no `encodr` in templates/graph/; expected one of […]; did you mean `encoder`?");
     insta::assert_snapshot!(spec("graph: {atention: multi_head, causal: is_decodr, layers: 3}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, context, context_type, unused_weights, unused_scopes, unused_suffixes; did you mean `attention`?
-        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, context, context_type, unused_weights, unused_scopes, unused_suffixes
+        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes; did you mean `attention`?
+        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes
         specs/text-encoders/mine.yaml:5: `graph.layers`: expected the name of a part or a map with its options, found the number 3
         ");
     insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: multi_hed}, mlp: [dense]}\n"), @r"
@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");
@@ -282,8 +282,8 @@ fn template_values() {
 fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
-        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, outputs, takes, graphs, holds, axes, uses, heads, any_class, type, pipelines; did you mean `about`?
-        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, text, scope, field, flag, usize, f64, schedule, rope, number, word, activation, found the text "scop"; did you mean `scope`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, gives, outputs, takes, graphs, holds, axes, uses, heads, any_class, type, pipelines; did you mean `about`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, scope, scopes, field, flag, usize, f64, schedule, rope, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
     insta::assert_snapshot!(template(path, "---\nabout: [\n---\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:3: is not YAML: while parsing a node, did not find expected node content");

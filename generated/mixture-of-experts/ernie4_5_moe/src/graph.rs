@@ -135,11 +135,9 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = nn::is_sparse_between(
-        [c.moe_layer_start_index, c.moe_layer_end_index],
-        c.moe_layer_interval,
-        index,
-    );
+    let sparse = (index + 1) % c.moe_layer_interval == 0
+        && index as i64 >= c.moe_layer_start_index
+        && (c.moe_layer_end_index < 0 || index as i64 <= c.moe_layer_end_index);
     if !sparse {
         return expert_mlp(g, c, w, x, c.intermediate_size, c.use_bias);
     }

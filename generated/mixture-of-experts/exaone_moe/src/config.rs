@@ -64,7 +64,7 @@ pub struct Config {
     pub routed_scaling_factor: f64,
     /// The width inside an expert.
     pub moe_intermediate_size: usize,
-    /// `mlp_layer_types` of `config.json`.
+    /// Whether the MLP of each layer is a mixture of experts.
     pub mlp_layer_types: Option<Vec<String>>,
     /// `first_k_dense_replace` of `config.json`.
     pub first_k_dense_replace: usize,
@@ -159,6 +159,24 @@ impl weft::Configuration for Config {
         if self.sliding_window.is_some_and(|value| value < 1) {
             return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));
         }
+        weft::config::words(
+            "layer_types",
+            self.layer_types.as_deref(),
+            &["full_attention", "sliding_attention"],
+        )?;
+        weft::config::length(
+            "layer_types",
+            self.layer_types.as_deref(),
+            "num_hidden_layers",
+            self.num_hidden_layers,
+        )?;
+        weft::config::words("mlp_layer_types", self.mlp_layer_types.as_deref(), &["dense", "sparse"])?;
+        weft::config::length(
+            "mlp_layer_types",
+            self.mlp_layer_types.as_deref(),
+            "num_hidden_layers",
+            self.num_hidden_layers,
+        )?;
         Ok(())
     }
 

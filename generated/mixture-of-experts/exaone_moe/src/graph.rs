@@ -92,7 +92,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index)
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or(c.sliding_window.is_some() && (index + 1) % 4 != 0);
         let context = LayerContext {
             index,
@@ -150,10 +150,8 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = match c.mlp_layer_types.iter().flatten().nth(index) {
-        Some(kind) => kind == "sparse",
-        None => index >= c.first_k_dense_replace,
-    };
+    let sparse = nn::is_layer_kind(&c.mlp_layer_types, index, "sparse")
+        .unwrap_or(index >= c.first_k_dense_replace);
     if !sparse {
         return expert_mlp(g, c, w, x, c.intermediate_size);
     }

@@ -129,7 +129,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index)
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or(c.use_sliding_window && index % 2 == 0 && index < c.max_window_layers);
         let context = LayerContext {
             index,
@@ -177,7 +177,8 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = nn::is_sparse(&c.mlp_only_layers, c.decoder_sparse_step, index);
+    let sparse = (index + 1) % c.decoder_sparse_step == 0
+        && !c.mlp_only_layers.as_ref().is_some_and(|list| list.contains(&index));
     if !sparse {
         return expert_mlp(g, c, w, x, c.intermediate_size);
     }

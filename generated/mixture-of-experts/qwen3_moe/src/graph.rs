@@ -182,7 +182,8 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = nn::is_sparse(&c.mlp_only_layers, c.decoder_sparse_step, index);
+    let sparse = (index + 1) % c.decoder_sparse_step == 0
+        && !c.mlp_only_layers.as_ref().is_some_and(|list| list.contains(&index));
     if !sparse {
         return expert_mlp(g, c, w, x, c.intermediate_size);
     }

@@ -123,6 +123,17 @@ impl weft::Configuration for Config {
         if self.sliding_window.is_some_and(|value| value < 1) {
             return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));
         }
+        weft::config::words(
+            "layer_types",
+            self.layer_types.as_deref(),
+            &["full_attention", "sliding_attention"],
+        )?;
+        weft::config::length(
+            "layer_types",
+            self.layer_types.as_deref(),
+            "num_hidden_layers",
+            self.num_hidden_layers,
+        )?;
         Ok(())
     }
 

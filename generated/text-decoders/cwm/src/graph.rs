@@ -91,7 +91,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index).unwrap_or(index % 4 != 0);
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
+            .unwrap_or(index % 4 != 0);
         let context = LayerContext {
             index,
             rotary: &rotary,

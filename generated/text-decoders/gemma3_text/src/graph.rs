@@ -100,16 +100,20 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
-    let rotary = nn::layer_type_rope(&c.rope_parameters, "full_attention", 1e6)
+    let rotary = nn::layer_type_rope(&c.rope_parameters, "full_attention", 1000000.0)
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let local_rotary = c
         .rope_local_base_freq
-        .map_or_else(|| nn::layer_type_rope(&c.rope_parameters, "sliding_attention", 1e4), RopeParameters::of)
+        .map_or_else(
+            || nn::layer_type_rope(&c.rope_parameters, "sliding_attention", 10000.0),
+            RopeParameters::of,
+        )
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index).unwrap_or((index + 1) % 6 != 0);
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
+            .unwrap_or((index + 1) % 6 != 0);
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },

@@ -168,12 +168,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
-        scale: Some(nn::layer_scale(
-            c.head_dim(),
-            c.scale_attn_weights,
-            c.scale_attn_by_inverse_layer_idx,
-            context.index,
-        )),
+        scale: Some(
+            (if c.scale_attn_weights { (c.head_dim() as f64).powf(-0.5) } else { 1.0 })
+                / (if c.scale_attn_by_inverse_layer_idx {
+                    context.index as f64 + 1.0
+                } else {
+                    1.0
+                }),
+        ),
         mask: Some(context.mask),
         ..Attention::default()
     };

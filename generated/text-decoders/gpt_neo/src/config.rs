@@ -118,6 +118,13 @@ impl weft::Configuration for Config {
                 format!("intermediate_size: {} is less than 1", self.intermediate_size.unwrap_or_default()),
             );
         }
+        weft::config::words("attention_layers", self.attention_layers.as_deref(), &["global", "local"])?;
+        weft::config::length(
+            "attention_layers",
+            self.attention_layers.as_deref(),
+            "num_hidden_layers",
+            self.num_hidden_layers,
+        )?;
         Ok(())
     }
 }

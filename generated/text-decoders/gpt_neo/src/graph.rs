@@ -136,7 +136,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     let mask = nn::causal_and_padding_mask(g, &mask, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.attention_layers, index).unwrap_or(index % 2 == 1);
+        let is_sliding = nn::is_layer_kind(&c.attention_layers, index, "local").unwrap_or(index % 2 == 1);
         let context = LayerContext {
             index,
             mask: if is_sliding { &window } else { &mask },

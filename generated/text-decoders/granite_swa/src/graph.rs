@@ -91,8 +91,12 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index).unwrap_or(index % 4 != 0);
-        let rotary = nn::layer_rope(&c.rope_parameters, &c.layer_rope_theta, index)
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
+            .unwrap_or(index % 4 != 0);
+        let rotary = nn::rope_with(
+                &c.rope_parameters,
+                nn::of_layer(&c.layer_rope_theta, index),
+            )
             .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
         let context = LayerContext {
             index,

@@ -120,11 +120,17 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.rms_norm(&w.scope("input_layernorm"), &x, c.rms_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, context)?;
-    let h = g.scale(&h, c.scale_depth.map_or(1.0, |depth| depth / (c.num_hidden_layers as f64).sqrt()))?;
+    let h = g.scale(
+        &h,
+        c.scale_depth.map_or(1.0, |scale_depth| scale_depth / (c.num_hidden_layers as f64).sqrt()),
+    )?;
     let x = g.add(&x, &h)?;
     let h = g.rms_norm(&w.scope("post_attention_layernorm"), &x, c.rms_norm_eps)?;
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
-    let h = g.scale(&h, c.scale_depth.map_or(1.0, |depth| depth / (c.num_hidden_layers as f64).sqrt()))?;
+    let h = g.scale(
+        &h,
+        c.scale_depth.map_or(1.0, |scale_depth| scale_depth / (c.num_hidden_layers as f64).sqrt()),
+    )?;
     g.add(&x, &h)
 }
 

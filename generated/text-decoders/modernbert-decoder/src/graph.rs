@@ -120,11 +120,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         g,
         &inputs.attention_mask,
         &inputs.cache.past(),
-        c.local_attention.map(|seen| seen / 2),
+        c.local_attention.map(|local_attention| local_attention / 2),
     )?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index)
-            .unwrap_or(index % c.global_attn_every_n_layers != 0);
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
+            .unwrap_or_else(|| index % c.global_attn_every_n_layers != 0);
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },

@@ -129,14 +129,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = c.use_sliding_window
-            && nn::is_sliding(&c.layer_types, index).unwrap_or(false);
+            && nn::is_layer_kind(&c.layer_types, index, "sliding_attention").unwrap_or(false);
         let context = LayerContext {
             index,
-            rotary: (c
-                .no_rope_layers
-                .as_ref()
-                .and_then(|layers| layers.get(index))
-                .map_or((index + 1) % 4 != 0, |rotated| *rotated == 1))
+            rotary: (nn::of_layer(&c.no_rope_layers, index)
+                .map_or((index + 1) % 4 != 0, |value| value == 1))
                 .then_some(&rotary),
             mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,

@@ -126,6 +126,17 @@ impl weft::Configuration for Config {
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
         }
+        weft::config::words(
+            "layer_types",
+            Some(&self.layer_types),
+            &["full_attention", "sliding_attention"],
+        )?;
+        weft::config::length(
+            "layer_types",
+            Some(&self.layer_types),
+            "num_hidden_layers",
+            self.num_hidden_layers,
+        )?;
         Ok(())
     }
 

@@ -135,7 +135,7 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
 }
 
 /// `30522` as `30_522`.
-fn grouped(number: i64) -> String {
+pub fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -44,6 +44,7 @@ pub(super) fn add(
         let Some(field) = config.field(name) else { continue };
         match method(config, field, text, &otherwise) {
             Ok(method) => methods.push(method),
+            Err(Wrong { message, .. }) if message.is_empty() => {}
             Err(Wrong { message, nearest }) => {
                 let at = node.entry(name).map_or(&node.at, |entry| &entry.at);
                 let key = join(&join("config", &join(&config.path, name)), "or");

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use checks::{Check, Size};
 use field::fill;
 pub use field::{Field, Read};
-pub use literal::activation;
+pub use literal::{activation, grouped};
 use literal::{literal, rust};
 pub use methods::Method;
 pub use names::Fields;

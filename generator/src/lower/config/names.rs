@@ -47,6 +47,10 @@ impl Names for Fields<'_> {
 
 impl Fields<'_> {
     fn unknown(&self, path: &str) -> Wrong {
+        if self.config.has(path) {
+            // What is wrong with the field is told where it stands.
+            return Wrong::new("");
+        }
         let nearest = path.strip_prefix("c.").filter(|name| self.config.has(name)).map(str::to_owned);
         Wrong {
             message: format!("`{path}` is not a field of config"),

@@ -55,7 +55,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
     for index in 0..c.num_hidden_layers {
-        let is_sliding = nn::is_sliding(&c.layer_types, index)
+        let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or(c.use_sliding_window && index >= c.max_window_layers);
         let context = LayerContext {
             index,
