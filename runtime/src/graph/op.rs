@@ -107,6 +107,8 @@ pub enum Op {
         /// The axis that the indices are of.
         axis: usize,
     },
+    /// One position of the second axis for each item: x `[batch, length, …]`, index `[batch, 1]`.
+    GatherBatched,
     /// `scaling · cos(position · frequency)`, or of the sine: positions `[…]` to `[…, frequencies]`, in single precision
     /// whatever the rest is computed in.
     Angles {
@@ -400,6 +402,7 @@ impl Op {
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",
             Self::GatherElements { .. } => "GatherElements",
+            Self::GatherBatched => "GatherND",
             Self::Angles { of, .. } => of.onnx(),
             Self::Rotary(_) => "RotaryEmbedding",
             Self::Reshape => "Reshape",

@@ -186,6 +186,11 @@ impl Graph {
         matches!(self.values[id].origin, Origin::Input(_))
     }
 
+    /// The operation that gives a value.
+    pub(crate) fn made_by(&self, x: &Tensor) -> Option<&super::Node> {
+        self.nodes.iter().rfind(|node| node.output == x.id)
+    }
+
     /// Whether a value is a parameter.
     pub(crate) fn is_weight(&self, x: &Tensor) -> bool {
         matches!(self.values[x.id].origin, Origin::Weight(_))

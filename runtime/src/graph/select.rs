@@ -43,6 +43,21 @@ impl Graph {
         Ok(self.node(Op::GatherElements { axis }, &[x, ids], x.dtype(), ids.shape().to_vec()))
     }
 
+    /// One position of the second axis for each item: x `[batch, length, …]` at `index` `[batch]` i64, `[batch, …]`.
+    ///
+    /// # Errors
+    /// When the index is not one integer for each item.
+    pub fn gather_batched(&mut self, x: &Tensor, index: &Tensor) -> Result<Tensor> {
+        if x.rank() < 2 || index.dtype() != Dtype::I64 || *index.shape() != x.shape()[..1] {
+            let problem = format!("{} {} is not one index", index.dtype(), show(index.shape()));
+            return Err(self.error("GatherND", format!("{problem} for each item of {}", show(x.shape()))));
+        }
+        let index = self.unsqueeze(index, 1)?;
+        let mut shape = x.shape().to_vec();
+        shape.remove(1);
+        Ok(self.node(Op::GatherBatched, &[x, &index], x.dtype(), shape))
+    }
+
     /// A range of an axis of fixed length.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, floats, integers, lengths, linear, norm, precision, resize,
-    rotary, share, spatial, types,
+    Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, norm,
+    precision, resize, rotary, select, share, spatial, types,
 };
 use crate::graph::Dtype;
 use crate::{Hardware, Precision};
@@ -109,13 +109,18 @@ const CUDA: &[Pass] = &[
 ];
 
 /// MIGraphX, which finds attention and GELU in the plain forms itself.
-const ROCM: &[Pass] = &[ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const ROCM: &[Pass] = &[BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// OpenVINO, which fuses the plain forms itself.
-const OPENVINO: &[Pass] = &[ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const OPENVINO: &[Pass] = &[BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// ONNX Runtime's WebGPU kernels.
 const WEBGPU: &[Pass] = &[
+    GATHER_BY_PRODUCT,
+    BFLOAT16,
+    Pass::each("Or by And", select::or_by_and),
+    TRANSPOSE_RUNS,
+    FLAT_WAVES,
     Pass::each("ranges and sums of integers as numbers", types::read_as_numbers),
     Pass::whole("choices by products beside convolutions", types::choose_by_product),
     Pass::each("channels in fours", spatial::pad_channels),
@@ -124,10 +129,16 @@ const WEBGPU: &[Pass] = &[
     LINEAR,
     GELU,
     RMS_NORM,
+    JOIN_RESHAPES,
 ];
 
 /// Core ML, which has floating-point arithmetic alone, and little more than the basic operators of it; it has GELU.
 const METAL: &[Pass] = &[
+    GATHER_BY_PRODUCT,
+    BFLOAT16,
+    Pass::each("logarithms of whole numbers by a table", select::logarithm_by_table),
+    TRANSPOSE_RUNS,
+    FLAT_WAVES,
     CUBIC_BY_PRODUCTS,
     ROTARY,
     ATTENTION,
@@ -140,21 +151,39 @@ const METAL: &[Pass] = &[
     Pass::each("the least by the greatest", arithmetic::min_by_max),
     Pass::each("powers in single precision", arithmetic::powers_in_single),
     Pass::each("signs by products", arithmetic::signs_by_product),
+    JOIN_RESHAPES,
     Pass::whole("integers and truth values as numbers", floats::compute_in_floats),
 ];
 
 /// The tensor processor of Qualcomm's chips.
 const QNN: &[Pass] = &[
+    GATHER_BY_PRODUCT,
+    BFLOAT16,
+    TRANSPOSE_RUNS,
+    FLAT_WAVES,
     Pass::each("truth by comparison with zero", precision::truth_by_comparison),
     ROTARY,
     ATTENTION,
     LINEAR,
     GELU,
     RMS_NORM,
+    JOIN_RESHAPES,
 ];
 
 /// WebNN, of which browsers do not resize by cubic curves.
-const WEBNN: &[Pass] = &[CUBIC_BY_PRODUCTS, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const WEBNN: &[Pass] = &[
+    GATHER_BY_PRODUCT,
+    BFLOAT16,
+    TRANSPOSE_RUNS,
+    FLAT_WAVES,
+    CUBIC_BY_PRODUCTS,
+    ROTARY,
+    ATTENTION,
+    LINEAR,
+    GELU,
+    RMS_NORM,
+    JOIN_RESHAPES,
+];
 
 /// What every graph ends with.
 pub(super) const LAST: &[Pass] = &[
@@ -163,6 +192,11 @@ pub(super) const LAST: &[Pass] = &[
     Pass::whole("drop what nothing reads", lengths::prune),
 ];
 
+const GATHER_BY_PRODUCT: Pass = Pass::each("one of each item by a product", select::gather_by_product);
+const BFLOAT16: Pass = Pass::each("bfloat16 by arithmetic", bfloat16::by_arithmetic);
+const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose_runs);
+const FLAT_WAVES: Pass = Pass::each("few axes to Sin and Cos", axes::flat_waves);
+const JOIN_RESHAPES: Pass = Pass::whole("one Reshape of several", axes::join_reshapes);
 const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", resize::nearest_by_gather);
 const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);

@@ -3,7 +3,7 @@
 use super::causal_mask;
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Reduction, Tensor, Unary, show};
+use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Tensor, show};
 
 /// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
 /// number for minus infinity.
@@ -65,53 +65,19 @@ pub fn alibi_bfloat16(
 ) -> Result<Tensor> {
     let slopes = alibi_slopes(heads).into_iter().map(|slope| half::bf16::from_f32(slope).to_f32());
     let positions = token_positions(g, attention_mask)?;
-    let positions = in_bfloat16(g, &positions)?;
+    let positions = in_bfloat16(g, &positions);
     let slopes = g.constant(&[1, heads, 1, 1], slopes.collect())?;
     let biases = g.mul(&slopes, &positions)?;
-    let biases = in_bfloat16(g, &biases)?;
+    let biases = in_bfloat16(g, &biases);
     let biases = g.scale(&biases, (size as f64).powf(-0.5))?;
     let lowest = g.scalar(LOWEST);
     g.select(mask, &biases, &lowest)
 }
 
-/// Numbers that are not negative (f32) with as many digits as bfloat16 has.
-///
-/// Neither logarithms nor comparisons: not every backend has them.
-fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    // What the last digit is worth, by how many powers of two are reached: all exact. Slopes are no less than the first.
-    const LEAST: i32 = -8;
-    const MOST: i32 = 31;
-    let powers: Vec<f32> = (LEAST + 1..=MOST).map(|power| 2_f32.powi(-power)).collect();
-    let powers = g.constant(&[powers.len()], powers)?;
-    let shares = g.unsqueeze(x, x.rank())?;
-    let shares = g.mul(&shares, &powers)?;
-    let shares = g.clip(&shares, 0.0, 1.0)?;
-    let reached = g.unary(Unary::Floor, &shares);
-    let reached = g.reduce(Reduction::Sum, &reached, &[x.rank()], false)?;
-    let rows = g.cast(&reached, Dtype::I64);
-    let table: Vec<f32> = (LEAST..=MOST).map(|power| 2_f32.powi(power - 7)).collect();
-    let table = g.constant(&[table.len()], table)?;
-    let digit = g.gather(&table, &rows, 0)?;
-    let count = g.div(x, &digit)?;
-    let count = to_even(g, &count)?;
-    g.mul(&count, &digit)
-}
-
-/// Numbers that are not negative and have some digits to spare, rounded; halves to even ones.
-fn to_even(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let (half, one) = (g.scalar(0.5), g.scalar(1.0));
-    let raised = g.add(x, &half)?;
-    let up = g.unary(Unary::Floor, &raised);
-    let halves = g.scale(&up, 0.5)?;
-    let pairs = g.unary(Unary::Floor, &halves);
-    let pairs = g.scale(&pairs, 2.0)?;
-    let odd = g.sub(&up, &pairs)?;
-    // One where nothing is left over, else zero.
-    let over = g.sub(&raised, &up)?;
-    let tie = g.sub(&one, &over)?;
-    let tie = g.unary(Unary::Floor, &tie);
-    let back = g.mul(&tie, &odd)?;
-    g.sub(&up, &back)
+/// Numbers rounded to bfloat16.
+fn in_bfloat16(g: &mut Graph, x: &Tensor) -> Tensor {
+    let narrow = g.cast(x, Dtype::Bf16);
+    g.cast(&narrow, Dtype::F32)
 }
 
 /// As [`alibi`], by the key's position among all keys.

@@ -88,12 +88,10 @@ pub fn causal_mask_or(
     };
     let own = g.reshape(&own, crate::dims![&queries, 1])?;
     let others = g.reshape(&positions, crate::dims![1, &keys])?;
-    // As far as themselves, or as far as each position of a pair: not every backend has a disjunction.
-    let reach = match pairs {
-        Some(pairs) => g.select(pairs, &others, &own)?,
-        None => own.clone(),
-    };
-    let earlier = g.binary(Binary::LessOrEqual, &others, &reach)?;
+    let mut earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
+    if let Some(pairs) = pairs {
+        earlier = g.binary(Binary::Or, &earlier, pairs)?;
+    }
     let mask = g.binary(Binary::And, &seen, &earlier)?;
     let Some(window) = window else {
         return Ok(mask);

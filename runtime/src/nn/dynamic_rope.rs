@@ -2,7 +2,7 @@
 
 use super::{RopeParameters, RopeScaling, Rotary};
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor};
+use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, Unary};
 
 impl RopeParameters {
     /// Rotations for `position_ids` `[batch, sequence]` in heads of a size; `max_position_embeddings` is the
@@ -63,17 +63,14 @@ impl RopeParameters {
             _ => None,
         };
         let original = original.unwrap_or(max_position_embeddings);
-        // Looked up: not every backend has logarithms.
-        const MOST: usize = 4096;
-        let beta = self.llama_4_scaling_beta.unwrap_or_default();
-        let scales = (1..=MOST).map(|times| (1.0 + beta * (times as f64).ln()) as f32).collect();
-        let scales = g.constant(&[MOST], scales)?;
-        let original = g.scalar(original as f32);
+        let (original, one) = (g.scalar(original as f32), g.scalar(1.0));
         let times = g.cast(position_ids, Dtype::F32);
         let times = g.div(&times, &original)?;
-        let times = g.clip(&times, 0.0, (MOST - 1) as f32)?;
-        let times = g.cast(&times, Dtype::I64);
-        let scale = g.gather(&scales, &times, 0)?;
+        let times = g.unary(Unary::Floor, &times);
+        let times = g.add(&times, &one)?;
+        let logarithm = g.unary(Unary::Log, &times);
+        let scale = g.scale(&logarithm, self.llama_4_scaling_beta.unwrap_or_default())?;
+        let scale = g.add(&scale, &one)?;
         g.unsqueeze(&scale, 2)
     }
 

@@ -1,7 +1,7 @@
 //! One position out of a text.
 
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, show};
+use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, show};
 
 /// What x `[batch, sequence, width]` holds at the last token that is not `pad`: `[batch, width]`.
 ///
@@ -15,24 +15,17 @@ pub fn last_token_pool(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Optio
             g.error("last_token_pool", format!("{} is not [batch, sequence, width]", show(x.shape())))
         );
     };
+    let Some(pad) = pad else {
+        let last = g.slice_dims(x, 1, sequence.clone() - Dim::Fixed(1), sequence.clone())?;
+        return g.reshape(&last, crate::dims![batch, width]);
+    };
     let positions = g.arange(sequence);
     let positions = g.unsqueeze(&positions, 0)?;
-    let candidates = match pad {
-        Some(pad) => {
-            let pad = g.integer(pad as i64);
-            let padding = g.binary(Binary::Equal, input_ids, &pad)?;
-            let first = g.integer(0);
-            g.select(&padding, &first, &positions)?
-        }
-        None => positions.clone(),
-    };
-    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
-    let chosen = g.binary(Binary::Equal, &positions, &last)?;
-    let chosen = g.cast(&chosen, Dtype::F32);
-    let chosen = g.expand(&chosen, crate::dims![batch, sequence])?;
-    let chosen = g.unsqueeze(&chosen, 1)?;
-    let picked = g.matmul(&chosen, x)?;
-    g.reshape(&picked, crate::dims![batch, width])
+    let (pad, first) = (g.integer(pad as i64), g.integer(0));
+    let padding = g.binary(Binary::Equal, input_ids, &pad)?;
+    let candidates = g.select(&padding, &first, &positions)?;
+    let last = g.reduce(Reduction::Max, &candidates, &[1], false)?;
+    g.gather_batched(x, &last)
 }
 
 /// What x `[batch, sequence, width]` holds at the first position where `found` `[batch, sequence]` is largest:
@@ -41,18 +34,12 @@ pub fn last_token_pool(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Optio
 /// # Errors
 /// When the shapes do not go together.
 pub fn argmax_pool(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> {
-    let [batch, sequence] = found.shape() else {
+    if found.rank() != 2 {
         return Err(g.error("argmax_pool", format!("{} is not [batch, sequence]", show(found.shape()))));
-    };
+    }
     let first = g.argmax(found, 1)?;
-    let first = g.reshape(&first, crate::dims![batch, 1])?;
-    let positions = g.arange(sequence);
-    let positions = g.unsqueeze(&positions, 0)?;
-    // A product, not an operator that picks: of those with an index for every element few backends have one.
-    let chosen = g.binary(Binary::Equal, &positions, &first)?;
-    let chosen = g.cast(&chosen, Dtype::F32);
-    let chosen = g.unsqueeze(&chosen, 1)?;
-    g.matmul(&chosen, x)
+    let picked = g.gather_batched(x, &first)?;
+    g.unsqueeze(&picked, 1)
 }
 
 /// What x `[batch, sequence, width]` holds where a token occurs last: `[batch, width]`; at the first position where it
@@ -61,7 +48,7 @@ pub fn argmax_pool(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> 
 /// # Errors
 /// When the shapes do not go together.
 pub fn eos_pool(g: &mut Graph, x: &Tensor, ids: &Tensor, token: i64) -> Result<Tensor> {
-    let [batch, sequence, width] = x.shape() else {
+    let [_, sequence, _] = x.shape() else {
         return Err(g.error("eos_pool", format!("{} is not [batch, sequence, width]", show(x.shape()))));
     };
     let positions = g.arange(sequence);
@@ -69,10 +56,6 @@ pub fn eos_pool(g: &mut Graph, x: &Tensor, ids: &Tensor, token: i64) -> Result<T
     let (token, first) = (g.integer(token), g.integer(0));
     let found = g.binary(Binary::Equal, ids, &token)?;
     let candidates = g.select(&found, &positions, &first)?;
-    let last = g.reduce(Reduction::Max, &candidates, &[1], true)?;
-    let chosen = g.binary(Binary::Equal, &positions, &last)?;
-    let chosen = g.cast(&chosen, Dtype::F32);
-    let chosen = g.unsqueeze(&chosen, 1)?;
-    let picked = g.matmul(&chosen, x)?;
-    g.reshape(&picked, crate::dims![batch, width])
+    let last = g.reduce(Reduction::Max, &candidates, &[1], false)?;
+    g.gather_batched(x, &last)
 }

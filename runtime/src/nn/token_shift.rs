@@ -30,13 +30,10 @@ pub fn shift_tokens_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<T
     let (padding, one, none) = (g.integer(padding), g.integer(1), g.integer(0));
     let padded = g.binary(Binary::Equal, ids, &padding)?;
     let tokens = g.select(&padded, &none, &one)?;
-    let last = g.reduce(Reduction::Sum, &tokens, &[1], true)?;
+    let last = g.reduce(Reduction::Sum, &tokens, &[1], false)?;
     let last = g.sub(&last, &one)?;
-    let positions = g.arange(sequence);
-    let positions = g.unsqueeze(&positions, 0)?;
-    let found = g.binary(Binary::Equal, &positions, &last)?;
-    let found = g.select(&found, ids, &none)?;
-    let start = g.reduce(Reduction::Sum, &found, &[1], true)?;
+    let start = g.gather_batched(ids, &last)?;
+    let start = g.unsqueeze(&start, 1)?;
     let rest = g.slice_dims(ids, 1, Dim::Fixed(0), end)?;
     g.concat(&[&start, &rest], 1)
 }

@@ -35,9 +35,8 @@ impl Windows {
         let x = g.reshape(x, dims![batch, rows, columns, width])?;
         let x = filled_up(g, x, [high - rows, wide - columns])?;
         let x = rolled(g, &x, [self.shift; 2])?;
-        // Four axes, of which some are two in one, are enough.
-        let x = g.reshape(&x, dims![batch.clone() * Dim::from(down), window, across, window * width])?;
-        let x = g.transpose(&x, &[0, 2, 1, 3])?;
+        let x = g.reshape(&x, dims![batch, down, window, across, window, width])?;
+        let x = g.transpose(&x, &[0, 1, 3, 2, 4, 5])?;
         g.reshape(&x, dims![batch.clone() * Dim::from(down * across), window * window, width])
     }
 
@@ -48,8 +47,8 @@ impl Windows {
     pub fn reverse(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
         let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
         let (width, window) = (width(g, x)?, self.window);
-        let x = g.reshape(x, dims![batch.clone() * Dim::from(down), across, window, window * width])?;
-        let x = g.transpose(&x, &[0, 2, 1, 3])?;
+        let x = g.reshape(x, dims![batch, down, across, window, window, width])?;
+        let x = g.transpose(&x, &[0, 1, 3, 2, 4, 5])?;
         let x = g.reshape(&x, dims![batch, high, wide, width])?;
         let back = |length: usize| if self.shift == 0 { 0 } else { length - self.shift };
         let x = rolled(g, &x, [back(high), back(wide)])?;
@@ -156,8 +155,8 @@ pub fn patch_merge(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) -> Re
     let halves = [rows.div_ceil(2), columns.div_ceil(2)];
     let x = g.reshape(x, dims![batch, rows, columns, width])?;
     let x = filled_up(g, x, [rows % 2, columns % 2])?;
-    let x = g.reshape(&x, dims![batch.clone() * Dim::from(halves[0]), 2, halves[1], 2, width])?;
-    let x = g.transpose(&x, &[0, 2, 3, 1, 4])?;
+    let x = g.reshape(&x, dims![batch, halves[0], 2, halves[1], 2, width])?;
+    let x = g.transpose(&x, &[0, 1, 3, 4, 2, 5])?;
     g.reshape(&x, dims![batch, halves[0] * halves[1], 4 * width])
 }
 

@@ -152,13 +152,11 @@ impl LayerContext {
             let frequencies = w.scope("bbox_sinusoid_emb").scope(name).name("inv_freq");
             let frequencies = g.weight(&frequencies, &[pairs])?;
             let along = g.slice(&distances, 4, axis..axis + 1)?;
-            // Not of five axes: not every backend has sines of these.
-            let along = g.reshape(&along, dims![BATCH, SEQUENCE, SEQUENCE * Dim::Fixed(4), 1])?;
             let angles = g.mul(&along, &frequencies)?;
             sinusoids.extend([Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angles)));
         }
         let sinusoids: Vec<_> = sinusoids.iter().collect();
-        let sinusoids = g.concat(&sinusoids, 3)?;
+        let sinusoids = g.concat(&sinusoids, 4)?;
         let sinusoids = g.reshape(&sinusoids, dims![BATCH, SEQUENCE, SEQUENCE, 16 * pairs])?;
         let size = c.hidden_size / c.num_attention_heads;
         let bbox_pos_emb = g.linear_no_bias(&w.scope("bbox_projection"), &sinusoids, size)?;

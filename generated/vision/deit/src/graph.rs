@@ -71,9 +71,9 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let x = g.reshape(&x, dims![BATCH, c.hidden_size, side, side])?;
     let out = stride * stride * c.num_channels;
     let x = g.conv(&g.scope("decoder").scope("0"), &x, &Conv::new(out, &[1, 1]))?;
-    // Every patch's channels become a square of pixels; five axes are the most that every backend has.
-    let x = g.reshape(&x, dims![BATCH * Dim::from(c.num_channels), stride, stride, side, side])?;
-    let x = g.transpose(&x, &[0, 3, 1, 4, 2])?;
+    // Every patch's channels become a square of pixels.
+    let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, side, side])?;
+    let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
     let pixels = g.reshape(&x, dims![BATCH, c.num_channels, side * stride, side * stride])?;
     g.output("reconstruction", &pixels)
 }

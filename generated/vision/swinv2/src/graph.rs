@@ -8,8 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Dim, Graph, Input, InputDefault, PadMode, Reduction, Scope, Tensor,
-    Unary,
+    Binary, Conv, Graph, Input, InputDefault, PadMode, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Result, dims};
@@ -71,9 +70,9 @@ fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
         &x,
         &Conv::new(stride * stride * c.num_channels, &[1, 1]),
     )?;
-    // Every place's channels become a square of pixels; five axes are the most that every backend has.
-    let x = g.reshape(&x, dims![BATCH * Dim::from(c.num_channels), stride, stride, rows, columns])?;
-    let x = g.transpose(&x, &[0, 3, 1, 4, 2])?;
+    // Every place's channels become a square of pixels.
+    let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, rows, columns])?;
+    let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
     let pixels = g.reshape(&x, dims![BATCH, c.num_channels, rows * stride, columns * stride])?;
     g.output("reconstruction", &pixels)
 }

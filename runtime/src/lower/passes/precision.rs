@@ -3,8 +3,7 @@
 use half::f16;
 
 use crate::Result;
-use crate::graph::{Dtype, Graph, Op, Operation, Tensor};
-use crate::graph::{Interpolation, Unary};
+use crate::graph::{Dtype, Graph, Interpolation, Op, Operation, Tensor, Unary};
 use crate::lower::Target;
 
 /// Gives floating-point values the type that the target computes in, and converts at the edges.

@@ -1,13 +1,17 @@
 //! What each pass makes of the smallest graph that it is for.
 
 use super::testing::after;
-use super::{Pass, Rule, activation, arithmetic, attention, floats, linear, norm, precision, resize, rotary};
-use super::{share, spatial, types};
+use super::{
+    Pass, Rule, activation, arithmetic, attention, axes, bfloat16, floats, linear, norm, precision, resize,
+    rotary,
+};
+use super::{select, share, spatial, types};
 use crate::dims;
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{
     Binary, Conv, Dim, Dtype, Graph, Input, Interpolation, PadMode, Reduction, Tensor, Unary,
 };
+use crate::lower::Target;
 use crate::nn::{Activation, Attention, Rotary};
 
 /// A graph with x `[batch, sequence, 4]` of a type.
@@ -309,4 +313,109 @@ fn equal_operations_are_one() {
     let lines = after(Pass::whole("share", share::equal), &mut g, &[&twice[0], &twice[1], &other]);
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert_eq!(g.outputs[0].1, g.outputs[1].1);
+}
+
+#[test]
+fn one_position_of_each_item_is_a_product() {
+    let (mut g, x) = with_x(Dtype::F32);
+    let index = g.input(Input::i64("index", dims![BATCH]));
+    let picked = g.gather_batched(&x, &index).unwrap();
+    assert_eq!(
+        after(Pass::each("gather", select::gather_by_product), &mut g, &[&picked]),
+        [
+            "i64 Reshape(index) [batch, 1]",
+            "i64 Range() [sequence]",
+            "i64 Reshape(%1) [1, sequence]",
+            "bool Equal(%2, %0) [batch, sequence]",
+            "f32 Cast(%3) [batch, sequence]",
+            "f32 Reshape(%4) [batch, 1, sequence]",
+            "f32 Reshape(x) [batch, sequence, 4]",
+            "f32 MatMul(%5, %6) [batch, 1, 4]",
+            "f32 Reshape(%7) [batch, 4]",
+        ]
+    );
+    let (mut g, x) = with_x(Dtype::I64);
+    let index = g.input(Input::i64("index", dims![BATCH]));
+    let picked = g.gather_batched(&x, &index).unwrap();
+    let lines = after(Pass::each("gather", select::gather_by_product), &mut g, &[&picked]);
+    assert_eq!(
+        lines[4..],
+        [
+            "bool Reshape(%3) [batch, sequence, 1]",
+            "i64 Where(%4, x, 0) [batch, sequence, 4]",
+            "i64 ReduceSum(%5) [batch, 4]"
+        ]
+    );
+}
+
+#[test]
+fn a_disjunction_is_no_conjunction_of_opposites() {
+    let (mut g, x) = with_x(Dtype::Bool);
+    let y = g.input(Input::bool("y", dims![BATCH, SEQUENCE, 4]));
+    let or = g.binary(Binary::Or, &x, &y).unwrap();
+    let lines = after(Pass::each("or", select::or_by_and), &mut g, &[&or]);
+    let operators: Vec<_> = lines.iter().map(|line| line.trim_end_matches(" [batch, sequence, 4]")).collect();
+    assert_eq!(operators, ["bool Not(x)", "bool Not(y)", "bool And(%0, %1)", "bool Not(%2)"]);
+}
+
+#[test]
+fn logarithms_of_whole_numbers_are_looked_up() {
+    let looked_up = |floor: bool| {
+        let (mut g, x) = with_x(Dtype::F32);
+        let one = g.scalar(1.0);
+        let x = if floor { g.unary(Unary::Floor, &x) } else { x };
+        let x = g.add(&x, &one).unwrap();
+        let y = g.unary(Unary::Log, &x);
+        let lines = after(Pass::each("log", select::logarithm_by_table), &mut g, &[&y]);
+        lines.last().unwrap().replace(" [batch, sequence, 4]", "")
+    };
+    assert_eq!(looked_up(true), "f32 Gather(literal [4097], %3)");
+    assert_eq!(looked_up(false), "f32 Log(%0)", "what may be a fraction is no row of a table");
+}
+
+#[test]
+fn axes_that_stay_together_are_moved_as_one() {
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, 2, 3, 4, 5, 6]));
+    let y = g.transpose(&x, &[0, 1, 3, 2, 4, 5]).unwrap();
+    let z = g.transpose(&x, &[5, 4, 3, 2, 1, 0]).unwrap();
+    assert_eq!(
+        after(Pass::each("axes", axes::transpose_runs), &mut g, &[&y, &z]),
+        [
+            "f32 Reshape(x) [2*batch, 3, 4, 30]",
+            "f32 Transpose(%0) [2*batch, 4, 3, 30]",
+            "f32 Reshape(%1) [batch, 2, 4, 3, 5, 6]",
+            "f32 Transpose(x) [6, 5, 4, 3, 2, batch]",
+        ]
+    );
+}
+
+#[test]
+fn waves_have_four_axes_and_reshapes_begin_with_the_first() {
+    let mut g = Graph::new();
+    let x = g.input(Input::f32("x", dims![BATCH, 2, 3, 4, 5]));
+    let y = g.unary(Unary::Sin, &x);
+    let y = g.reshape(&y, dims![BATCH, 120]).unwrap();
+    let y = g.reshape(&y, dims![BATCH, 60, 2]).unwrap();
+    g.output("y", &y).unwrap();
+    Pass::each("waves", axes::flat_waves).run(&mut g, &Target::by(&[])).unwrap();
+    Pass::whole("reshapes", axes::join_reshapes).run(&mut g, &Target::by(&[])).unwrap();
+    g.prune();
+    assert_eq!(
+        g.lines(),
+        [
+            "f32 Reshape(x) [batch, 2, 12, 5]",
+            "f32 Sin(%0) [batch, 2, 12, 5]",
+            "f32 Reshape(%1) [batch, 60, 2]"
+        ]
+    );
+}
+
+#[test]
+fn bfloat16_is_gone_round() {
+    let (mut g, x) = with_x(Dtype::F32);
+    let narrow = g.cast(&x, Dtype::Bf16);
+    let y = g.cast(&narrow, Dtype::F32);
+    let lines = after(Pass::each("bfloat16", bfloat16::by_arithmetic), &mut g, &[&y]);
+    assert!(lines.iter().all(|line| !line.starts_with("bf16")), "{lines:?}");
 }

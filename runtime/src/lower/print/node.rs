@@ -97,6 +97,7 @@ impl Printer<'_> {
             | Op::Softmax { axis }
             | Op::LogSoftmax { axis }
             | Op::GatherElements { axis } => vec![Attribute::int("axis", *axis as i64)],
+            Op::GatherBatched => vec![Attribute::int("batch_dims", 1)],
             Op::ArgMax { axis } => vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)],
             Op::LayerNorm { epsilon } | Op::RmsNorm { epsilon } => {
                 vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]

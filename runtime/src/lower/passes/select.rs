@@ -1,0 +1,57 @@
+//! What operators that pick, and logic, are made of where a backend lacks them.
+
+use crate::Result;
+use crate::dims;
+use crate::graph::{Binary, Constant, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, Unary, product};
+
+/// One position of each item by a product with a row that is 1 there; of integers by a sum of what is chosen.
+pub(in crate::lower) fn gather_by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::GatherBatched, [x, index]) = (it.op, it.operands) else { return Ok(None) };
+    let [batch, length, rest @ ..] = x.shape() else { return Ok(None) };
+    let positions = g.arange(length);
+    let positions = g.unsqueeze(&positions, 0)?;
+    let found = g.binary(Binary::Equal, &positions, index)?;
+    if x.dtype().is_float() {
+        let row = g.cast(&found, x.dtype());
+        let row = g.unsqueeze(&row, 1)?;
+        let rows = g.reshape(x, dims![batch, length, product(rest)])?;
+        let picked = g.matmul(&row, &rows)?;
+        return Ok(Some(g.reshape(&picked, it.result.shape().to_vec())?));
+    }
+    let mut column = dims![batch, length];
+    column.resize(x.rank(), Dim::Fixed(1));
+    let (found, none) = (g.reshape(&found, column)?, g.integer(0));
+    let chosen = g.select(&found, x, &none)?;
+    Ok(Some(g.reduce(Reduction::Sum, &chosen, &[1], false)?))
+}
+
+/// A disjunction as what is not the case where neither is.
+pub(in crate::lower) fn or_by_and(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Binary(Binary::Or), [a, b]) = (it.op, it.operands) else { return Ok(None) };
+    let [a, b] = [a, b].map(|x| g.unary(Unary::Not, x));
+    let neither = g.binary(Binary::And, &a, &b)?;
+    Ok(Some(g.unary(Unary::Not, &neither)))
+}
+
+/// Logarithms of 1, 2, 3 … looked up, the last of them for more: those of what is rounded down and one added.
+pub(in crate::lower) fn logarithm_by_table(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    const MOST: usize = 4096;
+    let (Op::Unary(Unary::Log), [x]) = (it.op, it.operands) else { return Ok(None) };
+    if !is_count(g, x) {
+        return Ok(None);
+    }
+    let logarithms = (0..=MOST).map(|number| (number.max(1) as f64).ln() as f32).collect();
+    let table = g.filled(x.dtype(), dims![MOST + 1], Constant::F32(logarithms));
+    let op = Op::Clip { low: 1.0, high: Some(MOST as f32) };
+    let number = g.node(op, &[x], x.dtype(), x.shape().to_vec());
+    let number = g.cast(&number, Dtype::I64);
+    Ok(Some(g.gather(&table, &number, 0)?))
+}
+
+/// Whether a value is what is rounded down, and one added.
+fn is_count(g: &Graph, x: &Tensor) -> bool {
+    let made = |x: &Tensor| g.made_by(x).map(|node| (&node.op, node.inputs.as_slice()));
+    let Some((Op::Binary(Binary::Add), [a, b])) = made(x) else { return false };
+    let rounded = matches!(made(g.tensor(*a)), Some((Op::Unary(Unary::Floor), _)));
+    rounded && matches!(g.literal(g.tensor(*b)), Some(Constant::F32(one)) if *one == [1.0])
+}
