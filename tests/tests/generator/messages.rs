@@ -33,7 +33,7 @@ fn template(path: &str, text: &str) -> String {
 #[test]
 fn unknown_keys() {
     insta::assert_snapshot!(spec("taskss: []\nhardware:\n  cpu: {raeson: x}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `taskss`: unknown key; expected one of model, title, extends, category, architecture, summary, checkpoints, model_types, class_prefix, reference, weights, config, graph, tasks, hardware; did you mean `tasks`?
+        specs/text-encoders/mine.yaml:5: `taskss`: unknown key; expected one of model, title, extends, category, architecture, summary, checkpoints, model_types, class_prefix, reference, weights, config, graph, processing, tasks, hardware; did you mean `tasks`?
         specs/text-encoders/mine.yaml:7: `hardware.cpu.raeson`: unknown key; expected one of support, reason, performance, memory, precision, notes, optimizations, cpu_fallback_ops, tolerances; did you mean `reason`?
         ");
 }
@@ -249,7 +249,7 @@ fn all_mistakes_of_a_run_are_shown_together() {
     workshop.spec("text-encoders/c.yaml", "model: c\ntitle: C\nextends: bert\n");
     insta::assert_snapshot!(unlisted(&workshop.errors()), @r"
         specs/text-encoders/a.yaml:4: `tasks[0]`: there is no `fil-mask` in templates/pipeline/; expected one of […]; did you mean `fill-mask`?
-        specs/text-encoders/b.yaml:4: `modle`: unknown key; expected one of model, title, extends, category, architecture, summary, checkpoints, model_types, class_prefix, reference, weights, config, graph, tasks, hardware; did you mean `model`?
+        specs/text-encoders/b.yaml:4: `modle`: unknown key; expected one of model, title, extends, category, architecture, summary, checkpoints, model_types, class_prefix, reference, weights, config, graph, processing, tasks, hardware; did you mean `model`?
         ");
 }
 
@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");

@@ -48,7 +48,7 @@ fn descendants_say_what_differs() {
         Self { depth: 5 }
         ");
     insta::assert_snapshot!(changed("graph/text.rs"), @r#"
-        /// The sum of word and position embeddings, normalised.
+        /// The sum of token and position embeddings, normalised (`BertEmbeddings`).
             let q = g.linear(&w.scope("q"), x, c.hidden_size)?;
         "#);
 }

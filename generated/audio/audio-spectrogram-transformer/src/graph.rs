@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of every patch, and one vector for the sound. The base model alone carries no prefix.
+/// Hidden states and pooled output (`ASTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, 2 + patches, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn ast_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -35,7 +35,7 @@ fn ast_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole sound, from its vector, normalised.
+/// Audio classification by the pooled output (`ASTForAudioClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn ast_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -90,7 +90,7 @@ fn pooler(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     g.scale(&sum, 0.5)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -100,7 +100,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.qkv_bias)?;

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ASTModel`: Hidden states of every patch, and one vector for the sound.
+    /// `ASTModel`: Hidden states and pooled output (`ASTModel`).
     Model,
-    /// `ASTForAudioClassification`: Scores of classes for the whole sound.
+    /// `ASTForAudioClassification`: Audio classification (`ASTForAudioClassification`).
     ForAudioClassification,
 }
 
@@ -152,7 +152,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The mean of the two tokens before the patches. `[batch, hidden_size]`
+    /// The mean of class and distillation token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -160,7 +160,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -25,7 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of a folded spectrum, and one vector for the sound. The base model alone carries no prefix.
+/// Hidden states and pooled output of the audio model (`ClapAudioModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[audios, width, bins, times]`, `pooler_output` `[audios, width]`.
 fn clap_audio_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -37,7 +37,7 @@ fn clap_audio_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// The sound's vector in the space that it shares with texts.
+/// Audio embeddings in the space shared with texts (`ClapAudioModelWithProjection`).
 ///
 /// Outputs: `audio_embeds` `[audios, projection_dim]`, `last_hidden_state` `[audios, width, bins, times]`.
 fn clap_audio_embeds(g: &mut Graph, c: &Config) -> Result<()> {
@@ -139,7 +139,7 @@ fn reshape_mel_to_image(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Res
     g.reshape(&x, dims![AUDIOS, views, mels * ratio, size])
 }
 
-/// A vector for each patch: `[audios, patches, patch_embeds_hidden_size]`.
+/// Patch embeddings (`ClapAudioPatchEmbed`): `[audios, patches, patch_embeds_hidden_size]`.
 fn patch_embed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, longer: Option<&Tensor>) -> Result<Tensor> {
     let (size, width) = (c.patch_size, c.patch_embeds_hidden_size);
     let (tall, wide) = (c.patch_stride[0], c.patch_stride.get(1).copied().unwrap_or(c.patch_stride[0]));
@@ -172,7 +172,7 @@ fn patch_embed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, longer: Option<
     }
 }
 
-/// Views of a sound and of its parts, weighed by what both show here and everywhere.
+/// Attentional feature fusion of the whole audio and its chunks (`ClapAudioAFFBlock`).
 fn attentional_fusion(
     g: &mut Graph,
     c: &Config,
@@ -194,7 +194,7 @@ fn attentional_fusion(
     g.scale(&x, 2.0)
 }
 
-/// Two pointwise convolutions, the first of which is at `first` of a sequence.
+/// Two pointwise convolutions of an attention branch, the first of which is at `first` of a sequence.
 fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usize) -> Result<Tensor> {
     let width = c.patch_embeds_hidden_size;
     let x = g.conv(&w.index(first), x, &Conv::new(width / c.aff_block_r.max(1), &[1, 1]))?;

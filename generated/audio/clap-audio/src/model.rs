@@ -17,9 +17,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ClapAudioModel`: Hidden states of a folded spectrum, and one vector for the sound.
+    /// `ClapAudioModel`: Hidden states and pooled output of the audio model (`ClapAudioModel`).
     Model,
-    /// `ClapAudioModelWithProjection`: The sound's vector in the space that it shares with texts.
+    /// `ClapAudioModelWithProjection`: Audio embeddings in the space shared with texts (`ClapAudioModelWithProjection`).
     ModelWithProjection,
 }
 
@@ -139,7 +139,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The states after the last layer, by frequency and time. `[audios, width, bins, times]`
+    /// The last hidden states, by frequency and time. `[audios, width, bins, times]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -155,7 +155,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// The sound's vector, not normalised. `[audios, projection_dim]`
+    /// The audio embedding, not normalised. `[audios, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

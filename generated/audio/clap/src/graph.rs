@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// How near sounds and texts are to each other.
+/// Contrastive logits of audio and texts, and their embeddings (`ClapModel`).
 ///
 /// Outputs: `logits_per_audio` `[audios, batch]`, `logits_per_text` `[batch, audios]`, `text_embeds`
 /// `[batch, projection_dim]`, `audio_embeds` `[audios, projection_dim]`.

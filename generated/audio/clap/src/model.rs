@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ClapModel`: How near sounds and texts are to each other.
+    /// `ClapModel`: Contrastive logits of audio and texts, and their embeddings (`ClapModel`).
     Model,
 }
 
@@ -111,9 +111,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
     /// Mel spectrograms in decibels, as the checkpoint's feature extractor gives them. `[audios, views, frames, num_mel_bins]`
     pub input_features: ArrayD<f32>,
@@ -190,7 +190,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Scores of each text for each sound. `[audios, batch]`
+    /// Logits of each text for each audio. `[audios, batch]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -198,7 +198,7 @@ impl Outputs {
         self.get("logits_per_audio")
     }
 
-    /// Scores of each sound for each text. `[batch, audios]`
+    /// Logits of each audio for each text. `[batch, audios]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -206,7 +206,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1. `[batch, projection_dim]`
+    /// Text embeddings, L2-normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -214,7 +214,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The sounds' vectors, of length 1. `[audios, projection_dim]`
+    /// Audio embeddings, L2-normalised. `[audios, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

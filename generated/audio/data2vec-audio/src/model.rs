@@ -21,15 +21,15 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Data2VecAudioModel`: Hidden states of every frame, and what the convolutions gave.
+    /// `Data2VecAudioModel`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `Data2VecAudioForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `Data2VecAudioForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `Data2VecAudioForSequenceClassification`: Scores of classes for the whole sound.
+    /// `Data2VecAudioForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
-    /// `Data2VecAudioForAudioFrameClassification`: Scores of classes for every frame.
+    /// `Data2VecAudioForAudioFrameClassification`: Audio frame classification (`Wav2Vec2ForAudioFrameClassification`).
     ForAudioFrameClassification,
-    /// `Data2VecAudioForXVector`: One vector for the speaker: dilated convolutions, then mean and deviation over time.
+    /// `Data2VecAudioForXVector`: X-vector speaker embeddings, time-delay layers and statistics pooling (`Wav2Vec2ForXVector`).
     ForXVector,
 }
 
@@ -175,7 +175,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The convolutions' result, normalised. `[batch, frames, conv_dim]`
+    /// The output of the feature encoder, normalised. `[batch, frames, conv_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("extract_features")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -191,7 +191,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The vector of the speaker. `[batch, xvector_output_dim]`
+    /// The speaker embedding. `[batch, xvector_output_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

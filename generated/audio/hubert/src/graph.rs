@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of every frame. The base model alone carries no prefix.
+/// Hidden states of every frame (`Wav2Vec2Model`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, frames, hidden_size]`.
 fn audio_base(g: &mut Graph, c: &Config) -> Result<()> {
@@ -41,7 +41,7 @@ fn audio_base(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Connectionist temporal classification.
+/// Connectionist temporal classification (`Wav2Vec2ForCTC`).
 ///
 /// Outputs: `logits` `[batch, frames, vocab_size]`.
 fn ctc(g: &mut Graph, c: &Config) -> Result<()> {
@@ -53,7 +53,7 @@ fn ctc(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole sound, from the mean of its frames.
+/// Audio classification by mean pooling over frames (`Wav2Vec2ForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn audio_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -130,9 +130,9 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     Ok(Encoded { layers, last: x, frame_mask })
 }
 
-/// The frames that have only sound in them: `[batch, length]` from a mask of samples `[batch, samples]`.
+/// The attention mask of frames `[batch, length]` from that of samples `[batch, samples]`: frames without padding.
 ///
-/// Frame `n` is made of the `reach` samples from `n · step` on.
+/// Frame `n` covers the `reach` samples from `n · step` on.
 fn feature_vector_attention_mask(
     g: &mut Graph,
     mask: &Tensor,
@@ -148,14 +148,14 @@ fn feature_vector_attention_mask(
     g.binary(Binary::LessOrEqual, &ends, &samples)
 }
 
-/// Zero wherever there is no sound: x `[batch, frames, width]`, sound `[batch, frames]`.
+/// Zeroes padding: x `[batch, frames, width]`, `frame_mask` `[batch, frames]`.
 fn mask_hidden_states(g: &mut Graph, x: &Tensor, frame_mask: &Tensor) -> Result<Tensor> {
     let frame_mask = g.unsqueeze(frame_mask, 2)?;
-    let silence = g.scalar(0.0);
-    g.select(&frame_mask, x, &silence)
+    let zero = g.scalar(0.0);
+    g.select(&frame_mask, x, &zero)
 }
 
-/// The last hidden states, or a mixture of all layers' where the configuration asks for it.
+/// The last hidden states, or with `use_weighted_layer_sum` the weighted sum of all hidden states.
 fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Tensor> {
     if !c.use_weighted_layer_sum {
         return Ok(encoded.last.clone());
@@ -176,7 +176,7 @@ fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Te
     Ok(sum.unwrap_or_else(|| encoded.last.clone()))
 }
 
-/// Strided convolutions: `[batch, samples]` to `[batch, frames, conv_dim]`.
+/// The feature encoder (`Wav2Vec2FeatureEncoder`): `[batch, samples]` to `[batch, frames, conv_dim]`.
 fn feature_encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let by_channel = c.feat_extract_norm != "layer";
     let mut x = g.unsqueeze(x, 1)?;
@@ -198,7 +198,7 @@ fn feature_encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<T
     g.transpose(&x, &[0, 2, 1])
 }
 
-/// The samples from one frame to the next, and those that one frame is made of.
+/// Stride and kernel of a frame in samples.
 fn receptive_field(c: &Config) -> (usize, usize) {
     let shapes = c.conv_kernel.iter().zip(&c.conv_stride);
     shapes
@@ -208,7 +208,7 @@ fn receptive_field(c: &Config) -> (usize, usize) {
         )
 }
 
-/// What neighbours say of a frame's place: a wide convolution whose weight is a magnitude and a direction.
+/// Convolutional position embeddings (`Wav2Vec2PositionalConvEmbedding`): a grouped convolution with weight norm.
 fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (width, kernel, groups) = (c.hidden_size, c.num_conv_pos_embeddings, c.num_conv_pos_embedding_groups);
     if c.conv_pos_batch_norm {
@@ -230,14 +230,14 @@ fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Resu
     g.transpose(&x, &[0, 2, 1])
 }
 
-/// A convolution that gives as many frames as it takes: a kernel of even length reaches one less far ahead.
+/// A convolution with as many outputs as inputs: an even kernel has one less at the end (`Wav2Vec2SamePadLayer`).
 fn same_conv(c: &Config) -> Conv {
     let kernel = c.num_conv_pos_embeddings;
     let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel.is_multiple_of(2))));
     Conv::new(c.hidden_size, &[kernel]).padding_around(&[around]).groups(c.num_conv_pos_embedding_groups)
 }
 
-/// The same with a weight as it is, of frames normalised by channel.
+/// The same with batch normalisation in place of weight normalisation.
 fn batch_norm_position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let x = g.transpose(x, &[0, 2, 1])?;
     let x = g.batch_norm(&w.scope("batch_norm"), &x, 1e-5)?;

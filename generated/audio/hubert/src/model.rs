@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `HubertModel`: Hidden states of every frame, and what the convolutions gave.
+    /// `HubertModel`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `HubertForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `HubertForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `HubertForSequenceClassification`: Scores of classes for the whole sound.
+    /// `HubertForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -161,7 +161,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -32,7 +32,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of every frame. The base model alone carries no prefix.
+/// Hidden states of every frame (`Wav2Vec2Model`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, frames, hidden_size]`, `extract_features` `[batch, frames, conv_dim]`.
 fn audio_base(g: &mut Graph, c: &Config) -> Result<()> {
@@ -44,7 +44,7 @@ fn audio_base(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("extract_features", &encoded.features)
 }
 
-/// Connectionist temporal classification.
+/// Connectionist temporal classification (`Wav2Vec2ForCTC`).
 ///
 /// Outputs: `logits` `[batch, frames, vocab_size]`.
 fn ctc(g: &mut Graph, c: &Config) -> Result<()> {
@@ -56,7 +56,7 @@ fn ctc(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole sound, from the mean of its frames.
+/// Audio classification by mean pooling over frames (`Wav2Vec2ForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn audio_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -74,7 +74,7 @@ fn audio_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every frame, such as who speaks.
+/// Audio frame classification, such as speaker diarisation (`Wav2Vec2ForAudioFrameClassification`).
 ///
 /// Outputs: `logits` `[batch, frames, num_labels]`.
 fn audio_frame_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -86,7 +86,7 @@ fn audio_frame_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// One vector for the speaker: dilated convolutions, then mean and deviation over time.
+/// X-vector speaker embeddings (`Wav2Vec2ForXVector`): time-delay layers, then mean and standard deviation over time.
 ///
 /// Outputs: `logits` and `embeddings`, `[batch, xvector_output_dim]` each.
 fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
@@ -101,14 +101,14 @@ fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
     let shapes = c.tdnn_dim.iter().zip(&c.tdnn_kernel).zip(&c.tdnn_dilation);
     for (index, ((&out, &kernel), &dilation)) in shapes.enumerate() {
         let w = g.scope("tdnn").index(index).scope("kernel");
-        // The weight is a linear layer's, over a window's frames one after the other.
+        // The weight is that of a linear layer over the unfolded window.
         let weight = g.weight(&w.name("weight"), &[out, kernel * width])?;
         let weight = g.reshape(&weight, dims![out, kernel, width])?;
         let weight = g.transpose(&weight, &[0, 2, 1])?;
         let bias = g.weight(&w.name("bias"), &[out])?;
         x = g.conv_with(&x, &weight, Some(&bias), &Conv::new(out, &[kernel]).dilation(&[dilation]))?;
         x = g.activation(Activation::Relu, &x)?;
-        // The reference counts windows as if they were not dilated.
+        // The reference's output lengths ignore dilation.
         reach += step * kernel.saturating_sub(1);
         width = out;
     }
@@ -194,9 +194,9 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     Ok(Encoded { layers, last: x, features, frame_mask })
 }
 
-/// The frames that have only sound in them: `[batch, length]` from a mask of samples `[batch, samples]`.
+/// The attention mask of frames `[batch, length]` from that of samples `[batch, samples]`: frames without padding.
 ///
-/// Frame `n` is made of the `reach` samples from `n · step` on.
+/// Frame `n` covers the `reach` samples from `n · step` on.
 fn feature_vector_attention_mask(
     g: &mut Graph,
     mask: &Tensor,
@@ -212,14 +212,14 @@ fn feature_vector_attention_mask(
     g.binary(Binary::LessOrEqual, &ends, &samples)
 }
 
-/// Zero wherever there is no sound: x `[batch, frames, width]`, sound `[batch, frames]`.
+/// Zeroes padding: x `[batch, frames, width]`, `frame_mask` `[batch, frames]`.
 fn mask_hidden_states(g: &mut Graph, x: &Tensor, frame_mask: &Tensor) -> Result<Tensor> {
     let frame_mask = g.unsqueeze(frame_mask, 2)?;
-    let silence = g.scalar(0.0);
-    g.select(&frame_mask, x, &silence)
+    let zero = g.scalar(0.0);
+    g.select(&frame_mask, x, &zero)
 }
 
-/// The last hidden states, or a mixture of all layers' where the configuration asks for it.
+/// The last hidden states, or with `use_weighted_layer_sum` the weighted sum of all hidden states.
 fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Tensor> {
     if !c.use_weighted_layer_sum {
         return Ok(encoded.last.clone());
@@ -240,7 +240,7 @@ fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Te
     Ok(sum.unwrap_or_else(|| encoded.last.clone()))
 }
 
-/// Strided convolutions: `[batch, samples]` to `[batch, frames, conv_dim]`.
+/// The feature encoder (`Wav2Vec2FeatureEncoder`): `[batch, samples]` to `[batch, frames, conv_dim]`.
 fn feature_encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let by_channel = c.feat_extract_norm != "layer";
     let mut x = g.unsqueeze(x, 1)?;
@@ -262,7 +262,7 @@ fn feature_encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<T
     g.transpose(&x, &[0, 2, 1])
 }
 
-/// The samples from one frame to the next, and those that one frame is made of.
+/// Stride and kernel of a frame in samples.
 fn receptive_field(c: &Config) -> (usize, usize) {
     let shapes = c.conv_kernel.iter().zip(&c.conv_stride);
     shapes
@@ -272,7 +272,7 @@ fn receptive_field(c: &Config) -> (usize, usize) {
         )
 }
 
-/// What neighbours say of a frame's place: a wide convolution whose weight is a magnitude and a direction.
+/// Convolutional position embeddings (`Wav2Vec2PositionalConvEmbedding`): a grouped convolution with weight norm.
 fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (width, kernel, groups) = (c.hidden_size, c.num_conv_pos_embeddings, c.num_conv_pos_embedding_groups);
     let w = w.scope("conv");
@@ -291,7 +291,7 @@ fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Resu
     g.transpose(&x, &[0, 2, 1])
 }
 
-/// A convolution that gives as many frames as it takes: a kernel of even length reaches one less far ahead.
+/// A convolution with as many outputs as inputs: an even kernel has one less at the end (`Wav2Vec2SamePadLayer`).
 fn same_conv(c: &Config) -> Conv {
     let kernel = c.num_conv_pos_embeddings;
     let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel.is_multiple_of(2))));

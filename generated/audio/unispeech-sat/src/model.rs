@@ -21,15 +21,15 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `UniSpeechSatModel`: Hidden states of every frame, and what the convolutions gave.
+    /// `UniSpeechSatModel`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `UniSpeechSatForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `UniSpeechSatForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `UniSpeechSatForSequenceClassification`: Scores of classes for the whole sound.
+    /// `UniSpeechSatForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
-    /// `UniSpeechSatForAudioFrameClassification`: Scores of classes for every frame.
+    /// `UniSpeechSatForAudioFrameClassification`: Audio frame classification (`Wav2Vec2ForAudioFrameClassification`).
     ForAudioFrameClassification,
-    /// `UniSpeechSatForXVector`: One vector for the speaker: dilated convolutions, then mean and deviation over time.
+    /// `UniSpeechSatForXVector`: X-vector speaker embeddings, time-delay layers and statistics pooling (`Wav2Vec2ForXVector`).
     ForXVector,
 }
 
@@ -175,7 +175,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The convolutions' result, normalised. `[batch, frames, conv_dim]`
+    /// The output of the feature encoder, normalised. `[batch, frames, conv_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("extract_features")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -191,7 +191,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The vector of the speaker. `[batch, xvector_output_dim]`
+    /// The speaker embedding. `[batch, xvector_output_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

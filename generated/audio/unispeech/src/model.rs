@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `UniSpeechModel`: Hidden states of every frame, and what the convolutions gave.
+    /// `UniSpeechModel`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `UniSpeechForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `UniSpeechForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `UniSpeechForSequenceClassification`: Scores of classes for the whole sound.
+    /// `UniSpeechForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -161,7 +161,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The convolutions' result, normalised. `[batch, frames, conv_dim]`
+    /// The output of the feature encoder, normalised. `[batch, frames, conv_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -169,7 +169,7 @@ impl Outputs {
         self.get("extract_features")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

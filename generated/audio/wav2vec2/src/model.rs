@@ -20,18 +20,17 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Wav2Vec2Model`: Hidden states of every frame, and what the convolutions gave.
+    /// `Wav2Vec2Model`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `Wav2Vec2ForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `Wav2Vec2ForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `Wav2Vec2ForSequenceClassification`: Scores of classes for the whole sound.
+    /// `Wav2Vec2ForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
-    /// `Wav2Vec2ForAudioFrameClassification`: Scores of classes for every frame.
+    /// `Wav2Vec2ForAudioFrameClassification`: Audio frame classification (`Wav2Vec2ForAudioFrameClassification`).
     ForAudioFrameClassification,
-    /// `Wav2Vec2ForXVector`: One vector for the speaker: dilated convolutions, then mean and deviation over time.
+    /// `Wav2Vec2ForXVector`: X-vector speaker embeddings, time-delay layers and statistics pooling (`Wav2Vec2ForXVector`).
     ForXVector,
-    /// `Wav2Vec2ForPreTraining`: What wav2vec 2.0 learns from: what layers say of each frame, and the entries of codebooks that the frame
-    /// is nearest to.
+    /// `Wav2Vec2ForPreTraining`: Contrastive pretraining: projected hidden states and quantised features (`Wav2Vec2ForPreTraining`).
     ForPreTraining,
 }
 
@@ -177,7 +176,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The convolutions' result, normalised. `[batch, frames, conv_dim]`
+    /// The output of the feature encoder, normalised. `[batch, frames, conv_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -185,7 +184,7 @@ impl Outputs {
         self.get("extract_features")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -193,7 +192,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The vector of the speaker. `[batch, xvector_output_dim]`
+    /// The speaker embedding. `[batch, xvector_output_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -201,7 +200,7 @@ impl Outputs {
         self.get("embeddings")
     }
 
-    /// What the layers say of each frame. `[batch, frames, proj_codevector_dim]`
+    /// Projected hidden states. `[batch, frames, proj_codevector_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -209,7 +208,7 @@ impl Outputs {
         self.get("projected_states")
     }
 
-    /// The frame's entries of the codebooks, projected. `[batch, frames, proj_codevector_dim]`
+    /// Projected codevectors. `[batch, frames, proj_codevector_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -217,7 +216,7 @@ impl Outputs {
         self.get("projected_quantized_states")
     }
 
-    /// How many entries are in use; summed over the codebooks. `[]`
+    /// The perplexity of codevectors, summed over codebooks. `[]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

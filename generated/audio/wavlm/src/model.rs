@@ -21,15 +21,15 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `WavLMModel`: Hidden states of every frame, and what the convolutions gave.
+    /// `WavLMModel`: Hidden states of every frame, and the features of the feature encoder (`Wav2Vec2Model`).
     Model,
-    /// `WavLMForCTC`: Connectionist temporal classification: scores of characters at every frame.
+    /// `WavLMForCTC`: Connectionist temporal classification (`Wav2Vec2ForCTC`).
     ForCTC,
-    /// `WavLMForSequenceClassification`: Scores of classes for the whole sound.
+    /// `WavLMForSequenceClassification`: Audio classification by mean pooling (`Wav2Vec2ForSequenceClassification`).
     ForSequenceClassification,
-    /// `WavLMForAudioFrameClassification`: Scores of classes for every frame.
+    /// `WavLMForAudioFrameClassification`: Audio frame classification (`Wav2Vec2ForAudioFrameClassification`).
     ForAudioFrameClassification,
-    /// `WavLMForXVector`: One vector for the speaker: dilated convolutions, then mean and deviation over time.
+    /// `WavLMForXVector`: X-vector speaker embeddings, time-delay layers and statistics pooling (`Wav2Vec2ForXVector`).
     ForXVector,
 }
 
@@ -173,7 +173,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The convolutions' result, normalised. `[batch, frames, conv_dim]`
+    /// The output of the feature encoder, normalised. `[batch, frames, conv_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -181,7 +181,7 @@ impl Outputs {
         self.get("extract_features")
     }
 
-    /// Scores of characters at every frame. `[batch, frames, vocab_size]`
+    /// Logits over the vocabulary at every frame. `[batch, frames, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -189,7 +189,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The vector of the speaker. `[batch, xvector_output_dim]`
+    /// The speaker embedding. `[batch, xvector_output_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

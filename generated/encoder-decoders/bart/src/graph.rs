@@ -34,7 +34,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of what is written and of what is read.
+/// Hidden states of decoder and encoder (`BartModel`, `T5Model`).
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, d_model]`, `encoder_last_hidden_state`
 /// `[batch, encoder_sequence, d_model]`.
@@ -55,7 +55,7 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// Next-token scores of what is written.
+/// Sequence-to-sequence language modelling (`BartForConditionalGeneration`, `T5ForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -88,7 +88,8 @@ fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes from the decoder's state at the last end token of what is read.
+/// Sequence classification by the decoder's hidden state at the last end-of-sequence token of the input
+/// (`BartForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -113,7 +114,7 @@ fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// Where in what is read the answer starts and ends; the decoder reads it one to the right.
+/// Extractive question answering (`BartForQuestionAnswering`); the decoder's input is the encoder's, shifted right.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, encoder_sequence]` each, `encoder_last_hidden_state`
 /// `[batch, encoder_sequence, d_model]`.
@@ -138,7 +139,7 @@ fn seq2seq_qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// The text that is read: `[batch, encoder_sequence]` each.
+/// The encoder's inputs: `[batch, encoder_sequence]` each.
 struct EncoderInputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -157,7 +158,7 @@ impl EncoderInputs {
     }
 }
 
-/// The text that is written: ids and positions `[batch, sequence]`, a mask of these and of what is cached.
+/// The decoder's inputs: ids and positions `[batch, sequence]`, the mask of these and of cached tokens.
 struct DecoderInputs {
     ids: Tensor,
     positions: Tensor,
@@ -177,7 +178,7 @@ impl DecoderInputs {
         Self { ids: g.input(ids), positions: g.input(positions), mask: g.input(mask), cache }
     }
 
-    /// What is read, one to the right: the decoder's own text where none is asked for.
+    /// The encoder's input, shifted right (`shift_tokens_right`), where the head has no decoder input.
     fn shifted(g: &mut Graph, c: &Config, encoder_inputs: &EncoderInputs) -> Result<Self> {
         let ids = nn::shift_right(g, &encoder_inputs.input_ids, c.decoder_start_token_id as i64)?;
         let mask = g.integer(1);
@@ -187,19 +188,19 @@ impl DecoderInputs {
     }
 }
 
-/// Positions of a whole text, `[1, length]`.
+/// Position ids of a whole sequence, `[1, length]`.
 fn position_ids(g: &mut Graph, ids: &Tensor) -> Result<Tensor> {
     let positions = g.arange(&ids.shape()[1].clone());
     g.unsqueeze(&positions, 0)
 }
 
-/// What cross-attention looks at: the encoder's states, or what it kept of them.
+/// The memory of cross-attention: the encoder's hidden states, or their cached keys and values.
 enum Memory {
     States(Tensor),
     Cached,
 }
 
-/// Keeps what the decoder's cross-attention looks at, of the encoder's states.
+/// Caches the keys and values of cross-attention, of the encoder's hidden states.
 fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
     let cache = Cache::new(g, GraphKind::Encoder);
     for index in 0..c.decoder_layers {
@@ -276,7 +277,7 @@ fn decoder(
     Ok(x)
 }
 
-/// The embeddings of tokens: of the table that both sides share, or of the side's own.
+/// Token embeddings (`BartScaledWordEmbedding`): shared, or of encoder or decoder.
 fn tokens(g: &mut Graph, c: &Config, base: &Scope, side: &Scope, ids: &Tensor) -> Result<Tensor> {
     let table = if c.tie_word_embeddings {
         base.scope("shared")
@@ -287,7 +288,7 @@ fn tokens(g: &mut Graph, c: &Config, base: &Scope, side: &Scope, ids: &Tensor) -
     if c.scale_embedding { g.scale(&x, (c.d_model as f64).sqrt()) } else { Ok(x) }
 }
 
-/// What is added for positions `[batch or 1, length]`: a row of a table each.
+/// Position embeddings of positions `[batch or 1, length]`.
 fn position_embeddings(
     g: &mut Graph,
     c: &Config,
@@ -334,7 +335,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result
     g.layer_norm(&own_norm, &x, 1e-5)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
     let table = match c.tie_word_embeddings {
         true => g.scope("model").name("shared.weight"),

@@ -20,13 +20,14 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BartModel`: Hidden states of what is written and of what is read.
+    /// `BartModel`: Hidden states of decoder and encoder (`BartModel`, `T5Model`).
     Model,
-    /// `BartForConditionalGeneration`: Scores of the next token of what is written, given what is read.
+    /// `BartForConditionalGeneration`: Sequence-to-sequence language modelling with a cache (`BartForConditionalGeneration`).
     ForConditionalGeneration,
-    /// `BartForSequenceClassification`: Scores of classes from the decoder's state at the end of what is read.
+    /// `BartForSequenceClassification`: Sequence classification by the decoder's hidden state at the last end-of-sequence token
+    /// (`BartForSequenceClassification`).
     ForSequenceClassification,
-    /// `BartForQuestionAnswering`: Where in what is read the answer starts and ends, by a decoder that reads it as well.
+    /// `BartForQuestionAnswering`: Extractive question answering of an encoder-decoder (`BartForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -138,9 +139,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, encoder_sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The position of each token that is written; 0, 1, 2 … if not given. `[batch, sequence]`
+    /// The position of each token of the decoder's input; 0, 1, 2 … if not given. `[batch, sequence]`
     pub decoder_position_ids: Option<ArrayD<i64>>,
-    /// Token ids of the text that is written. `[batch, sequence]`
+    /// Token ids of the decoder's input. `[batch, sequence]`
     ///
     /// Needed by `BartModel` and `BartForConditionalGeneration`.
     pub decoder_input_ids: Option<ArrayD<i64>>,
@@ -231,7 +232,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -239,7 +240,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, encoder_sequence]`
+    /// Logits of the answer's start. `[batch, encoder_sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -247,7 +248,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, encoder_sequence]`
+    /// Logits of the answer's end. `[batch, encoder_sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -31,7 +31,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of what is written and of what is read.
+/// Hidden states of decoder and encoder (`BartModel`, `T5Model`).
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, d_model]`, `encoder_last_hidden_state`
 /// `[batch, encoder_sequence, d_model]`.
@@ -52,7 +52,7 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// Next-token scores of what is written.
+/// Sequence-to-sequence language modelling (`BartForConditionalGeneration`, `T5ForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -85,7 +85,7 @@ fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The text that is read: `[batch, encoder_sequence]` each.
+/// The encoder's inputs: `[batch, encoder_sequence]` each.
 struct EncoderInputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -103,7 +103,7 @@ impl EncoderInputs {
     }
 }
 
-/// The text that is written: ids and positions `[batch, sequence]`, a mask of these and of what is cached.
+/// The decoder's inputs: ids and positions `[batch, sequence]`, the mask of these and of cached tokens.
 struct DecoderInputs {
     ids: Tensor,
     positions: Tensor,
@@ -122,19 +122,19 @@ impl DecoderInputs {
     }
 }
 
-/// Positions of a whole text, `[1, length]`.
+/// Position ids of a whole sequence, `[1, length]`.
 fn position_ids(g: &mut Graph, ids: &Tensor) -> Result<Tensor> {
     let positions = g.arange(&ids.shape()[1].clone());
     g.unsqueeze(&positions, 0)
 }
 
-/// What cross-attention looks at: the encoder's states, or what it kept of them.
+/// The memory of cross-attention: the encoder's hidden states, or their cached keys and values.
 enum Memory {
     States(Tensor),
     Cached,
 }
 
-/// Keeps what the decoder's cross-attention looks at, of the encoder's states.
+/// Caches the keys and values of cross-attention, of the encoder's hidden states.
 fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
     let cache = Cache::new(g, GraphKind::Encoder);
     for index in 0..c.decoder_layers {
@@ -209,7 +209,7 @@ fn decoder(
     g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)
 }
 
-/// The embeddings of tokens: of the table that both sides share, or of the side's own.
+/// Token embeddings (`BartScaledWordEmbedding`): shared, or of encoder or decoder.
 fn tokens(g: &mut Graph, c: &Config, base: &Scope, side: &Scope, ids: &Tensor) -> Result<Tensor> {
     let table = if c.tie_word_embeddings {
         base.scope("shared")
@@ -220,7 +220,7 @@ fn tokens(g: &mut Graph, c: &Config, base: &Scope, side: &Scope, ids: &Tensor) -
     if c.scale_embedding { g.scale(&x, (c.d_model as f64).sqrt()) } else { Ok(x) }
 }
 
-/// What is added for the place of each token among tokens: sines and cosines, nothing for padding.
+/// Sinusoidal position embeddings of tokens, 0 for padding (`M2M100SinusoidalPositionalEmbedding`).
 fn position_embeddings(
     g: &mut Graph,
     c: &Config,
@@ -273,7 +273,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result
     g.add(x, &h)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
     let table = match c.tie_word_embeddings {
         true => g.scope("model").name("shared.weight"),

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `M2M100Model`: Hidden states of what is written and of what is read.
+    /// `M2M100Model`: Hidden states of decoder and encoder (`BartModel`, `T5Model`).
     Model,
-    /// `M2M100ForConditionalGeneration`: Scores of the next token of what is written, given what is read.
+    /// `M2M100ForConditionalGeneration`: Sequence-to-sequence language modelling with a cache (`BartForConditionalGeneration`).
     ForConditionalGeneration,
 }
 
@@ -124,9 +124,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, encoder_sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The position of each token that is written; 0, 1, 2 … if not given. `[batch, sequence]`
+    /// The position of each token of the decoder's input; 0, 1, 2 … if not given. `[batch, sequence]`
     pub decoder_position_ids: Option<ArrayD<i64>>,
-    /// Token ids of the text that is written. `[batch, sequence]`
+    /// Token ids of the decoder's input. `[batch, sequence]`
     pub decoder_input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub decoder_attention_mask: Option<ArrayD<i64>>,
@@ -206,7 +206,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

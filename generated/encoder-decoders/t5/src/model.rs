@@ -20,17 +20,18 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `T5Model`: Hidden states of what is written and of what is read.
+    /// `T5Model`: Hidden states of decoder and encoder (`BartModel`, `T5Model`).
     Model,
-    /// `T5ForConditionalGeneration`: Scores of the next token of what is written, given what is read.
+    /// `T5ForConditionalGeneration`: Sequence-to-sequence language modelling with a cache (`BartForConditionalGeneration`).
     ForConditionalGeneration,
-    /// `T5EncoderModel`: Hidden states of what is read; the encoder alone.
+    /// `T5EncoderModel`: Hidden states of the encoder alone (`T5EncoderModel`).
     EncoderModel,
-    /// `T5ForSequenceClassification`: Scores of classes from the decoder's state at the end of what is read.
+    /// `T5ForSequenceClassification`: Sequence classification by the decoder's hidden state at the last end-of-sequence token
+    /// (`BartForSequenceClassification`).
     ForSequenceClassification,
-    /// `T5ForTokenClassification`: Scores of classes for every token that is read.
+    /// `T5ForTokenClassification`: Token classification with the encoder of an encoder-decoder (`T5ForTokenClassification`).
     ForTokenClassification,
-    /// `T5ForQuestionAnswering`: Where in what is read the answer starts and ends, by a decoder that reads it as well.
+    /// `T5ForQuestionAnswering`: Extractive question answering of an encoder-decoder (`BartForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -148,7 +149,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, encoder_sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// Token ids of the text that is written. `[batch, sequence]`
+    /// Token ids of the decoder's input. `[batch, sequence]`
     ///
     /// Needed by `T5Model` and `T5ForConditionalGeneration`.
     pub decoder_input_ids: Option<ArrayD<i64>>,
@@ -228,7 +229,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -236,7 +237,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, encoder_sequence]`
+    /// Logits of the answer's start. `[batch, encoder_sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -244,7 +245,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, encoder_sequence]`
+    /// Logits of the answer's end. `[batch, encoder_sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

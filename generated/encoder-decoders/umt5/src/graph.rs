@@ -39,7 +39,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of what is written and of what is read.
+/// Hidden states of decoder and encoder (`BartModel`, `T5Model`).
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, d_model]`, `encoder_last_hidden_state`
 /// `[batch, encoder_sequence, d_model]`.
@@ -60,7 +60,7 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// Next-token scores of what is written.
+/// Sequence-to-sequence language modelling (`BartForConditionalGeneration`, `T5ForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -93,7 +93,7 @@ fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Hidden states of what is read.
+/// Hidden states of the encoder alone (`T5EncoderModel`).
 ///
 /// Outputs: `last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn encoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -102,7 +102,8 @@ fn encoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes from the decoder's state at the last end token of what is read.
+/// Sequence classification by the decoder's hidden state at the last end-of-sequence token of the input
+/// (`BartForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -127,7 +128,7 @@ fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// Scores of classes for every token that is read.
+/// Token classification with the encoder of an encoder-decoder (`T5ForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, encoder_sequence, num_labels]`.
 fn encoder_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -137,7 +138,7 @@ fn encoder_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in what is read the answer starts and ends; the decoder reads it one to the right.
+/// Extractive question answering (`BartForQuestionAnswering`); the decoder's input is the encoder's, shifted right.
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, encoder_sequence]` each, `encoder_last_hidden_state`
 /// `[batch, encoder_sequence, d_model]`.
@@ -162,7 +163,7 @@ fn seq2seq_qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &states)
 }
 
-/// The text that is read: `[batch, encoder_sequence]` each.
+/// The encoder's inputs: `[batch, encoder_sequence]` each.
 struct EncoderInputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -178,7 +179,7 @@ impl EncoderInputs {
     }
 }
 
-/// The text that is written: ids `[batch, sequence]`, a mask of these and of what is cached.
+/// The decoder's inputs: ids `[batch, sequence]`, the mask of these and of cached tokens.
 struct DecoderInputs {
     ids: Tensor,
     mask: Tensor,
@@ -193,7 +194,7 @@ impl DecoderInputs {
         Self { ids: g.input(ids), mask: g.input(mask), cache }
     }
 
-    /// What is read, one to the right: the decoder's own text where none is asked for.
+    /// The encoder's input, shifted right (`shift_tokens_right`), where the head has no decoder input.
     fn shifted(g: &mut Graph, c: &Config, encoder_inputs: &EncoderInputs) -> Result<Self> {
         let ids = nn::shift_right(g, &encoder_inputs.input_ids, c.decoder_start_token_id as i64)?;
         let mask = g.integer(1);
@@ -360,7 +361,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.add(x, &h)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
     let hidden = g.scale(hidden, (c.d_model as f64).powf(-0.5))?;
     g.linear_no_bias(&g.scope("lm_head"), &hidden, c.vocab_size)

@@ -22,11 +22,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DeepseekV2Model`: The hidden states of the last layer.
+    /// `DeepseekV2Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `DeepseekV2ForCausalLM`: Scores of the next token at every position.
+    /// `DeepseekV2ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `DeepseekV2ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `DeepseekV2ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

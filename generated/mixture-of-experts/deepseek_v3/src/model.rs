@@ -22,13 +22,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DeepseekV3Model`: The hidden states of the last layer.
+    /// `DeepseekV3Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `DeepseekV3ForCausalLM`: Scores of the next token at every position.
+    /// `DeepseekV3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `DeepseekV3ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `DeepseekV3ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `DeepseekV3ForTokenClassification`: Scores of classes for every token.
+    /// `DeepseekV3ForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -193,7 +193,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -23,9 +23,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Glm4MoeModel`: The hidden states of the last layer.
+    /// `Glm4MoeModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Glm4MoeForCausalLM`: Scores of the next token at every position.
+    /// `Glm4MoeForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -178,7 +178,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

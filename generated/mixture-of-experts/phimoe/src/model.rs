@@ -22,11 +22,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `PhimoeModel`: The hidden states of the last layer.
+    /// `PhimoeModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `PhimoeForCausalLM`: Scores of the next token at every position.
+    /// `PhimoeForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `PhimoeForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `PhimoeForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

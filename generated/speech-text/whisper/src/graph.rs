@@ -34,7 +34,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of the words and of the sound. The base model alone carries no prefix.
+/// Hidden states of decoder and encoder (`WhisperModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, d_model]`, `encoder_last_hidden_state`
 /// `[batch, max_source_positions, d_model]`.
@@ -46,9 +46,10 @@ fn whisper_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of the next token, given a sound.
+/// Speech recognition and translation (`WhisperForConditionalGeneration`).
 ///
-/// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, max_source_positions, d_model]`.
+/// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state`
+/// `[batch, max_source_positions, d_model]`.
 fn speech_seq2seq(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
     let cache = Cache::new(g, kind).within("decoder");
@@ -68,7 +69,7 @@ fn speech_seq2seq(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// How much some heads, counted through all layers, look at each position of the encoder while they go on from a token.
+/// Cross-attention weights of the alignment heads, which are counted through all layers.
 ///
 /// Outputs: `alignment` `[batch, heads, sequence, max_source_positions]`.
 fn alignment(
@@ -99,7 +100,7 @@ fn alignment(
     g.output("alignment", &weights)
 }
 
-/// Scores of classes for the whole sound, from the mean of the encoder's states.
+/// Audio classification by mean pooling over the encoder's hidden states (`WhisperForAudioClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn whisper_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -128,13 +129,13 @@ fn whisper_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Keys and values of cross-attention, layer by layer.
 type CrossKv = Vec<(Tensor, Tensor)>;
 
-/// The log-mel spectrum: `[batch, num_mel_bins, frames]`.
+/// The input: log-mel spectrograms `[batch, num_mel_bins, frames]`.
 fn spectrum(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("input_features", dims![BATCH, c.num_mel_bins, 2 * c.max_source_positions]))
 }
 
-/// Two convolutions, then layers in which every frame sees every other: what the first layer takes and what each gives,
-/// the last normalised, `[batch, max_source_positions, d_model]`.
+/// Two convolutions, then the layers (`WhisperEncoder`): all hidden states, the last
+/// normalised, `[batch, max_source_positions, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Vec<Tensor>> {
     let conv = Conv::new(c.d_model, &[3]).padding(&[1]);
     let x = g.conv(&w.scope("conv1"), features, &conv)?;
@@ -154,7 +155,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Ve
     Ok(layers)
 }
 
-/// Attention and MLP, each normalised before and added to the residual stream.
+/// One pre-norm layer (`WhisperEncoderLayer`): self-attention and feed-forward.
 fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
     let own = w.scope("self_attn");

@@ -20,11 +20,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `WhisperModel`: Hidden states of the words and of the sound.
+    /// `WhisperModel`: Hidden states of decoder and encoder (`WhisperModel`).
     Model,
-    /// `WhisperForConditionalGeneration`: Scores of the next token at every position, given a sound.
+    /// `WhisperForConditionalGeneration`: Speech recognition and translation (`WhisperForConditionalGeneration`).
     ForConditionalGeneration,
-    /// `WhisperForAudioClassification`: Scores of classes for the whole sound.
+    /// `WhisperForAudioClassification`: Audio classification by the encoder (`WhisperForAudioClassification`).
     ForAudioClassification,
 }
 
@@ -212,7 +212,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

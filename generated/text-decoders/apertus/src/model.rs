@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ApertusModel`: The hidden states of the last layer.
+    /// `ApertusModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `ApertusForCausalLM`: Scores of the next token at every position.
+    /// `ApertusForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `ApertusForTokenClassification`: Scores of classes for every token.
+    /// `ApertusForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -181,7 +181,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

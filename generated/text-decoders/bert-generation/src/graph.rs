@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -34,7 +34,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
+/// Causal language modelling (`BertLMHeadModel`); attention is causal where `is_decoder` is set.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -45,7 +45,7 @@ fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -82,7 +82,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word and position embeddings, normalised.
+/// The sum of token and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(
@@ -133,17 +133,17 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 ///
-/// The last product is with the word embeddings if the configuration ties them, and with a table and a bias of its
-/// own otherwise.
+/// The decoder is tied to the token embeddings where the configuration says so, else it has weight and bias
+/// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     if c.tie_word_embeddings {
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), hidden, c.vocab_size)
     } else {
-        // The reference has this bias too, and does not read it.
+        // The reference has this bias too, unused.
         g.weight(&w.name("bias"), &[c.vocab_size])?;
         g.linear(&w.scope("decoder"), hidden, c.vocab_size)
     }

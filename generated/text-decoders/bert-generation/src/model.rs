@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BertGenerationEncoder`: Hidden states.
+    /// `BertGenerationEncoder`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Encoder,
-    /// `BertGenerationDecoder`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `BertGenerationDecoder`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     Decoder,
 }
 
@@ -166,7 +166,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BioGptModel`: The hidden states of the last layer.
+    /// `BioGptModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `BioGptForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `BioGptForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `BioGptForTokenClassification`: Scores of classes for every token.
+    /// `BioGptForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `BioGptForCausalLM`: Scores of the next token at every position.
+    /// `BioGptForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -192,7 +192,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

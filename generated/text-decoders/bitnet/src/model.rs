@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BitNetModel`: The hidden states of the last layer.
+    /// `BitNetModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `BitNetForCausalLM`: Scores of the next token at every position.
+    /// `BitNetForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -176,7 +176,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

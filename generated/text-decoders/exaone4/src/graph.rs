@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// The hidden states of the last layer. The base model alone carries no prefix.
+/// Hidden states of the last layer (`LlamaModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -36,7 +36,8 @@ fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
+/// Causal language modelling (`LlamaForCausalLM`): logits of the next token; with a cache only at the positions
+/// `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -48,7 +49,7 @@ fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text, from the last token that is no padding.
+/// Sequence classification by the last token that is not padding (`GenericForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -59,7 +60,7 @@ fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification of a decoder (`GenericForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -69,7 +70,7 @@ fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
@@ -82,7 +83,7 @@ fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes, and the cache of a head that goes on.
+/// The inputs of every head, and the key/value cache.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -141,7 +142,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
 
-/// The words' embeddings.
+/// Token embeddings.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
@@ -193,7 +194,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     let table = if c.tie_word_embeddings { base.scope("embed_tokens") } else { w };

@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `FalconModel`: The hidden states of the last layer.
+    /// `FalconModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `FalconForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `FalconForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `FalconForTokenClassification`: Scores of classes for every token.
+    /// `FalconForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `FalconForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `FalconForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `FalconForCausalLM`: Scores of the next token at every position.
+    /// `FalconForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -198,7 +199,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -206,7 +207,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -214,7 +215,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

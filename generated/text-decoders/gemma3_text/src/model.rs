@@ -22,11 +22,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Gemma3ForCausalLM`: Scores of the next token at every position.
+    /// `Gemma3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Gemma3TextModel`: The hidden states of the last layer.
+    /// `Gemma3TextModel`: Hidden states of a decoder (`LlamaModel`).
     TextModel,
-    /// `Gemma3TextForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Gemma3TextForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     TextForSequenceClassification,
 }
 
@@ -175,7 +175,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

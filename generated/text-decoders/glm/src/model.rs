@@ -22,13 +22,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GlmModel`: The hidden states of the last layer.
+    /// `GlmModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GlmForCausalLM`: Scores of the next token at every position.
+    /// `GlmForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `GlmForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `GlmForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `GlmForTokenClassification`: Scores of classes for every token.
+    /// `GlmForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -193,7 +193,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

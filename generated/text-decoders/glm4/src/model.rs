@@ -22,13 +22,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Glm4Model`: The hidden states of the last layer.
+    /// `Glm4Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Glm4ForCausalLM`: Scores of the next token at every position.
+    /// `Glm4ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Glm4ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Glm4ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `Glm4ForTokenClassification`: Scores of classes for every token.
+    /// `Glm4ForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -193,7 +193,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

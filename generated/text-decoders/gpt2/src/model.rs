@@ -20,15 +20,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GPT2Model`: The hidden states of the last layer.
+    /// `GPT2Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GPT2LMHeadModel`: Scores of the next token at every position.
+    /// `GPT2LMHeadModel`: Causal language modelling with a cache (`LlamaForCausalLM`).
     LMHeadModel,
-    /// `GPT2ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `GPT2ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `GPT2ForTokenClassification`: Scores of classes for every token.
+    /// `GPT2ForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `GPT2ForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `GPT2ForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -197,7 +198,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -205,7 +206,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -213,7 +214,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

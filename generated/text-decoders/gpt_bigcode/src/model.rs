@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GPTBigCodeModel`: The hidden states of the last layer.
+    /// `GPTBigCodeModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GPTBigCodeForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `GPTBigCodeForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `GPTBigCodeForTokenClassification`: Scores of classes for every token.
+    /// `GPTBigCodeForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `GPTBigCodeForCausalLM`: Scores of the next token at every position.
+    /// `GPTBigCodeForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -192,7 +192,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

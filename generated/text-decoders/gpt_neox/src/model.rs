@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GPTNeoXModel`: The hidden states of the last layer.
+    /// `GPTNeoXModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GPTNeoXForCausalLM`: Scores of the next token at every position.
+    /// `GPTNeoXForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `GPTNeoXForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `GPTNeoXForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `GPTNeoXForTokenClassification`: Scores of classes for every token.
+    /// `GPTNeoXForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `GPTNeoXForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `GPTNeoXForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -198,7 +199,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -206,7 +207,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -214,7 +215,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GraniteModel`: The hidden states of the last layer.
+    /// `GraniteModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GraniteForCausalLM`: Scores of the next token at every position.
+    /// `GraniteForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -176,7 +176,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

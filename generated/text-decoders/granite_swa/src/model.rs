@@ -22,9 +22,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `GraniteSWAModel`: The hidden states of the last layer.
+    /// `GraniteSWAModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `GraniteSWAForCausalLM`: Scores of the next token at every position.
+    /// `GraniteSWAForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
 }
 
@@ -177,7 +177,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `HeliumModel`: The hidden states of the last layer.
+    /// `HeliumModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `HeliumForCausalLM`: Scores of the next token at every position.
+    /// `HeliumForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `HeliumForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `HeliumForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `HeliumForTokenClassification`: Scores of classes for every token.
+    /// `HeliumForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -192,7 +192,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

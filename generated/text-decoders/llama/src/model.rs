@@ -20,15 +20,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `LlamaModel`: The hidden states of the last layer.
+    /// `LlamaModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `LlamaForCausalLM`: Scores of the next token at every position.
+    /// `LlamaForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `LlamaForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `LlamaForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `LlamaForTokenClassification`: Scores of classes for every token.
+    /// `LlamaForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `LlamaForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `LlamaForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -197,7 +198,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -205,7 +206,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -213,7 +214,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

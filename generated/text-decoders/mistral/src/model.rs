@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `MistralModel`: The hidden states of the last layer.
+    /// `MistralModel`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `MistralForCausalLM`: Scores of the next token at every position.
+    /// `MistralForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `MistralForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `MistralForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `MistralForTokenClassification`: Scores of classes for every token.
+    /// `MistralForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
-    /// `MistralForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `MistralForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -198,7 +199,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -206,7 +207,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -214,7 +215,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

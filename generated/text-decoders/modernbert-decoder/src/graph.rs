@@ -25,7 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// The hidden states of the last layer. The base model alone carries no prefix.
+/// Hidden states of the last layer (`LlamaModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -34,7 +34,8 @@ fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Next-token scores; from a cache, those of `logits_to_keep` `[logits_to_keep]` alone where they are given.
+/// Causal language modelling (`LlamaForCausalLM`): logits of the next token; with a cache only at the positions
+/// `logits_to_keep` `[logits_to_keep]` where they are given.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -46,7 +47,7 @@ fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text, from the last token that is no padding.
+/// Sequence classification by the last token that is not padding (`GenericForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -61,7 +62,7 @@ fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What every head takes, and the cache of a head that goes on.
+/// The inputs of every head, and the key/value cache.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -136,7 +137,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.layer_norm_biased(&w.scope("final_norm"), &x, c.norm_eps, c.norm_bias)
 }
 
-/// The words' embeddings, normalised.
+/// Token embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = g.embedding(
         &w.scope("embeddings").scope("tok_embeddings"),
@@ -188,7 +189,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_biased(&w.scope("Wo"), &h, c.hidden_size, c.mlp_bias)
 }
 
-/// A linear layer, activation and normalisation, which all heads have.
+/// The prediction head (`ModernBertPredictionHead`): linear layer, activation and norm.
 fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     let h = g.linear_biased(&w.scope("dense"), x, c.hidden_size, c.classifier_bias)?;
@@ -196,7 +197,7 @@ fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     g.layer_norm_biased(&w.scope("norm"), &h, c.norm_eps, c.norm_bias)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let h = prediction_head(g, c, hidden)?;
     let w = g.scope("decoder");

@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Olmo2Model`: The hidden states of the last layer.
+    /// `Olmo2Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Olmo2ForCausalLM`: Scores of the next token at every position.
+    /// `Olmo2ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Olmo2ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Olmo2ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -182,7 +182,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

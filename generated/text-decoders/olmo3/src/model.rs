@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Olmo3Model`: The hidden states of the last layer.
+    /// `Olmo3Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Olmo3ForCausalLM`: Scores of the next token at every position.
+    /// `Olmo3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Olmo3ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Olmo3ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
 }
 
@@ -182,7 +182,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Phi3Model`: The hidden states of the last layer.
+    /// `Phi3Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Phi3ForCausalLM`: Scores of the next token at every position.
+    /// `Phi3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Phi3ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Phi3ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `Phi3ForTokenClassification`: Scores of classes for every token.
+    /// `Phi3ForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -192,7 +192,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Starcoder2Model`: The hidden states of the last layer.
+    /// `Starcoder2Model`: Hidden states of a decoder (`LlamaModel`).
     Model,
-    /// `Starcoder2ForCausalLM`: Scores of the next token at every position.
+    /// `Starcoder2ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Starcoder2ForSequenceClassification`: Scores of classes for the whole text, from its last token.
+    /// `Starcoder2ForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
     ForSequenceClassification,
-    /// `Starcoder2ForTokenClassification`: Scores of classes for every token.
+    /// `Starcoder2ForTokenClassification`: Token classification of a decoder (`GenericForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -192,7 +192,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

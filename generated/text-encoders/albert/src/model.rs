@@ -21,19 +21,20 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `AlbertModel`: Hidden states, and one vector for the text.
+    /// `AlbertModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `AlbertForPreTraining`: Masked language modelling and the order of two sentences at once.
+    /// `AlbertForPreTraining`: Pretraining by masked language modelling and sentence order prediction (`AlbertForPreTraining`).
     ForPreTraining,
-    /// `AlbertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `AlbertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `AlbertForSequenceClassification`: Scores of classes for the whole text.
+    /// `AlbertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `AlbertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `AlbertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `AlbertForTokenClassification`: Scores of classes for every token.
+    /// `AlbertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `AlbertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `AlbertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -144,7 +145,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -214,7 +215,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -222,7 +223,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -230,7 +231,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the sentences are in order; they are swapped. `[batch, num_labels]`
+    /// Logits: the sentences are in order, or they are swapped. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -238,7 +239,7 @@ impl Outputs {
         self.get("sop_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -246,7 +247,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -254,7 +255,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states, and one vector for the text. The base model alone carries no prefix.
+/// Hidden states and pooled output (`BertModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn base(g: &mut Graph, c: &Config) -> Result<()> {
@@ -42,7 +42,7 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Masked language modelling and next sentence prediction at once.
+/// Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
 ///
 /// Outputs: `prediction_logits` `[batch, sequence, vocab_size]`, `seq_relationship_logits` `[batch, 2]`.
 fn pre_training(g: &mut Graph, c: &Config) -> Result<()> {
@@ -56,7 +56,7 @@ fn pre_training(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("seq_relationship_logits", &relationship)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -67,7 +67,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Next-token scores. Positions see only those before them where the configuration says that this is a decoder.
+/// Causal language modelling (`BertLMHeadModel`); attention is causal where `is_decoder` is set.
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -78,7 +78,7 @@ fn encoder_causal_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Whether the second sentence follows the first.
+/// Next sentence prediction (`BertForNextSentencePrediction`).
 ///
 /// Outputs: `logits` `[batch, 2]`: it follows, it is another.
 fn next_sentence_prediction(g: &mut Graph, c: &Config) -> Result<()> {
@@ -90,7 +90,7 @@ fn next_sentence_prediction(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -102,7 +102,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// One choice out of several; every choice is a text of its own.
+/// Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
 ///
 /// Outputs: `logits` `[batch, choices]`.
 fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
@@ -115,7 +115,7 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -126,7 +126,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
@@ -140,7 +140,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -168,7 +168,7 @@ impl Inputs {
         }
     }
 
-    /// The choices of every item as texts of their own: `[batch * choices, sequence]`.
+    /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
         let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
@@ -194,7 +194,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings, normalised.
+/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(
@@ -252,17 +252,17 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// The first token's hidden state through a linear layer and the hyperbolic tangent: `[batch, hidden_size]`.
+/// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let first = g.take(hidden, 1, 0)?;
     let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
     Ok(g.tanh(&h))
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 ///
-/// The last product is with the word embeddings if the configuration ties them, and with a table and a bias of its
-/// own otherwise.
+/// The decoder is tied to the token embeddings where the configuration says so, else it has weight and bias
+/// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("cls").scope("predictions");
     let h = g.linear(&w.scope("transform").scope("dense"), hidden, c.hidden_size)?;
@@ -272,7 +272,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
     } else {
-        // The reference has this bias too, and does not read it.
+        // The reference has this bias too, unused.
         g.weight(&w.name("bias"), &[c.vocab_size])?;
         g.linear(&w.scope("decoder"), &h, c.vocab_size)
     }

@@ -21,19 +21,19 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BigBirdModel`: Hidden states, and one vector for the text.
+    /// `BigBirdModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `BigBirdForPreTraining`: Masked language modelling and next sentence prediction at once.
+    /// `BigBirdForPreTraining`: Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
     ForPreTraining,
-    /// `BigBirdForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `BigBirdForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `BigBirdForSequenceClassification`: Scores of classes for the whole text.
+    /// `BigBirdForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `BigBirdForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `BigBirdForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `BigBirdForTokenClassification`: Scores of classes for every token.
+    /// `BigBirdForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `BigBirdForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `BigBirdForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -143,7 +143,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -213,7 +213,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -221,7 +221,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -229,7 +229,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the second sentence follows; it is another. `[batch, 2]`
+    /// Logits: the second sentence follows the first, or it is a random one. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -237,7 +237,7 @@ impl Outputs {
         self.get("seq_relationship_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

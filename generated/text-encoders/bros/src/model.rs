@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BrosModel`: Hidden states, and one vector for the text.
+    /// `BrosModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `BrosForTokenClassification`: Scores of classes for every token.
+    /// `BrosForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -113,7 +113,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -187,7 +187,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -195,7 +195,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes at every position. `[batch, sequence, num_labels]`
+    /// Logits of classes at every position. `[batch, sequence, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

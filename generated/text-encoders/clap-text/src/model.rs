@@ -18,9 +18,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ClapTextModel`: Hidden states, and one vector for the text.
+    /// `ClapTextModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `ClapTextModelWithProjection`: The text's vector in the space that it shares with sounds.
+    /// `ClapTextModelWithProjection`: Text embeddings in the space shared with audio (`ClapTextModelWithProjection`).
     ModelWithProjection,
 }
 
@@ -107,9 +107,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
 }
 
@@ -177,7 +177,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -185,7 +185,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// The text's vector, not normalised. `[batch, projection_dim]`
+    /// The text embedding, not normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states, and one vector for the text. The base model alone carries no prefix.
+/// Hidden states and pooled output of a text model (`CLIPTextModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -36,7 +36,7 @@ fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// The text's vector in the space that it shares with images.
+/// Text embeddings in the space shared with images (`CLIPTextModelWithProjection`).
 ///
 /// Outputs: `text_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn text_embeds(g: &mut Graph, c: &Config) -> Result<()> {
@@ -96,7 +96,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, mask)?;
@@ -106,7 +106,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -124,9 +124,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The hidden state of the token that ends the text: `[batch, hidden_size]`.
+/// The hidden state of the end-of-text token: `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    // Configurations older than the end token's entry say 2, and then the end token has the largest id of all.
+    // Old configurations have 2 for `eos_token_id`; then the end-of-text token has the largest id.
     let end = (c.eos_token_id != 2).then_some(c.eos_token_id);
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
     let states = g.flatten(hidden, 0..2)?;

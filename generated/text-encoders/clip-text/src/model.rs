@@ -17,9 +17,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `CLIPTextModel`: Hidden states, and one vector for the text.
+    /// `CLIPTextModel`: Hidden states and pooled output of a text model (`CLIPTextModel`).
     Model,
-    /// `CLIPTextModelWithProjection`: The text's vector in the space that it shares with images.
+    /// `CLIPTextModelWithProjection`: Text embeddings in the space shared with images (`CLIPTextModelWithProjection`).
     ModelWithProjection,
 }
 
@@ -159,7 +159,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The text's vector. `[batch, hidden_size]`
+    /// The pooled output. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -167,7 +167,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// The text's vector, not normalised. `[batch, projection_dim]`
+    /// The text embedding, not normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -37,7 +37,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -48,7 +48,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -62,7 +62,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -73,7 +73,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
@@ -87,7 +87,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -122,7 +122,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// Word embeddings, with positions and segments where the configuration says so, normalised, and nothing for padding.
+/// Token embeddings, with position and token type embeddings by configuration, and 0 for padding (`DebertaEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
@@ -283,10 +283,10 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 ///
-/// The last product is with the word embeddings if the configuration ties them, and with a table and a bias of its
-/// own otherwise.
+/// The decoder is tied to the token embeddings where the configuration says so, else it has weight and bias
+/// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("cls").scope("predictions");
     let h = g.linear(&w.scope("transform").scope("dense"), hidden, c.hidden_size)?;
@@ -296,7 +296,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
     } else {
-        // The reference has this bias too, and does not read it.
+        // The reference has this bias too, unused.
         g.weight(&w.name("bias"), &[c.vocab_size])?;
         g.linear(&w.scope("decoder"), &h, c.vocab_size)
     }

@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DebertaModel`: Hidden states.
+    /// `DebertaModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `DebertaForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `DebertaForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `DebertaForSequenceClassification`: Scores of classes for the whole text.
+    /// `DebertaForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `DebertaForTokenClassification`: Scores of classes for every token.
+    /// `DebertaForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `DebertaForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `DebertaForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -134,7 +135,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -204,7 +205,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -212,7 +213,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -220,7 +221,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

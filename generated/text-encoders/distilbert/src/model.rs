@@ -21,17 +21,18 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DistilBertModel`: Hidden states.
+    /// `DistilBertModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `DistilBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `DistilBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `DistilBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `DistilBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `DistilBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `DistilBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `DistilBertForTokenClassification`: Scores of classes for every token.
+    /// `DistilBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `DistilBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `DistilBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -193,7 +194,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -201,7 +202,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -209,7 +210,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

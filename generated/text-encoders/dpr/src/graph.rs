@@ -25,7 +25,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// One vector for the text, from its first token.
+/// Passage or question embedding from the first token (`DPRQuestionEncoder`, `DPRContextEncoder`).
 ///
 /// Outputs: `pooler_output` `[batch, hidden_size]`, or `[batch, projection_dim]` where that is not 0.
 fn dpr_encoder(g: &mut Graph, c: &Config) -> Result<()> {
@@ -41,7 +41,7 @@ fn dpr_encoder(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &vector)
 }
 
-/// One vector for the text, from its first token.
+/// Passage or question embedding from the first token (`DPRQuestionEncoder`, `DPRContextEncoder`).
 ///
 /// Outputs: `pooler_output` `[batch, hidden_size]`, or `[batch, projection_dim]` where that is not 0.
 fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
@@ -57,16 +57,16 @@ fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &vector)
 }
 
-/// Where in each passage the answer starts and ends, and how well the passage answers the question.
+/// Extractive question answering over passages with their relevance (`DPRReader`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each, `relevance_logits` `[batch]`.
 fn dpr_reader(g: &mut Graph, c: &Config) -> Result<()> {
     let mut inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
-    // The reference takes segments here and does not read them: all are 0.
+    // The reference ignores token types here: all are 0.
     inputs.token_type_ids = g.sub(&inputs.token_type_ids, &inputs.token_type_ids)?;
     let w = g.scope("span_predictor");
     if c.projection_dim > 0 {
-        // The reference has this too, and does not read it here.
+        // The reference has this too, unused here.
         g.unused_scope(&w.scope("encoder").scope("encode_proj"));
     }
     let hidden = encoder(g, c, &w.scope("encoder").scope("bert_model"), &inputs)?;
@@ -81,7 +81,7 @@ fn dpr_reader(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("relevance_logits", &relevance)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -120,7 +120,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings, normalised.
+/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(

@@ -18,11 +18,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DPRQuestionEncoder`: One vector for the text, from its first token.
+    /// `DPRQuestionEncoder`: Passage or question embedding from the first token (`DPRQuestionEncoder`, `DPRContextEncoder`).
     QuestionEncoder,
-    /// `DPRContextEncoder`: One vector for the text, from its first token.
+    /// `DPRContextEncoder`: Passage or question embedding from the first token (`DPRQuestionEncoder`, `DPRContextEncoder`).
     ContextEncoder,
-    /// `DPRReader`: Where in each passage the answer starts and ends, and how well the passage answers the question.
+    /// `DPRReader`: Extractive question answering over passages with their relevance (`DPRReader`).
     Reader,
 }
 
@@ -110,7 +110,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -172,7 +172,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The text's vector; `projection_dim` wide where that is not 0. `[batch, hidden_size]`
+    /// The embedding; `projection_dim` wide where that is not 0. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -180,7 +180,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -188,7 +188,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -196,7 +196,7 @@ impl Outputs {
         self.get("end_logits")
     }
 
-    /// Scores of passages holding the answer. `[batch]`
+    /// Relevance logits of passages. `[batch]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

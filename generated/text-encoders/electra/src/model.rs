@@ -21,21 +21,22 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ElectraModel`: Hidden states.
+    /// `ElectraModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `ElectraForPreTraining`: Whether each token is another than the text had.
+    /// `ElectraForPreTraining`: Replaced token detection (`ElectraForPreTraining`; Clark et al., 2020, arXiv:2003.10555).
     ForPreTraining,
-    /// `ElectraForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `ElectraForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `ElectraForSequenceClassification`: Scores of classes for the whole text.
+    /// `ElectraForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `ElectraForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `ElectraForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `ElectraForTokenClassification`: Scores of classes for every token.
+    /// `ElectraForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `ElectraForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `ElectraForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `ElectraForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `ElectraForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -148,7 +149,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -218,7 +219,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the token being another than the text had. `[batch, sequence]`
+    /// Logits of tokens being replaced. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -226,7 +227,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -234,7 +235,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

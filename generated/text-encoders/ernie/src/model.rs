@@ -21,23 +21,24 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ErnieModel`: Hidden states, and one vector for the text.
+    /// `ErnieModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `ErnieForPreTraining`: Masked language modelling and next sentence prediction at once.
+    /// `ErnieForPreTraining`: Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
     ForPreTraining,
-    /// `ErnieForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `ErnieForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `ErnieForNextSentencePrediction`: Whether the second sentence follows the first.
+    /// `ErnieForNextSentencePrediction`: Next sentence prediction (`BertForNextSentencePrediction`).
     ForNextSentencePrediction,
-    /// `ErnieForSequenceClassification`: Scores of classes for the whole text.
+    /// `ErnieForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `ErnieForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `ErnieForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `ErnieForTokenClassification`: Scores of classes for every token.
+    /// `ErnieForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `ErnieForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `ErnieForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `ErnieForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `ErnieForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -152,9 +153,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The task that each token is read for; all 0 if not given. `[batch, sequence]`
+    /// The task type of each token; all 0 if not given. `[batch, sequence]`
     pub task_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -235,7 +236,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -243,7 +244,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -251,7 +252,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the second sentence follows; it is another. `[batch, 2]`
+    /// Logits: the second sentence follows the first, or it is a random one. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -259,7 +260,7 @@ impl Outputs {
         self.get("seq_relationship_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -267,7 +268,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -275,7 +276,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

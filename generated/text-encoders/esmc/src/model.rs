@@ -22,13 +22,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `EsmcModel`: Hidden states.
+    /// `EsmcModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `EsmcForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `EsmcForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `EsmcForSequenceClassification`: Scores of classes for the whole text.
+    /// `EsmcForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `EsmcForTokenClassification`: Scores of classes for every token.
+    /// `EsmcForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -181,7 +181,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

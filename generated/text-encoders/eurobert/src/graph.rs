@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -36,7 +36,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -47,7 +47,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text: of its first token, of the mean of all, or the mean of all tokens' scores.
+/// Sequence classification with `bos`, `mean` or `late` pooling (`EuroBertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn eurobert_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -70,7 +70,7 @@ fn eurobert_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The mean over all tokens and no padding: `[batch, sequence, width]` to `[batch, width]`.
+/// Mean pooling over tokens without padding: `[batch, sequence, width]` to `[batch, width]`.
 fn mean(g: &mut Graph, x: &Tensor, attention_mask: &Tensor) -> Result<Tensor> {
     let tokens = g.cast(attention_mask, Dtype::F32);
     let tokens = g.unsqueeze(&tokens, 2)?;
@@ -80,7 +80,7 @@ fn mean(g: &mut Graph, x: &Tensor, attention_mask: &Tensor) -> Result<Tensor> {
     g.div(&sum, &count)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -91,7 +91,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -119,7 +119,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     g.rms_norm(&w.scope("norm"), &x, c.rms_norm_eps)
 }
 
-/// The words' embeddings.
+/// Token embeddings.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
@@ -175,7 +175,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_biased(&w.scope("mlp").scope("down_proj"), &h, c.hidden_size, c.mlp_bias)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     let bias = c.mlp_bias.then(|| w.name("bias"));

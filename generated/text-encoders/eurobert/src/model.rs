@@ -21,14 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `EuroBertModel`: Hidden states.
+    /// `EuroBertModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `EuroBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `EuroBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `EuroBertForSequenceClassification`: Scores of classes for the whole text: of its first token, of the mean of all, or the mean of all tokens'
-    /// scores.
+    /// `EuroBertForSequenceClassification`: Sequence classification with `bos`, `mean` or `late` pooling (`EuroBertForSequenceClassification`).
     ForSequenceClassification,
-    /// `EuroBertForTokenClassification`: Scores of classes for every token.
+    /// `EuroBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
 }
 
@@ -182,7 +181,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,21 +21,22 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `FNetModel`: Hidden states, and one vector for the text.
+    /// `FNetModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `FNetForPreTraining`: Masked language modelling and next sentence prediction at once.
+    /// `FNetForPreTraining`: Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
     ForPreTraining,
-    /// `FNetForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `FNetForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `FNetForNextSentencePrediction`: Whether the second sentence follows the first.
+    /// `FNetForNextSentencePrediction`: Next sentence prediction (`BertForNextSentencePrediction`).
     ForNextSentencePrediction,
-    /// `FNetForSequenceClassification`: Scores of classes for the whole text.
+    /// `FNetForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `FNetForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `FNetForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `FNetForTokenClassification`: Scores of classes for every token.
+    /// `FNetForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `FNetForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `FNetForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -146,7 +147,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
     pub input_ids: ArrayD<i64>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -201,7 +202,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -209,7 +210,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -217,7 +218,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the second sentence follows; it is another. `[batch, 2]`
+    /// Logits: the second sentence follows the first, or it is a random one. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -225,7 +226,7 @@ impl Outputs {
         self.get("seq_relationship_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -233,7 +234,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -241,7 +242,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

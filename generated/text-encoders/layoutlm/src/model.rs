@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `LayoutLMModel`: Hidden states, and one vector for the text.
+    /// `LayoutLMModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `LayoutLMForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `LayoutLMForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `LayoutLMForSequenceClassification`: Scores of classes for the whole text.
+    /// `LayoutLMForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `LayoutLMForTokenClassification`: Scores of classes for every token.
+    /// `LayoutLMForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `LayoutLMForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `LayoutLMForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -131,7 +132,7 @@ pub struct Inputs {
     pub attention_mask: Option<ArrayD<i64>>,
     /// Left, upper, right and lower edge of each token on a page of 1000 by 1000; all 0 if not given. `[batch, sequence, 4]`
     pub bbox: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -212,7 +213,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -220,7 +221,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -228,7 +229,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -236,7 +237,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

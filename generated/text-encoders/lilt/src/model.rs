@@ -21,13 +21,14 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `LiltModel`: Hidden states, and one vector for the text.
+    /// `LiltModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `LiltForSequenceClassification`: Scores of classes for the whole text.
+    /// `LiltForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `LiltForTokenClassification`: Scores of classes for every token.
+    /// `LiltForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `LiltForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `LiltForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -124,9 +125,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
     /// Left, upper, right and lower edge of each token on a page of 1000 by 1000; all 0 if not given. `[batch, sequence, 4]`
     pub bbox: Option<ArrayD<i64>>,
@@ -207,7 +208,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -215,7 +216,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -223,7 +224,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -231,7 +232,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states, and one vector for the text. The base model alone carries no prefix.
+/// Hidden states and pooled output (`BertModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn base(g: &mut Graph, c: &Config) -> Result<()> {
@@ -39,7 +39,7 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -51,7 +51,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -62,7 +62,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
@@ -76,7 +76,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -119,10 +119,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings and of where a token is in a page's tree, normalised.
+/// Token, token type, position and XPath embeddings (`MarkupLMEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    // The reference does not read it either.
+    // The reference does not use it either.
     g.unused_scope(&w.scope("xpath_embeddings").scope("xpath_unitseq2_embeddings"));
     let inputs_embeds = g.embedding(
         &w.scope("word_embeddings"),
@@ -149,7 +149,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// Embeddings of the nodes on the way to each token, level by level, through two linear layers.
+/// XPath embeddings (`XPathEmbeddings`): tags and subscripts of every level through two linear layers.
 fn xpath_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (names, numbers) = (c.max_xpath_tag_unit_embeddings, c.max_xpath_subs_unit_embeddings);
     let tags = Input::i64("xpath_tags_seq", dims![BATCH, SEQUENCE, c.max_depth]);
@@ -224,7 +224,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// The first token's hidden state through a linear layer and the hyperbolic tangent: `[batch, hidden_size]`.
+/// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let first = g.take(hidden, 1, 0)?;
     let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;

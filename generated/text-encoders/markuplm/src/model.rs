@@ -21,13 +21,14 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `MarkupLMModel`: Hidden states, and one vector for the text.
+    /// `MarkupLMModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `MarkupLMForSequenceClassification`: Scores of classes for the whole text.
+    /// `MarkupLMForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `MarkupLMForTokenClassification`: Scores of classes for every token.
+    /// `MarkupLMForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `MarkupLMForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `MarkupLMForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -124,13 +125,13 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The tags on the way to each token in the page's tree; all `tag_pad_id` if not given. `[batch, sequence, max_depth]`
+    /// The tags of each token's XPath; all `tag_pad_id` if not given. `[batch, sequence, max_depth]`
     pub xpath_tags_seq: Option<ArrayD<i64>>,
-    /// Which of its parent's children of that name each of these is; all `subs_pad_id` if not given. `[batch, sequence, max_depth]`
+    /// The subscripts of each token's XPath; all `subs_pad_id` if not given. `[batch, sequence, max_depth]`
     pub xpath_subs_seq: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
 }
 
@@ -220,7 +221,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -228,7 +229,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -236,7 +237,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -244,7 +245,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

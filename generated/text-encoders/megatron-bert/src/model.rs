@@ -21,23 +21,24 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `MegatronBertModel`: Hidden states, and one vector for the text.
+    /// `MegatronBertModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `MegatronBertForPreTraining`: Masked language modelling and next sentence prediction at once.
+    /// `MegatronBertForPreTraining`: Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
     ForPreTraining,
-    /// `MegatronBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `MegatronBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `MegatronBertForNextSentencePrediction`: Whether the second sentence follows the first.
+    /// `MegatronBertForNextSentencePrediction`: Next sentence prediction (`BertForNextSentencePrediction`).
     ForNextSentencePrediction,
-    /// `MegatronBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `MegatronBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `MegatronBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `MegatronBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `MegatronBertForTokenClassification`: Scores of classes for every token.
+    /// `MegatronBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `MegatronBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `MegatronBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `MegatronBertForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `MegatronBertForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -152,7 +153,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -222,7 +223,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -230,7 +231,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -238,7 +239,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the second sentence follows; it is another. `[batch, 2]`
+    /// Logits: the second sentence follows the first, or it is a random one. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -246,7 +247,7 @@ impl Outputs {
         self.get("seq_relationship_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -254,7 +255,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -262,7 +263,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

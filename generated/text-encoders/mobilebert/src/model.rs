@@ -21,21 +21,22 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `MobileBertModel`: Hidden states, and one vector for the text.
+    /// `MobileBertModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `MobileBertForPreTraining`: Masked language modelling and next sentence prediction at once.
+    /// `MobileBertForPreTraining`: Pretraining by masked language modelling and next sentence prediction (`BertForPreTraining`).
     ForPreTraining,
-    /// `MobileBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `MobileBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `MobileBertForNextSentencePrediction`: Whether the second sentence follows the first.
+    /// `MobileBertForNextSentencePrediction`: Next sentence prediction (`BertForNextSentencePrediction`).
     ForNextSentencePrediction,
-    /// `MobileBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `MobileBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `MobileBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `MobileBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `MobileBertForTokenClassification`: Scores of classes for every token.
+    /// `MobileBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `MobileBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `MobileBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -148,7 +149,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -218,7 +219,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -226,7 +227,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -234,7 +235,7 @@ impl Outputs {
         self.get("prediction_logits")
     }
 
-    /// Scores of: the second sentence follows; it is another. `[batch, 2]`
+    /// Logits: the second sentence follows the first, or it is a random one. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -242,7 +243,7 @@ impl Outputs {
         self.get("seq_relationship_logits")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -250,7 +251,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -258,7 +259,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

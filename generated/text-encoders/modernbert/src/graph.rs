@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -40,7 +40,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -51,7 +51,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -64,7 +64,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// One choice out of several; every choice is a text of its own.
+/// Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
 ///
 /// Outputs: `logits` `[batch, choices]`.
 fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
@@ -78,7 +78,7 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -90,7 +90,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
@@ -105,7 +105,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -126,7 +126,7 @@ impl Inputs {
         }
     }
 
-    /// The choices of every item as texts of their own: `[batch * choices, sequence]`.
+    /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
         let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
@@ -147,13 +147,13 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
             None => index % c.global_attn_every_n_layers != 0,
         };
         let context = if near { &local } else { &global };
-        // Embeddings are normalised: the first layer does not do it again.
+        // The embeddings are normalised already: the first layer has no attention norm.
         x = layer(g, c, &w.scope("layers").index(index), &x, context, index > 0)?;
     }
     g.layer_norm_biased(&w.scope("final_norm"), &x, c.norm_eps, c.norm_bias)
 }
 
-/// Word embeddings, normalised.
+/// Token embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(
@@ -250,7 +250,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_biased(&w.scope("mlp").scope("Wo"), &h, c.hidden_size, c.mlp_bias)
 }
 
-/// The first position's hidden state, or with `unpadded` the first token's; or the mean of all tokens':
+/// The hidden state of the first position, or with `unpadded` of the first token; or mean pooling over tokens:
 /// `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded: bool) -> Result<Tensor> {
     if c.classifier_pooling == "mean" {
@@ -269,7 +269,7 @@ fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded:
     g.squeeze(&first, 1)
 }
 
-/// A linear layer, activation and normalisation, which all heads have.
+/// The prediction head (`ModernBertPredictionHead`): linear layer, activation and norm.
 fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     let w = g.scope("head");
     let h = g.linear_biased(&w.scope("dense"), x, c.hidden_size, c.classifier_bias)?;
@@ -277,7 +277,7 @@ fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
     g.layer_norm_biased(&w.scope("norm"), &h, c.norm_eps, c.norm_bias)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let h = prediction_head(g, c, hidden)?;
     let w = g.scope("decoder");

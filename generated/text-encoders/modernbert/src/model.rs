@@ -21,17 +21,18 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ModernBertModel`: Hidden states.
+    /// `ModernBertModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `ModernBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `ModernBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `ModernBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `ModernBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `ModernBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `ModernBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `ModernBertForTokenClassification`: Scores of classes for every token.
+    /// `ModernBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `ModernBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `ModernBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -193,7 +194,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -201,7 +202,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -209,7 +210,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

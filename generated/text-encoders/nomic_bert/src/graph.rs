@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -36,7 +36,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -47,7 +47,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -59,7 +59,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -70,7 +70,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -108,7 +108,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word and segment embeddings, normalised.
+/// The sum of token and token type embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(
@@ -179,17 +179,17 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_no_bias(&w.scope("mlp").scope("down_proj"), &h, c.hidden_size)
 }
 
-/// The first token's hidden state through a linear layer and the hyperbolic tangent: `[batch, hidden_size]`.
+/// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let first = g.take(hidden, 1, 0)?;
     let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
     Ok(g.tanh(&h))
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 ///
-/// The last product is with the word embeddings if the configuration ties them, and with a table and a bias of its
-/// own otherwise.
+/// The decoder is tied to the token embeddings where the configuration says so, else it has weight and bias
+/// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("cls").scope("predictions");
     let h = g.linear(&w.scope("transform").scope("dense"), hidden, c.hidden_size)?;
@@ -199,7 +199,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         let table = base.scope("embeddings").scope("word_embeddings").name("weight");
         g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
     } else {
-        // The reference has this bias too, and does not read it.
+        // The reference has this bias too, unused.
         g.weight(&w.name("bias"), &[c.vocab_size])?;
         g.linear(&w.scope("decoder"), &h, c.vocab_size)
     }

@@ -21,17 +21,18 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `NystromformerModel`: Hidden states.
+    /// `NystromformerModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `NystromformerForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `NystromformerForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `NystromformerForSequenceClassification`: Scores of classes for the whole text.
+    /// `NystromformerForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `NystromformerForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `NystromformerForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `NystromformerForTokenClassification`: Scores of classes for every token.
+    /// `NystromformerForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `NystromformerForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `NystromformerForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -140,7 +141,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 2, 3, 4 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -210,7 +211,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -218,7 +219,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -226,7 +227,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

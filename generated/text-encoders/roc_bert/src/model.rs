@@ -21,21 +21,22 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RoCBertModel`: Hidden states, and one vector for the text.
+    /// `RoCBertModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `RoCBertForPreTraining`: Masked language modelling: scores of tokens at every position.
+    /// `RoCBertForPreTraining`: Masked language modelling (`BertForMaskedLM`).
     ForPreTraining,
-    /// `RoCBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `RoCBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `RoCBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `RoCBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `RoCBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `RoCBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `RoCBertForTokenClassification`: Scores of classes for every token.
+    /// `RoCBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `RoCBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `RoCBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `RoCBertForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `RoCBertForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -150,9 +151,9 @@ pub struct Inputs {
     pub attention_mask: Option<ArrayD<i64>>,
     /// The shape of each character; all 0 if not given. `[batch, sequence]`
     pub input_shape_ids: Option<ArrayD<i64>>,
-    /// The sound of each character; all 0 if not given. `[batch, sequence]`
+    /// The pronunciation of each character; all 0 if not given. `[batch, sequence]`
     pub input_pronunciation_ids: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -244,7 +245,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -252,7 +253,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -260,7 +261,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -268,7 +269,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

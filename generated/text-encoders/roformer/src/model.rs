@@ -21,19 +21,20 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RoFormerModel`: Hidden states.
+    /// `RoFormerModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `RoFormerForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `RoFormerForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `RoFormerForSequenceClassification`: Scores of classes for the whole text.
+    /// `RoFormerForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `RoFormerForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `RoFormerForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `RoFormerForTokenClassification`: Scores of classes for every token.
+    /// `RoFormerForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `RoFormerForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `RoFormerForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `RoFormerForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `RoFormerForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -144,7 +145,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -214,7 +215,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -222,7 +223,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -230,7 +231,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -23,7 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states, and one vector for the text. The base model alone carries no prefix.
+/// Hidden states and pooled output of a text model (`CLIPTextModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
 fn text_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -82,7 +82,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, mask)?;
@@ -92,7 +92,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -110,7 +110,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The last position's hidden state, be it padding, through a linear layer: `[batch, projection_size]`.
+/// The last position's hidden state, padding or not, through a linear layer: `[batch, projection_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let last = g.take(hidden, 1, -1)?;
     g.linear(&w.scope("head"), &last, c.projection_size())

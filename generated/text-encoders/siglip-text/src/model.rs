@@ -18,7 +18,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SiglipTextModel`: Hidden states, and one vector for the text.
+    /// `SiglipTextModel`: Hidden states and pooled output of a text model (`CLIPTextModel`).
     Model,
 }
 
@@ -157,7 +157,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The text's vector. `[batch, hidden_size]`
+    /// The pooled output. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -34,7 +34,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Where in the text the answer to its first question token starts and where it ends; not in padding.
+/// Question-aware span selection for the first question token (`QuestionAwareSpanSelectionHead`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn splinter_qass(g: &mut Graph, c: &Config) -> Result<()> {
@@ -61,14 +61,14 @@ fn splinter_qass(g: &mut Graph, c: &Config) -> Result<()> {
     Ok(())
 }
 
-/// A linear layer, activation and normalisation.
+/// A linear layer, activation and norm (`SplinterFullyConnectedLayer`).
 fn transform(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("dense"), x, c.hidden_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     g.layer_norm(&w.scope("LayerNorm"), &h, 1e-5)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -107,7 +107,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings, normalised.
+/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SplinterModel`: Hidden states.
+    /// `SplinterModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `SplinterForQuestionAnswering`: Where in the text the answer to its question token starts and where it ends.
+    /// `SplinterForQuestionAnswering`: Question-aware span selection (`SplinterForQuestionAnswering`; Ram et al., 2021, arXiv:2101.00438).
     ForQuestionAnswering,
 }
 
@@ -113,7 +113,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -191,7 +191,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

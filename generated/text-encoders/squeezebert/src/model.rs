@@ -21,17 +21,18 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SqueezeBertModel`: Hidden states, and one vector for the text.
+    /// `SqueezeBertModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `SqueezeBertForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `SqueezeBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `SqueezeBertForSequenceClassification`: Scores of classes for the whole text.
+    /// `SqueezeBertForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `SqueezeBertForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `SqueezeBertForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `SqueezeBertForTokenClassification`: Scores of classes for every token.
+    /// `SqueezeBertForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `SqueezeBertForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `SqueezeBertForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -140,7 +141,7 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
@@ -210,7 +211,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -218,7 +219,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -226,7 +227,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -234,7 +235,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -22,19 +22,20 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XLMRobertaXLModel`: Hidden states, and one vector for the text.
+    /// `XLMRobertaXLModel`: Hidden states and pooled output (`BertModel`).
     Model,
-    /// `XLMRobertaXLForMaskedLM`: Masked language modelling: scores of tokens at every position.
+    /// `XLMRobertaXLForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,
-    /// `XLMRobertaXLForSequenceClassification`: Scores of classes for the whole text.
+    /// `XLMRobertaXLForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `XLMRobertaXLForMultipleChoice`: One choice out of several; every choice is a text of its own.
+    /// `XLMRobertaXLForMultipleChoice`: Multiple choice, each choice a sequence of its own (`BertForMultipleChoice`).
     ForMultipleChoice,
-    /// `XLMRobertaXLForTokenClassification`: Scores of classes for every token.
+    /// `XLMRobertaXLForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `XLMRobertaXLForQuestionAnswering`: Where in the text the answer starts and where it ends.
+    /// `XLMRobertaXLForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnswering,
-    /// `XLMRobertaXLForCausalLM`: Next-token scores at every position; causal where the configuration says that it is a decoder.
+    /// `XLMRobertaXLForCausalLM`: Causal language modelling with an encoder architecture, without a cache (`BertLMHeadModel`).
     ForCausalLM,
 }
 
@@ -145,9 +146,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
 }
 
@@ -215,7 +216,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The first token's hidden state, further processed. `[batch, hidden_size]`
+    /// The pooled output, of the first token. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -223,7 +224,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of tokens at every position. `[batch, sequence, vocab_size]`
+    /// Logits over the vocabulary at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -231,7 +232,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -239,7 +240,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

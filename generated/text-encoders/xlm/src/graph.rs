@@ -28,7 +28,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states. The base model alone carries no prefix.
+/// Hidden states (`BaseModelOutput`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
 fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -38,7 +38,7 @@ fn hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes for the whole text.
+/// Sequence classification by the pooled output (`BertForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -50,7 +50,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for every token.
+/// Token classification (`BertForTokenClassification`).
 ///
 /// Outputs: `logits` `[batch, sequence, num_labels]`.
 fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -61,7 +61,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Masked language modelling.
+/// Masked language modelling (`BertForMaskedLM`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`.
 fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
@@ -72,7 +72,7 @@ fn masked_lm(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Where in the text the answer starts and where it ends.
+/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
 fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
@@ -86,7 +86,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// What every head takes.
+/// The inputs of every head.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -121,7 +121,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of word and position embeddings, and of the token's language where it is given; normalised.
+/// Token and position embeddings, and language embeddings where `langs` is given (`XLMModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let inputs_embeds = g.embedding(&w.scope("embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let positions = g.embedding(
@@ -220,10 +220,10 @@ fn pooler(g: &mut Graph, _c: &Config, _w: &Scope, hidden: &Tensor) -> Result<Ten
     g.take(hidden, 1, 0)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 ///
-/// The last product is with the word embeddings if the configuration ties them, and with a table and a bias of its
-/// own otherwise.
+/// The decoder is tied to the token embeddings where the configuration says so, else it has weight and bias
+/// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("pred_layer");
     if c.tie_word_embeddings {

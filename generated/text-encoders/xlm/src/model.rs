@@ -21,15 +21,16 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XLMModel`: Hidden states.
+    /// `XLMModel`: Hidden states of an encoder without pooler (`DistilBertModel`).
     Model,
-    /// `XLMForSequenceClassification`: Scores of classes for the whole text.
+    /// `XLMForSequenceClassification`: Sequence classification by the pooled output (`BertForSequenceClassification`).
     ForSequenceClassification,
-    /// `XLMForTokenClassification`: Scores of classes for every token.
+    /// `XLMForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `XLMWithLMHeadModel`: Masked language modelling: scores of tokens at every position.
+    /// `XLMWithLMHeadModel`: Masked language modelling (`BertForMaskedLM`).
     WithLMHeadModel,
-    /// `XLMForQuestionAnsweringSimple`: Where in the text the answer starts and where it ends.
+    /// `XLMForQuestionAnsweringSimple`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
+    /// `GenericForQuestionAnswering`).
     ForQuestionAnsweringSimple,
 }
 
@@ -199,7 +200,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -207,7 +208,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Scores of the answer starting at each position. `[batch, sequence]`
+    /// Logits of the answer's start. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -215,7 +216,7 @@ impl Outputs {
         self.get("start_logits")
     }
 
-    /// Scores of the answer ending at each position. `[batch, sequence]`
+    /// Logits of the answer's end. `[batch, sequence]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

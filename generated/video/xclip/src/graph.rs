@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// How near each video is to each text, and their vectors.
+/// Contrastive logits of videos and texts, and their embeddings (`XCLIPModel`).
 ///
 /// Outputs: `logits_per_video` `[videos, batch]`, `logits_per_text` `[batch, videos]`, `text_embeds`
 /// `[videos, batch, projection_dim]`, `video_embeds` `[videos, projection_dim]`.

@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XCLIPModel`: How near each video is to each text, and their vectors.
+    /// `XCLIPModel`: Contrastive logits of videos and texts, and their embeddings (`XCLIPModel`).
     Model,
 }
 
@@ -179,7 +179,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1, as each video rewrites them. `[videos, batch, projection_dim]`
+    /// Text embeddings with the prompts of each video, L2-normalised. `[videos, batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -187,7 +187,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The videos' vectors, of length 1. `[videos, projection_dim]`
+    /// Video embeddings, L2-normalised. `[videos, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -23,7 +23,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `AltCLIPModel`: How near each image is to each text, and their vectors.
+    /// `AltCLIPModel`: Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
     Model,
 }
 
@@ -114,9 +114,9 @@ pub struct Inputs {
     pub input_ids: ArrayD<i64>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<ArrayD<i64>>,
-    /// The segment of each token; all 0 if not given. `[batch, sequence]`
+    /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<ArrayD<i64>>,
-    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens that are no padding. `[batch, sequence]`
+    /// The position of each token; if not given, `pad_token_id` plus 1, 2, 3 … over the tokens without padding. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
 }
 
@@ -194,7 +194,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1. `[batch, projection_dim]`
+    /// Text embeddings, L2-normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -202,7 +202,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The images' vectors, of length 1. `[images, projection_dim]`
+    /// Image embeddings, L2-normalised. `[images, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

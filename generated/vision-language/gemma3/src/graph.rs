@@ -41,7 +41,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of a text with images, or without any. The base model alone carries no prefix.
+/// Hidden states of a text, with or without images (`LlavaModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -55,7 +55,7 @@ fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Resul
     Ok(())
 }
 
-/// Next-token scores of a text with images, which the first step reads, or without any.
+/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -78,7 +78,7 @@ fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
     language::lm_head(g, &text, &w.scope("language_model"), hidden)
 }
 
-/// Images and text to the text's hidden states, and the images' features where this part reads images.
+/// Images and text to the text's hidden states, and the images' features where this graph takes images.
 fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(Tensor, Option<Images>)> {
     let mut inputs = language::Inputs::new(g, &c.text_config, kind);
     let text = w.scope("language_model");
@@ -122,7 +122,7 @@ fn bidirectional_image_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs
     nn::same_segment_mask(g, &runs, &inputs.cache.past())
 }
 
-/// Images to what stands in the places of image tokens: `[features, hidden_size]`.
+/// Images to the features that replace image tokens: `[features, hidden_size]`.
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, channels, size, size]));
@@ -137,20 +137,21 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
     projector(g, c, &w.scope("multi_modal_projector"), &x)
 }
 
-/// What the vision model gives for each patch: `[images, patches, hidden_size]`.
+/// The last hidden state of the vision model: `[images, patches, hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     g.unused_scope(&w.scope("head"));
     vision::encoder(g, &c.vision_config, w, pixels)
 }
 
-/// Means of squares of patches in the language model's width: `[images, mm_tokens_per_image, hidden_size]`.
+/// Average-pooled patches in the language model's width (`Gemma3MultiModalProjector`):
+/// `[images, mm_tokens_per_image, hidden_size]`.
 fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let vision = &c.vision_config;
     let (images, width) = (&x.shape()[0], vision.hidden_size);
     let side = vision.image_size / vision.patch_size;
     let square = side / c.mm_tokens_per_image.isqrt().max(1);
     let few = side / square.max(1);
-    // Means of patches beside each other, then of those below each other.
+    // Average over columns of a square, then over its rows.
     let x = g.reshape(x, dims![images, side * few, square, width])?;
     let x = g.reduce(Reduction::Mean, &x, &[2], false)?;
     let x = g.reshape(&x, dims![images, few, square, few * width])?;

@@ -24,9 +24,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Gemma3Model`: Hidden states of a text with images.
+    /// `Gemma3Model`: Hidden states of a text with images (`LlavaModel`).
     Model,
-    /// `Gemma3ForConditionalGeneration`: Scores of the next token of a text with images.
+    /// `Gemma3ForConditionalGeneration`: Causal language modelling of a text with images (`LlavaForConditionalGeneration`).
     ForConditionalGeneration,
 }
 
@@ -140,7 +140,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of all texts, one after the other, as the checkpoint's processor makes them; texts alone do without. `[images, num_channels, image_size, image_size]`
+    /// The images of all texts, one after the other, as the checkpoint's processor makes them; not for text alone. `[images, num_channels, image_size, image_size]`
     pub pixel_values: Option<ArrayD<f32>>,
     /// Token ids. `[batch, sequence]`
     pub input_ids: ArrayD<i64>,
@@ -209,7 +209,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// What stands in the places of image tokens. `[images, tokens, hidden_size]`
+    /// The features that replace image tokens. `[images, tokens, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -217,7 +217,7 @@ impl Outputs {
         self.get("image_hidden_states")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -39,7 +39,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of a text with images, or without any. The base model alone carries no prefix.
+/// Hidden states of a text, with or without images (`LlavaModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -53,7 +53,7 @@ fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Resul
     Ok(())
 }
 
-/// Next-token scores of a text with images, which the first step reads, or without any.
+/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[images, tokens, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -76,7 +76,7 @@ fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
     language::lm_head(g, &text, &w.scope("language_model"), hidden)
 }
 
-/// Images and text to the text's hidden states, and the images' features where this part reads images.
+/// Images and text to the text's hidden states, and the images' features where this graph takes images.
 fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(Tensor, Option<Images>)> {
     let inputs = language::Inputs::new(g, &c.text_config, kind);
     let text = w.scope("language_model");
@@ -110,7 +110,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
     g.gather(&all, &indices, 0)
 }
 
-/// Images to what stands in the places of image tokens: `[features, hidden_size]`.
+/// Images to the features that replace image tokens: `[features, hidden_size]`.
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, channels, size, size]));
@@ -125,7 +125,7 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
     projector(g, c, &w.scope("multi_modal_projector"), &x)
 }
 
-/// What layers of the vision model give for each patch: `[images, patches, layers·hidden_size]`.
+/// The selected hidden states of the vision model: `[images, patches, layers·hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let mut vision = VisionConfig::clone(&c.vision_config);
     let layers = vision.num_hidden_layers;
@@ -152,7 +152,8 @@ fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Resu
     Ok(x)
 }
 
-/// Squares of patches in the language model's width: `[images, image_seq_length, hidden_size]`.
+/// Pixel-shuffled patches in the language model's width (`InternVLMultiModalProjector`):
+/// `[images, image_seq_length, hidden_size]`.
 fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (images, width) = (&x.shape()[0], c.vision_config.hidden_size);
     let side = c.vision_config.image_size / c.vision_config.patch_size;
@@ -165,7 +166,7 @@ fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
         return Err(Error::Graph { op: "Reshape".to_owned(), scope: w.path().to_owned(), problem });
     }
     let few = side / square;
-    // Patches beside each other become channels, then those below each other.
+    // Columns of a square become channels, then its rows.
     let x = g.reshape(x, dims![images, side, few, square * width])?;
     let x = g.transpose(&x, &[0, 2, 1, 3])?;
     let x = g.reshape(&x, dims![images, few, few, square * square * width])?;

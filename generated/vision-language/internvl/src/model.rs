@@ -23,9 +23,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `InternVLModel`: Hidden states of a text with images.
+    /// `InternVLModel`: Hidden states of a text with images (`LlavaModel`).
     Model,
-    /// `InternVLForConditionalGeneration`: Scores of the next token of a text with images.
+    /// `InternVLForConditionalGeneration`: Causal language modelling of a text with images (`LlavaForConditionalGeneration`).
     ForConditionalGeneration,
 }
 
@@ -139,7 +139,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of all texts, one after the other, as the checkpoint's processor makes them; texts alone do without. `[images, num_channels, image_size, image_size]`
+    /// The images of all texts, one after the other, as the checkpoint's processor makes them; not for text alone. `[images, num_channels, image_size, image_size]`
     pub pixel_values: Option<ArrayD<f32>>,
     /// Token ids. `[batch, sequence]`
     pub input_ids: ArrayD<i64>,
@@ -208,7 +208,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// What stands in the places of image tokens. `[images, tokens, hidden_size]`
+    /// The features that replace image tokens. `[images, tokens, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -216,7 +216,7 @@ impl Outputs {
         self.get("image_hidden_states")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

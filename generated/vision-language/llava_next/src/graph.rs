@@ -38,7 +38,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Hidden states of a text with images, or without any. The base model alone carries no prefix.
+/// Hidden states of a text, with or without images (`LlavaModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`, `image_hidden_states` `[features, hidden_size]`.
 fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -50,7 +50,7 @@ fn image_text_hidden_states(g: &mut Graph, c: &Config, kind: GraphKind) -> Resul
     Ok(())
 }
 
-/// Next-token scores of a text with images, which the first step reads, or without any.
+/// Causal language modelling of a text, with or without images (`LlavaForConditionalGeneration`).
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `image_hidden_states` `[features, hidden_size]`.
 fn image_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
@@ -71,7 +71,7 @@ fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
     language::lm_head(g, &text, &w.scope("language_model"), hidden)
 }
 
-/// Images and text to the text's hidden states, and the images' features where this part reads images.
+/// Images and text to the text's hidden states, and the images' features where this graph takes images.
 fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(Tensor, Option<Images>)> {
     let inputs = language::Inputs::new(g, &c.text_config, kind);
     let text = w.scope("language_model");
@@ -105,7 +105,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
     g.gather(&all, &indices, 0)
 }
 
-/// Images to what stands in the places of image tokens: `[features, hidden_size]`.
+/// Images to the features that replace image tokens: `[features, hidden_size]`.
 fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
     let [tiles, features] = [Dim::symbol("tiles"), Dim::symbol("features")];
@@ -130,7 +130,7 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
     projector(g, c, &w.scope("multi_modal_projector"), &x)
 }
 
-/// What layers of the vision model give for each patch: `[images, patches, layers·hidden_size]`.
+/// The selected hidden states of the vision model: `[images, patches, layers·hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
     let mut vision = VisionConfig::clone(&c.vision_config);
     let layers = vision.num_hidden_layers;
@@ -158,7 +158,7 @@ fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Resu
     Ok(x)
 }
 
-/// Patches in the language model's width: `[images, patches, hidden_size]`.
+/// Patches in the language model's width (`LlavaMultiModalProjector`): `[images, patches, hidden_size]`.
 fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let width = c.text_config.hidden_size;
     let h = g.linear_biased(&w.scope("linear_1"), x, width, c.multimodal_projector_bias)?;

@@ -22,9 +22,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `LlavaNextModel`: Hidden states of a text with images.
+    /// `LlavaNextModel`: Hidden states of a text with images (`LlavaModel`).
     Model,
-    /// `LlavaNextForConditionalGeneration`: Scores of the next token of a text with images.
+    /// `LlavaNextForConditionalGeneration`: Causal language modelling of a text with images (`LlavaForConditionalGeneration`).
     ForConditionalGeneration,
 }
 
@@ -140,7 +140,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The tiles of the images of all texts, as the checkpoint's processor makes them; texts alone do without. `[images, tiles, num_channels, image_size, image_size]`
+    /// The tiles of the images of all texts, as the checkpoint's processor makes them; not for text alone. `[images, tiles, num_channels, image_size, image_size]`
     pub pixel_values: Option<ArrayD<f32>>,
     /// Height and width of the images before they were processed, pixels; given with those. `[images, 2]`
     pub image_sizes: Option<ArrayD<i64>>,
@@ -227,7 +227,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// What stands in the places of image tokens. `[features, hidden_size]`
+    /// The features that replace image tokens. `[features, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -235,7 +235,7 @@ impl Outputs {
         self.get("image_hidden_states")
     }
 
-    /// Scores of the next token at every position. `[batch, sequence, vocab_size]`
+    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -28,7 +28,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// How near each image is to each text, and their vectors.
+/// Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, projection_dim]`, `image_embeds` `[images, projection_dim]`.
@@ -51,7 +51,7 @@ fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("image_embeds", &images)
 }
 
-/// Scores of classes for the whole image, by the mean of its patches.
+/// Image classification by mean pooling over patches (`CLIPForImageClassification`).
 ///
 /// Outputs: `logits` `[images, num_labels]`.
 fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -75,7 +75,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// The vision model's vectors: `[images, hidden_size]`.
+/// The pooled output of the vision model: `[images, hidden_size]`.
 fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");

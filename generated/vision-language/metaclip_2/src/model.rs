@@ -22,9 +22,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `MetaClip2Model`: How near each image is to each text, and their vectors.
+    /// `MetaClip2Model`: Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
     Model,
-    /// `MetaClip2ForImageClassification`: Scores of classes for the whole image, by the mean of its patches.
+    /// `MetaClip2ForImageClassification`: Image classification by mean pooling over patches (`CLIPForImageClassification`).
     ForImageClassification,
 }
 
@@ -195,7 +195,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1. `[batch, projection_dim]`
+    /// Text embeddings, L2-normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -203,7 +203,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The images' vectors, of length 1. `[images, projection_dim]`
+    /// Image embeddings, L2-normalised. `[images, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -211,7 +211,7 @@ impl Outputs {
         self.get("image_embeds")
     }
 
-    /// Scores of classes. `[images, num_labels]`
+    /// Logits of classes. `[images, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

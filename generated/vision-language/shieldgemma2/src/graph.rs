@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     }
 }
 
-/// Whether an image violates the policy that the text states.
+/// Image classification by a policy in the prompt (`ShieldGemma2ForImageClassification`).
 ///
 /// Outputs: `logits` and `probabilities` `[batch, 2]`, of `Yes` and of `No`.
 fn shieldgemma2(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {

@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ShieldGemma2ForImageClassification`: Whether an image violates the policy that the text states.
+    /// `ShieldGemma2ForImageClassification`: Image classification by a policy in the prompt (`ShieldGemma2ForImageClassification`).
     ForImageClassification,
 }
 
@@ -119,7 +119,7 @@ impl weft::Architecture for Model {
 /// What the model takes, under the reference's names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of all texts, one after the other, as the checkpoint's processor makes them; texts alone do without. `[images, num_channels, image_size, image_size]`
+    /// The images of all texts, one after the other, as the checkpoint's processor makes them; not for text alone. `[images, num_channels, image_size, image_size]`
     pub pixel_values: Option<ArrayD<f32>>,
     /// Token ids. `[batch, sequence]`
     pub input_ids: ArrayD<i64>,
@@ -180,7 +180,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Scores of `Yes` and `No`. `[batch, 2]`
+    /// Logits of the tokens `Yes` and `No`. `[batch, 2]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -22,9 +22,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SiglipModel`: Whether each image and each text belong together, every pair for itself, and their vectors.
+    /// `SiglipModel`: Pairwise sigmoid logits of images and texts, and their embeddings (`SiglipModel`).
     Model,
-    /// `SiglipForImageClassification`: Scores of classes for the whole image, by the mean of its patches.
+    /// `SiglipForImageClassification`: Image classification by mean pooling over patches (`CLIPForImageClassification`).
     ForImageClassification,
 }
 
@@ -187,7 +187,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// How well images and texts go together. `[images, batch]`
+    /// Logits of images and texts. `[images, batch]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -195,7 +195,7 @@ impl Outputs {
         self.get("logits_per_image")
     }
 
-    /// How well texts and images go together. `[batch, images]`
+    /// Logits of texts and images. `[batch, images]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -203,7 +203,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1. `[batch, hidden_size]`
+    /// Text embeddings, L2-normalised. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -211,7 +211,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The images' vectors, of length 1. `[images, hidden_size]`
+    /// Image embeddings, L2-normalised. `[images, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -219,7 +219,7 @@ impl Outputs {
         self.get("image_embeds")
     }
 
-    /// Scores of classes. `[images, num_labels]`
+    /// Logits of classes. `[images, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

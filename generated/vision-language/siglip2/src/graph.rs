@@ -28,7 +28,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Whether each image and each text belong together, and their vectors: a sigmoid of a pair's logit is its probability.
+/// Image-text logits and embeddings (`SiglipModel`); the sigmoid of a pair's logit is its probability.
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`.
@@ -51,7 +51,7 @@ fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("image_embeds", &images)
 }
 
-/// Scores of classes for the whole image, by the mean of the patches that are its own.
+/// Image classification by mean pooling over patches without padding (`Siglip2ForImageClassification`).
 ///
 /// Outputs: `logits` `[images, num_labels]`.
 fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -69,7 +69,7 @@ fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The vision model's vectors: `[images, hidden_size]`.
+/// The pooled output of the vision model: `[images, hidden_size]`.
 fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
     let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");

@@ -23,9 +23,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Siglip2Model`: Whether each image and each text belong together, every pair for itself, and their vectors.
+    /// `Siglip2Model`: Pairwise sigmoid logits of images and texts, and their embeddings (`SiglipModel`).
     Model,
-    /// `Siglip2ForImageClassification`: Scores of classes for the whole image, by the mean of the patches that are its own.
+    /// `Siglip2ForImageClassification`: Image classification by mean pooling over patches without padding (`Siglip2ForImageClassification`).
     ForImageClassification,
 }
 
@@ -128,9 +128,9 @@ pub struct Inputs {
     pub attention_mask: Option<ArrayD<i64>>,
     /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
     pub position_ids: Option<ArrayD<i64>>,
-    /// The images' patches, row after row, as the checkpoint's processor makes them; behind those of an image anything. `[images, patches, patch_values]`
+    /// The images' patches, row after row, as the checkpoint's processor makes them, padded. `[images, patches, patch_values]`
     pub pixel_values: ArrayD<f32>,
-    /// 1 for patches, 0 for what fills them up; all 1 if not given. `[images, patches]`
+    /// 1 for patches, 0 for padding; all 1 if not given. `[images, patches]`
     pub pixel_attention_mask: Option<ArrayD<i64>>,
     /// Rows and columns of each image's patches. `[images, 2]`
     pub spatial_shapes: ArrayD<i64>,
@@ -205,7 +205,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// How well images and texts go together. `[images, batch]`
+    /// Logits of images and texts. `[images, batch]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -213,7 +213,7 @@ impl Outputs {
         self.get("logits_per_image")
     }
 
-    /// How well texts and images go together. `[batch, images]`
+    /// Logits of texts and images. `[batch, images]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -221,7 +221,7 @@ impl Outputs {
         self.get("logits_per_text")
     }
 
-    /// The texts' vectors, of length 1. `[batch, hidden_size]`
+    /// Text embeddings, L2-normalised. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -229,7 +229,7 @@ impl Outputs {
         self.get("text_embeds")
     }
 
-    /// The images' vectors, of length 1. `[images, hidden_size]`
+    /// Image embeddings, L2-normalised. `[images, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -237,7 +237,7 @@ impl Outputs {
         self.get("image_embeds")
     }
 
-    /// Scores of classes. `[images, num_labels]`
+    /// Logits of classes. `[images, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

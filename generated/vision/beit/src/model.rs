@@ -20,11 +20,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BeitModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `BeitModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `BeitForImageClassification`: Scores of classes for the whole image.
+    /// `BeitForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `BeitForMaskedImageModeling`: Masked image modelling: which visual token each patch is.
+    /// `BeitForMaskedImageModeling`: Masked image modelling over visual tokens (`BeitForMaskedImageModeling`).
     ForMaskedImageModeling,
 }
 
@@ -126,7 +126,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: ArrayD<f32>,
-    /// Which patches are hidden; none if not given. Masked image modelling alone takes it. `[batch, patches]`
+    /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<ArrayD<bool>>,
 }
 
@@ -169,7 +169,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -177,7 +177,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -24,8 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -37,7 +36,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// The image's vector in the space that it shares with texts.
+/// Image embeddings in the space shared with texts (`CLIPVisionModelWithProjection`).
 ///
 /// Outputs: `image_embeds` `[batch, projection_dim]`, `last_hidden_state` `[batch, positions, hidden_size]`.
 fn image_embeds(g: &mut Graph, c: &Config) -> Result<()> {
@@ -65,7 +64,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     Ok(x)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
+/// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
@@ -74,7 +74,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
+/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
@@ -98,7 +98,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 1 + patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -116,7 +116,7 @@ fn interpolate_pos_encoding(
     g.concat(&[&tokens, &x], 1)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
@@ -126,7 +126,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -144,7 +144,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state, normalised: `[batch, hidden_size]`.
+/// The class token's hidden state, normalised (`CLIPVisionModel`) (`CLIPVisionModel`) (`CLIPVisionModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     g.layer_norm(&w.scope("post_layernorm"), &class, c.layer_norm_eps)

@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `CLIPVisionModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `CLIPVisionModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `CLIPVisionModelWithProjection`: The image's vector in the space that it shares with texts.
+    /// `CLIPVisionModelWithProjection`: Image embeddings in the space shared with texts (`CLIPVisionModelWithProjection`).
     ModelWithProjection,
 }
 
@@ -141,7 +141,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -149,7 +149,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// The image's vector, not normalised. `[batch, projection_dim]`
+    /// The image embedding, not normalised. `[batch, projection_dim]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -23,7 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// The last feature map, and one vector for the image. The base model alone carries no prefix.
+/// The last feature map and the pooled output (`ConvNextModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, channels, rows, columns]`, `pooler_output` `[batch, channels]`.
 fn pooled_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
@@ -35,7 +35,7 @@ fn pooled_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {

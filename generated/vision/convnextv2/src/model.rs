@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ConvNextV2Model`: The last feature map, and one vector for the image.
+    /// `ConvNextV2Model`: The last feature map and the pooled output (`ConvNextModel`).
     Model,
-    /// `ConvNextV2ForImageClassification`: Scores of classes for the whole image.
+    /// `ConvNextV2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -143,7 +143,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, channels]`
+    /// The pooled output. `[batch, channels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -151,7 +151,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

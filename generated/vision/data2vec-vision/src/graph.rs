@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the patches and of what comes before them. The base model alone carries no prefix.
+/// Hidden states of patches and of any tokens before them. Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`.
 fn patch_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -33,7 +33,7 @@ fn patch_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Data2VecVisionModel`: Hidden states of the patches, and of the tokens before them where there are any.
+    /// `Data2VecVisionModel`: Hidden states of a vision model without pooler (`ViTMSNModel`).
     Model,
-    /// `Data2VecVisionForImageClassification`: Scores of classes for the whole image.
+    /// `Data2VecVisionForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -143,7 +143,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -26,8 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -43,7 +42,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -55,7 +54,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Masked image modelling: the pixels of hidden patches, and of the others.
+/// Masked image modelling (`ViTForMaskedImageModeling`): reconstructs the pixels of all patches.
 ///
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
@@ -78,7 +77,7 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("reconstruction", &pixels)
 }
 
-/// Scores of classes for the whole image, by the class token and by the one that learned from a teacher.
+/// Image classification by class and distillation token (`DeiTForImageClassificationWithTeacher`).
 ///
 /// Outputs: `logits`, the mean of `cls_logits` and `distillation_logits`, `[batch, num_labels]` each.
 fn distilled_image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -110,7 +109,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
+/// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
@@ -119,8 +119,8 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// Patches, the class token before them, and what each position adds: `[batch, 2 + patches, hidden_size]`.
-/// Where `masked` `[batch, patches]` holds, the mask token stands for the patch.
+/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 2 + patches, hidden_size]`.
+/// Where `masked` `[batch, patches]` holds, the mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
     c: &Config,
@@ -159,7 +159,7 @@ fn embeddings(
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, 2 + patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 2 + patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -177,7 +177,7 @@ fn interpolate_pos_encoding(
     g.concat(&[&tokens, &x], 1)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -187,7 +187,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.qkv_bias)?;
@@ -205,7 +205,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state through a linear layer and an activation function.
+/// The class token's hidden state through a dense layer and an activation function (`ViTPooler`).
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     let width = c.pooler_output_size.unwrap_or(c.hidden_size);

@@ -21,13 +21,13 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DeiTModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `DeiTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `DeiTForImageClassification`: Scores of classes for the whole image.
+    /// `DeiTForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `DeiTForMaskedImageModeling`: Masked image modelling: the pixels of hidden patches, and of the others.
+    /// `DeiTForMaskedImageModeling`: Masked image modelling, SimMIM (`ViTForMaskedImageModeling`).
     ForMaskedImageModeling,
-    /// `DeiTForImageClassificationWithTeacher`: Scores of classes for the whole image, by the class token and by the one that learned from a teacher.
+    /// `DeiTForImageClassificationWithTeacher`: Image classification by class and distillation token (`DeiTForImageClassificationWithTeacher`).
     ForImageClassificationWithTeacher,
 }
 
@@ -138,7 +138,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: ArrayD<f32>,
-    /// Which patches are hidden; none if not given. Masked image modelling alone takes it. `[batch, patches]`
+    /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<ArrayD<bool>>,
 }
 
@@ -181,7 +181,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -189,7 +189,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -197,7 +197,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The pixels of the whole image. `[batch, num_channels, height, width]`
+    /// The reconstructed pixels. `[batch, num_channels, height, width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -205,7 +205,7 @@ impl Outputs {
         self.get("reconstruction")
     }
 
-    /// Scores by the class token. `[batch, num_labels]`
+    /// Logits of the class token. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -213,7 +213,7 @@ impl Outputs {
         self.get("cls_logits")
     }
 
-    /// Scores by the token that learned from a teacher. `[batch, num_labels]`
+    /// Logits of the distillation token. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

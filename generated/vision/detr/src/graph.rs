@@ -29,19 +29,20 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// What each query and each place of the feature map holds. The base model alone carries no prefix.
+/// Hidden states of decoder and encoder (`DetrModel`). Checkpoints of the base model have no prefix.
 ///
-/// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state` `[batch, places, d_model]`.
+/// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state`
+/// `[batch, positions, d_model]`.
 fn detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.root())?;
     g.output("last_hidden_state", &hidden.queries)?;
     g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
-/// A class and a box for each query.
+/// Object detection, class logits and a box for each object query (`DetrForObjectDetection`).
 ///
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, the last of which is no object; `pred_boxes`
-/// `[batch, num_queries, 4]`: centre, width and height, as parts of the image; `last_hidden_state`,
+/// `[batch, num_queries, 4]`: centre, width and height, relative to the image; `last_hidden_state`,
 /// `encoder_last_hidden_state`.
 fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
@@ -52,7 +53,7 @@ fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
-/// A class, a box and a mask for each query.
+/// Panoptic segmentation, class logits, a box and a mask for each object query (`DetrForSegmentation`).
 ///
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, `pred_boxes` `[batch, num_queries, 4]`, `pred_masks`
 /// `[batch, num_queries, mask_height, mask_width]`, `last_hidden_state`, `encoder_last_hidden_state`.
@@ -69,7 +70,8 @@ fn detr_segmentation(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
-/// How much each head of a query looks at each place, all of them together 1: `[batch * num_queries, heads, rows, columns]`.
+/// Attention maps of object queries over the feature map, softmax over all heads (`DetrMHAttentionMap`):
+/// `[batch * num_queries, heads, rows, columns]`.
 fn bbox_attention(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<Tensor> {
     let heads = c.encoder_attention_heads;
     let width = c.d_model / heads.max(1);
@@ -91,7 +93,8 @@ fn bbox_attention(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Resu
     g.reshape(&attention, dims![BATCH * c.num_queries.into(), heads, rows, columns])
 }
 
-/// Masks from where queries look, ever larger with what the stages before saw: `[batch, num_queries, rows, columns]`.
+/// The mask head, a feature pyramid over attention maps (`DetrMaskHeadSmallConv`):
+/// `[batch, num_queries, rows, columns]`.
 fn mask_head(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, attention: &Tensor) -> Result<Tensor> {
     let [first, second, third] = hidden.stage_maps.as_slice() else {
         let problem = format!("masks need a backbone of four stages, not of {}", hidden.stage_maps.len() + 1);
@@ -111,7 +114,7 @@ fn mask_head(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, attention: &
         let lateral = g.conv(&w.scope("fpn_adapter"), map, &Conv::new(width, &[1, 1]))?;
         let [rows, columns] = [lateral.shape()[2].clone(), lateral.shape()[3].clone()];
         x = g.resize(&x, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
-        // What the stage saw is the same for all queries of an image.
+        // The stage's features are the same for all queries of an image.
         let by_image = g.reshape(&x, dims![BATCH, queries, width, &rows, &columns])?;
         let lateral = g.unsqueeze(&lateral, 1)?;
         let both = g.add(&by_image, &lateral)?;
@@ -123,7 +126,7 @@ fn mask_head(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden, attention: &
     g.reshape(&x, dims![BATCH, queries, rows, columns])
 }
 
-/// A convolution, normalised by groups of channels.
+/// Convolution, group normalisation and activation function.
 fn conv_norm_act(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
     let x = g.conv(&w.scope("conv"), x, &Conv::new(out, &[3, 3]).padding(&[1, 1]))?;
     let x = g.group_norm(&w.scope("norm"), &x, out.min(8), EPSILON)?;
@@ -220,7 +223,8 @@ fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     Ok(layout)
 }
 
-/// Sines and cosines of how far each place is from the image's edges, padding aside: `[batch, places, d_model]`.
+/// Two-dimensional sinusoidal position embeddings over unpadded pixels (`DetrSinePositionEmbedding`):
+/// `[batch, positions, d_model]`.
 fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
     let [rows, columns] = [mask.shape()[1].clone(), mask.shape()[2].clone()];
     let half = c.d_model / 2;
@@ -246,7 +250,7 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
     g.reshape(&all, dims![BATCH, rows * columns, c.d_model])
 }
 
-/// What each column and each row adds: `[1, places, d_model]`.
+/// Learned embeddings of columns and rows (`DetrLearnedPositionEmbedding`): `[1, positions, d_model]`.
 fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let half = c.d_model / 2;
     let shape = dims![&rows, &columns, half];
@@ -321,8 +325,8 @@ fn decoder_layer(
     g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)
 }
 
-/// Scores of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
-/// `[batch, num_queries, 4]`: centre, width and height, as parts of the image.
+/// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
+/// `[batch, num_queries, 4]`: centre, width and height, relative to the image.
 fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
     let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
     let w = w.scope("bbox_predictor").scope("layers");

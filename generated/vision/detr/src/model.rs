@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DetrModel`: What each query and each place of the feature map holds.
+    /// `DetrModel`: Hidden states of decoder and encoder (`DetrModel`).
     Model,
-    /// `DetrForObjectDetection`: A class and a box for each query.
+    /// `DetrForObjectDetection`: Object detection, class logits and a box for each object query (`DetrForObjectDetection`).
     ForObjectDetection,
-    /// `DetrForSegmentation`: A class, a box and a mask for each query.
+    /// `DetrForSegmentation`: Panoptic segmentation, class logits, a box and a mask for each object query (`DetrForSegmentation`).
     ForSegmentation,
 }
 
@@ -194,7 +194,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The hidden states of the queries. `[batch, num_queries, d_model]`
+    /// The decoder's hidden states, of the object queries. `[batch, num_queries, d_model]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -202,7 +202,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The hidden states of the feature map's places. `[batch, places, d_model]`
+    /// The encoder's hidden states. `[batch, positions, d_model]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -210,7 +210,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of classes, the last of which is no object. `[batch, num_queries, num_labels + 1]`
+    /// Logits of classes, the last of which is no object. `[batch, num_queries, num_labels + 1]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -218,7 +218,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Boxes: centre, width and height, as parts of the image. `[batch, num_queries, 4]`
+    /// Boxes: centre, width and height, relative to the image. `[batch, num_queries, 4]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -226,7 +226,7 @@ impl Outputs {
         self.get("pred_boxes")
     }
 
-    /// Scores of the places that belong to an object, at a quarter of the image's resolution. `[batch, num_queries, mask_height, mask_width]`
+    /// Mask logits, at a quarter of the image's resolution. `[batch, num_queries, mask_height, mask_width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Dinov2Model`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `Dinov2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `Dinov2ForImageClassification`: Scores of classes for the whole image.
+    /// `Dinov2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -149,7 +149,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -157,7 +157,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -26,8 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -39,7 +38,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -68,16 +67,16 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// Patches, the class token and the registers before them, and what each position but the registers' adds:
+/// Patch embeddings behind class and register tokens, plus position embeddings of all but the registers:
 /// `[batch, 1 + num_register_tokens + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    // What stands for a hidden patch in training.
+    // Only training uses it.
     g.unused_weight(&w.name("mask_token"));
     let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
     let patch = [c.patch_size, c.patch_size];
@@ -104,7 +103,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.concat(&[&class, &registers, &x], 1)
 }
 
-/// What the places of a square of patches add, for a grid of any size: `[1, patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of any size: `[1, patches, hidden_size]`.
 fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let (patch, side, width) = (c.patch_size, c.image_size / c.patch_size, c.hidden_size);
     let mut weights = |name: &str, length: &Dim, axis| {
@@ -121,7 +120,7 @@ fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]:
     g.reshape(&x, dims![1, rows * columns, width])
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -135,7 +134,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.qkv_bias)?;

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Dinov2WithRegistersModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `Dinov2WithRegistersModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `Dinov2WithRegistersForImageClassification`: Scores of classes for the whole image.
+    /// `Dinov2WithRegistersForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -150,7 +150,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -158,7 +158,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

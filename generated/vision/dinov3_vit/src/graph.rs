@@ -24,8 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -52,15 +51,15 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, rotary: &Rotary) 
     g.layer_norm(&w.scope("norm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// Patches, the class token and the registers before them: `[batch, 1 + num_register_tokens + patches, hidden_size]`.
+/// Patch embeddings behind class and register tokens (`DINOv3ViTEmbeddings`): `[batch, 1 + num_register_tokens + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    // What stands for a hidden patch in training.
+    // Only training uses it.
     g.unused_weight(&w.name("mask_token"));
     let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
     let patch = [c.patch_size, c.patch_size];
@@ -78,7 +77,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.concat(&[&class, &registers, &x], 1)
 }
 
-/// How far each place turns, patches by their rows and columns: cosines and sines `[batch, places, head_size / 2]`.
+/// Rotary position embeddings by rows and columns (`DINOv3ViTRopePositionEmbedding`): cosines and sines
+/// `[batch, positions, head_size / 2]`.
 fn rotary(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Rotary> {
     let size = c.hidden_size / c.num_attention_heads;
     let frequencies: Vec<f64> = (0..size / 4)
@@ -98,7 +98,7 @@ fn rotary(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Rotary> {
     Ok(Rotary::from_cos_sin(cos, sin))
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, rotary: &Rotary) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h, rotary)?;
@@ -112,7 +112,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, rotary: &Rotary) -> Re
     g.add(&h, &x)
 }
 
-/// Self-attention: every place's mixture of what the others hold, compared by how far they are from each other.
+/// Self-attention with rotary position embeddings (`DINOv3ViTAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
     let (heads, width) = (c.num_attention_heads, c.hidden_size);
     let q = g.linear_biased(&w.scope("q_proj"), x, width, c.query_bias)?;

@@ -20,7 +20,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DINOv3ViTModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `DINOv3ViTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
 }
 
@@ -138,7 +138,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

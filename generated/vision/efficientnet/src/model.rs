@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `EfficientNetModel`: The last feature map, and one vector for the image.
+    /// `EfficientNetModel`: The last feature map and the pooled output (`ConvNextModel`).
     Model,
-    /// `EfficientNetForImageClassification`: Scores of classes for the whole image.
+    /// `EfficientNetForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -142,7 +142,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, channels]`
+    /// The pooled output. `[batch, channels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -150,7 +150,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

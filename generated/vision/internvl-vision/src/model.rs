@@ -18,7 +18,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `InternVLVisionModel`: Hidden states of the patches, and of the tokens before them where there are any.
+    /// `InternVLVisionModel`: Hidden states of a vision model without pooler (`ViTMSNModel`).
     Model,
 }
 

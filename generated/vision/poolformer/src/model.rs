@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `PoolFormerModel`: The last feature map.
+    /// `PoolFormerModel`: The last feature map (`PoolFormerModel`, `SegformerModel`).
     Model,
-    /// `PoolFormerForImageClassification`: Scores of classes for the whole image.
+    /// `PoolFormerForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -142,7 +142,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// The last feature map. The base model alone carries no prefix.
+/// The last feature map (`PoolFormerModel`, `SegformerModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, channels, rows, columns]`.
 fn last_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
@@ -33,7 +33,7 @@ fn last_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {

@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `PvtV2Model`: The last feature map.
+    /// `PvtV2Model`: The last feature map (`PoolFormerModel`, `SegformerModel`).
     Model,
-    /// `PvtV2ForImageClassification`: Scores of classes for the whole image.
+    /// `PvtV2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -143,7 +143,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RegNetModel`: The last feature map, and its mean.
+    /// `RegNetModel`: The last feature map and its global average pooling (`ResNetModel`).
     Model,
-    /// `RegNetForImageClassification`: Scores of classes for the whole image.
+    /// `RegNetForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -150,7 +150,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ResNetModel`: The last feature map, and its mean.
+    /// `ResNetModel`: The last feature map and its global average pooling (`ResNetModel`).
     Model,
-    /// `ResNetForImageClassification`: Scores of classes for the whole image.
+    /// `ResNetForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
 }
 
@@ -150,7 +150,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

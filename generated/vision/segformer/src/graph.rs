@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// The last feature map. The base model alone carries no prefix.
+/// The last feature map (`PoolFormerModel`, `SegformerModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, channels, rows, columns]`.
 fn last_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
@@ -33,7 +33,7 @@ fn last_feature_map(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -45,7 +45,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Scores of classes for each place of the first feature map, which the maps of all stages give together.
+/// Semantic segmentation with an all-MLP decode head over all stages (`SegformerDecodeHead`).
 ///
 /// Outputs: `logits` `[batch, num_labels, rows, columns]`.
 fn segformer_segmentation(g: &mut Graph, c: &Config) -> Result<()> {

@@ -20,11 +20,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SegformerModel`: The last feature map.
+    /// `SegformerModel`: The last feature map (`PoolFormerModel`, `SegformerModel`).
     Model,
-    /// `SegformerForImageClassification`: Scores of classes for the whole image.
+    /// `SegformerForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `SegformerForSemanticSegmentation`: Scores of classes for each place of the first feature map, which the maps of all stages give together.
+    /// `SegformerForSemanticSegmentation`: Semantic segmentation with an all-MLP decode head (`SegformerForSemanticSegmentation`).
     ForSemanticSegmentation,
 }
 
@@ -171,7 +171,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

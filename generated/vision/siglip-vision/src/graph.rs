@@ -23,8 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -32,7 +31,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
     g.output("last_hidden_state", &hidden)?;
-    // Some are made without what pools.
+    // Some have no pooling head.
     if !c.vision_use_head {
         return Ok(());
     }
@@ -54,7 +53,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("post_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
+/// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
@@ -63,7 +63,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// Patches, and what each position adds: `[batch, patches, hidden_size]`.
+/// Patch embeddings plus position embeddings: `[batch, patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
@@ -84,7 +84,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -100,7 +100,7 @@ fn interpolate_pos_encoding(
     Ok(x)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
@@ -110,7 +110,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -128,13 +128,13 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// What a learned probe finds by attention to all patches, and an MLP on it: `[batch, hidden_size]`.
+/// Multi-head attention pooling by a learned probe (`SiglipMultiheadAttentionPoolingHead`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = w.scope("head");
     let width = c.hidden_size;
     let probe = g.weight(&w.name("probe"), &[1, 1, width])?;
     let attention = w.scope("attention");
-    // One tensor projects queries, keys and values; the probe needs the first of them, patches the others.
+    // One weight projects queries, keys and values: queries of the probe, keys and values of patches.
     let (weight, bias) = (attention.name("in_proj_weight"), attention.name("in_proj_bias"));
     let q = g.linear_with(&weight, Some(&bias), &probe, 3 * width)?;
     let q = g.slice(&q, 2, 0..width)?;

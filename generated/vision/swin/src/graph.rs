@@ -24,8 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -37,7 +36,7 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -49,7 +48,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Masked image modelling: the pixels of hidden patches, and of the others.
+/// Masked image modelling (`SwinForMaskedImageModeling`): reconstructs the pixels of all patches.
 ///
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
@@ -67,7 +66,7 @@ fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
         &x,
         &Conv::new(stride * stride * c.num_channels, &[1, 1]),
     )?;
-    // Every place's channels become a square of pixels.
+    // Every position's channels become a square of pixels.
     let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, rows, columns])?;
     let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
     let pixels = g.reshape(&x, dims![BATCH, c.num_channels, rows * stride, columns * stride])?;

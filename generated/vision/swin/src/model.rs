@@ -20,11 +20,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SwinModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `SwinModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `SwinForImageClassification`: Scores of classes for the whole image.
+    /// `SwinForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `SwinForMaskedImageModeling`: Masked image modelling: every place of the last stage becomes a square of pixels.
+    /// `SwinForMaskedImageModeling`: Masked image modelling, SimMIM (`SwinForMaskedImageModeling`).
     ForMaskedImageModeling,
 }
 
@@ -127,7 +127,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
     pub pixel_values: ArrayD<f32>,
-    /// Which patches are hidden; none if not given. Masked image modelling alone takes it. `[batch, patches]`
+    /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<ArrayD<bool>>,
 }
 
@@ -170,7 +170,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -178,7 +178,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -186,7 +186,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The pixels of the whole image. `[batch, num_channels, height, width]`
+    /// The reconstructed pixels. `[batch, num_channels, height, width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -21,11 +21,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Swinv2Model`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `Swinv2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `Swinv2ForImageClassification`: Scores of classes for the whole image.
+    /// `Swinv2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `Swinv2ForMaskedImageModeling`: Masked image modelling: every place of the last stage becomes a square of pixels.
+    /// `Swinv2ForMaskedImageModeling`: Masked image modelling, SimMIM (`SwinForMaskedImageModeling`).
     ForMaskedImageModeling,
 }
 
@@ -115,7 +115,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
     pub pixel_values: ArrayD<f32>,
-    /// Which patches are hidden; none if not given. Masked image modelling alone takes it. `[batch, patches]`
+    /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<ArrayD<bool>>,
 }
 
@@ -158,7 +158,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -166,7 +166,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -174,7 +174,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The pixels of the whole image. `[batch, num_channels, height, width]`
+    /// The reconstructed pixels. `[batch, num_channels, height, width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

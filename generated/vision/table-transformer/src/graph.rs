@@ -28,19 +28,20 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// What each query and each place of the feature map holds. The base model alone carries no prefix.
+/// Hidden states of decoder and encoder (`DetrModel`). Checkpoints of the base model have no prefix.
 ///
-/// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state` `[batch, places, d_model]`.
+/// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, `encoder_last_hidden_state`
+/// `[batch, positions, d_model]`.
 fn detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.root())?;
     g.output("last_hidden_state", &hidden.queries)?;
     g.output("encoder_last_hidden_state", &hidden.encoder)
 }
 
-/// A class and a box for each query.
+/// Object detection, class logits and a box for each object query (`DetrForObjectDetection`).
 ///
 /// Outputs: `logits` `[batch, num_queries, num_labels + 1]`, the last of which is no object; `pred_boxes`
-/// `[batch, num_queries, 4]`: centre, width and height, as parts of the image; `last_hidden_state`,
+/// `[batch, num_queries, 4]`: centre, width and height, relative to the image; `last_hidden_state`,
 /// `encoder_last_hidden_state`.
 fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
@@ -137,7 +138,8 @@ fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     Ok(layout)
 }
 
-/// Sines and cosines of how far each place is from the image's edges, padding aside: `[batch, places, d_model]`.
+/// Two-dimensional sinusoidal position embeddings over unpadded pixels (`DetrSinePositionEmbedding`):
+/// `[batch, positions, d_model]`.
 fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
     let [rows, columns] = [mask.shape()[1].clone(), mask.shape()[2].clone()];
     let half = c.d_model / 2;
@@ -163,7 +165,7 @@ fn sine_positions(g: &mut Graph, c: &Config, mask: &Tensor) -> Result<Tensor> {
     g.reshape(&all, dims![BATCH, rows * columns, c.d_model])
 }
 
-/// What each column and each row adds: `[1, places, d_model]`.
+/// Learned embeddings of columns and rows (`DetrLearnedPositionEmbedding`): `[1, positions, d_model]`.
 fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
     let half = c.d_model / 2;
     let shape = dims![&rows, &columns, half];
@@ -238,8 +240,8 @@ fn decoder_layer(
     g.add(&x, &h)
 }
 
-/// Scores of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
-/// `[batch, num_queries, 4]`: centre, width and height, as parts of the image.
+/// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
+/// `[batch, num_queries, 4]`: centre, width and height, relative to the image.
 fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
     let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
     let w = w.scope("bbox_predictor").scope("layers");

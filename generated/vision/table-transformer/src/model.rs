@@ -21,9 +21,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `TableTransformerModel`: What each query and each place of the feature map holds.
+    /// `TableTransformerModel`: Hidden states of decoder and encoder (`DetrModel`).
     Model,
-    /// `TableTransformerForObjectDetection`: A class and a box for each query.
+    /// `TableTransformerForObjectDetection`: Object detection, class logits and a box for each object query (`DetrForObjectDetection`).
     ForObjectDetection,
 }
 
@@ -163,7 +163,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The hidden states of the queries. `[batch, num_queries, d_model]`
+    /// The decoder's hidden states, of the object queries. `[batch, num_queries, d_model]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -171,7 +171,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The hidden states of the feature map's places. `[batch, places, d_model]`
+    /// The encoder's hidden states. `[batch, positions, d_model]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -179,7 +179,7 @@ impl Outputs {
         self.get("encoder_last_hidden_state")
     }
 
-    /// Scores of classes, the last of which is no object. `[batch, num_queries, num_labels + 1]`
+    /// Logits of classes, the last of which is no object. `[batch, num_queries, num_labels + 1]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -187,7 +187,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Boxes: centre, width and height, as parts of the image. `[batch, num_queries, 4]`
+    /// Boxes: centre, width and height, relative to the image. `[batch, num_queries, 4]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -20,11 +20,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ViTModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `ViTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `ViTForImageClassification`: Scores of classes for the whole image.
+    /// `ViTForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
-    /// `ViTForMaskedImageModeling`: Masked image modelling: the pixels of hidden patches, and of the others.
+    /// `ViTForMaskedImageModeling`: Masked image modelling, SimMIM (`ViTForMaskedImageModeling`).
     ForMaskedImageModeling,
 }
 
@@ -124,7 +124,7 @@ impl weft::Architecture for Model {
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: ArrayD<f32>,
-    /// Which patches are hidden; none if not given. Masked image modelling alone takes it. `[batch, patches]`
+    /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<ArrayD<bool>>,
 }
 
@@ -167,7 +167,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -175,7 +175,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes. `[batch, num_labels]`
+    /// Logits of classes. `[batch, num_labels]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -183,7 +183,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// The pixels of the whole image. `[batch, num_channels, height, width]`
+    /// The reconstructed pixels. `[batch, num_channels, height, width]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the patches and of what comes before them. The base model alone carries no prefix.
+/// Hidden states of patches and of any tokens before them. Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`.
 fn patch_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
@@ -33,7 +33,7 @@ fn patch_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("last_hidden_state", &hidden)
 }
 
-/// Scores of classes for the whole image.
+/// Image classification (`ViTForImageClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
 fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
@@ -59,7 +59,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
+/// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
@@ -68,7 +69,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
+/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
@@ -91,7 +92,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 1 + patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -109,7 +110,7 @@ fn interpolate_pos_encoding(
     g.concat(&[&tokens, &x], 1)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -119,7 +120,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.qkv_bias)?;

@@ -23,7 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches of every frame, and one vector for it. The base model alone carries
+/// Hidden states and pooled output of every frame (`XCLIPVisionModel`). The base model alone carries
 /// no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, hidden_size]`.
@@ -54,7 +54,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     Ok(x)
 }
 
-/// The images: `[batch, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
+/// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     let shape = match g.interpolate_pos_encoding() {
         true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
@@ -63,7 +64,7 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// Patches, the class token before them, and what each position adds: `[batch, 1 + patches, hidden_size]`.
+/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
@@ -87,7 +88,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, 1 + patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 1 + patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -105,8 +106,8 @@ fn interpolate_pos_encoding(
     g.concat(&[&tokens, &x], 1)
 }
 
-/// Attention and MLP on normalised patches, each added to what it was given: `[videos * frames, positions, hidden_size]`.
-/// Every frame's message, which has seen those of the video's other frames, is one more position for attention.
+/// One pre-norm layer (`XCLIPVisionEncoderLayer`): `[videos * frames, positions, hidden_size]`. The message token of
+/// each frame attends to those of the video's other frames and is appended to the frame's positions.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let [frames, positions] = [x.shape()[0].clone(), x.shape()[1].clone()];
     let class = g.take(&x, 1, 0)?;
@@ -126,7 +127,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -144,7 +145,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state, normalised: `[batch, hidden_size]`.
+/// The class token's hidden state, normalised (`CLIPVisionModel`) (`CLIPVisionModel`) (`CLIPVisionModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     g.layer_norm(&w.scope("post_layernorm"), &class, c.layer_norm_eps)

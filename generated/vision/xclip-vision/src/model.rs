@@ -18,7 +18,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XCLIPVisionModel`: Hidden states of the class token and the patches of every frame, and one vector for it.
+    /// `XCLIPVisionModel`: Hidden states and pooled output of every frame (`XCLIPVisionModel`).
     Model,
 }
 
@@ -133,7 +133,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The frame's vector. `[batch, hidden_size]`
+    /// The pooled output of the frame. `[batch, hidden_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

@@ -23,8 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states of the class token and the patches, and one vector for the image. The base model alone carries no
-/// prefix.
+/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -40,10 +39,10 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
-/// A class and a box for each detection token.
+/// Object detection, class logits and a box for each detection token (`YolosForObjectDetection`).
 ///
 /// Outputs: `logits` `[batch, num_detection_tokens, num_labels + 1]`, the last of which is no object; `pred_boxes`
-/// `[batch, num_detection_tokens, 4]`: centre, width and height, as parts of the image; `last_hidden_state`.
+/// `[batch, num_detection_tokens, 4]`: centre, width and height, relative to the image; `last_hidden_state`.
 fn yolos_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let hidden = encoder(g, c, &g.scope("vit"), &pixels)?;
@@ -139,7 +138,7 @@ fn mlp_prediction_head(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: us
     g.linear(&w.scope("layers.2"), &x, out)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
@@ -149,7 +148,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("attention").scope("query"), x, c.hidden_size, c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("attention").scope("key"), x, c.hidden_size, c.qkv_bias)?;
@@ -167,7 +166,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state through a linear layer and an activation function.
+/// The class token's hidden state through a dense layer and an activation function (`ViTPooler`).
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     let h = g.linear(&w.scope("pooler").scope("dense"), &class, c.hidden_size)?;

@@ -20,9 +20,9 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `YolosModel`: Hidden states of the class token and the patches, and one vector for the image.
+    /// `YolosModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
     Model,
-    /// `YolosForObjectDetection`: A class and a box for each detection token.
+    /// `YolosForObjectDetection`: Object detection, class logits and a box for each detection token (`YolosForObjectDetection`).
     ForObjectDetection,
 }
 
@@ -144,7 +144,7 @@ impl Outputs {
         self.get("last_hidden_state")
     }
 
-    /// The image's vector. `[batch, pooler_output_size]`
+    /// The pooled output. `[batch, pooler_output_size]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -152,7 +152,7 @@ impl Outputs {
         self.get("pooler_output")
     }
 
-    /// Scores of classes, the last of which is no object. `[batch, num_detection_tokens, num_labels + 1]`
+    /// Logits of classes, the last of which is no object. `[batch, num_detection_tokens, num_labels + 1]`
     ///
     /// # Errors
     /// When the loaded head does not give it.
@@ -160,7 +160,7 @@ impl Outputs {
         self.get("logits")
     }
 
-    /// Boxes: centre, width and height, as parts of the image. `[batch, num_detection_tokens, 4]`
+    /// Boxes: centre, width and height, relative to the image. `[batch, num_detection_tokens, 4]`
     ///
     /// # Errors
     /// When the loaded head does not give it.

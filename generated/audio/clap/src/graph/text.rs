@@ -14,7 +14,7 @@ use weft::nn::{self, Attention};
 
 use crate::TextConfig as Config;
 
-/// What every head takes.
+/// The inputs of every head.
 pub(super) struct Inputs {
     pub(super) input_ids: Tensor,
     pub(super) attention_mask: Tensor,
@@ -58,7 +58,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> 
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings, normalised.
+/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(
@@ -116,7 +116,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
 }
 
-/// The first token's hidden state through a linear layer and the hyperbolic tangent: `[batch, hidden_size]`.
+/// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 pub(super) fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let first = g.take(hidden, 1, 0)?;
     let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;

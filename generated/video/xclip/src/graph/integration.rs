@@ -21,7 +21,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Res
     Ok(x)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
@@ -31,7 +31,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;

@@ -61,7 +61,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> 
     g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, mask)?;
@@ -71,7 +71,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -89,9 +89,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The hidden state of the token that ends the text: `[batch, hidden_size]`.
+/// The hidden state of the end-of-text token: `[batch, hidden_size]`.
 pub(super) fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    // The end token has the largest id of all.
+    // The end-of-text token has the largest id.
     let end = None;
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
     let states = g.flatten(hidden, 0..2)?;

@@ -14,7 +14,7 @@ use weft::nn::{self, Attention};
 
 use crate::TextConfig as Config;
 
-/// What every head takes.
+/// The inputs of every head.
 pub(super) struct Inputs {
     pub(super) input_ids: Tensor,
     pub(super) attention_mask: Tensor,
@@ -53,7 +53,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> 
     Ok(x)
 }
 
-/// The sum of word, segment and position embeddings, normalised.
+/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let inputs_embeds = g.embedding(

@@ -16,13 +16,13 @@ use weft::{GraphKind, Result, dims};
 
 use crate::TextConfig as Config;
 
-/// What every head takes, and the cache of a head that goes on.
+/// The inputs of every head, and the key/value cache.
 pub(super) struct Inputs {
     pub(super) input_ids: Tensor,
     pub(super) attention_mask: Tensor,
     pub(super) position_ids: Tensor,
     pub(super) cache: Cache,
-    /// Which positions see each other besides: `[batch, 1, sequence, past + sequence]`.
+    /// Pairs that attend to each other beside the causal mask: `[batch, 1, sequence, past + sequence]`.
     pub(super) bidirectional_image_mask: Option<Tensor>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     nn::rms_norm_offset(g, &w.scope("norm"), &x, c.rms_norm_eps)
 }
 
-/// The words' embeddings, scaled.
+/// Token embeddings, scaled.
 pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let x = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     g.scale(&x, (c.hidden_size as f64).sqrt())
@@ -144,7 +144,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
 }
 
-/// Scores of tokens: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 pub(super) fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
     let table = if c.tie_word_embeddings { base.scope("embed_tokens") } else { w };

@@ -29,7 +29,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("post_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// Patches, and what each position adds: `[batch, patches, hidden_size]`.
+/// Patch embeddings plus position embeddings: `[batch, patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let batch = &pixel_values.shape()[0];
@@ -50,7 +50,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// What the places of a square of patches add, for a grid of another size: `[1, patches, hidden_size]`.
+/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, patches, hidden_size]`.
 fn interpolate_pos_encoding(
     g: &mut Graph,
     positions: &Tensor,
@@ -66,7 +66,7 @@ fn interpolate_pos_encoding(
     Ok(x)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
@@ -76,7 +76,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;

@@ -37,7 +37,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, mask: &Tensor) ->
     g.layer_norm(&w.scope("post_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// The images' patches `[images, patches, patch_values]`, and which of them are the image's: `[images, patches]`.
+/// The inputs: patches `[images, patches, patch_values]`, and their attention mask `[images, patches]`.
 pub(super) fn images(g: &mut Graph, c: &Config) -> (Tensor, Tensor) {
     let patches = Dim::symbol("patches");
     let values = c.num_channels * c.patch_size * c.patch_size;
@@ -49,7 +49,7 @@ pub(super) fn images(g: &mut Graph, c: &Config) -> (Tensor, Tensor) {
     (pixels, attention_mask)
 }
 
-/// Patches, and what each place adds: `[images, patches, hidden_size]`.
+/// Patch and interpolated position embeddings (`Siglip2VisionEmbeddings`): `[images, patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let x = g.linear(&w.scope("patch_embedding"), pixel_values, c.hidden_size)?;
@@ -64,7 +64,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     g.add(&x, &positions)
 }
 
-/// Attention and MLP on normalised hidden states, each added to what it was given.
+/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, mask)?;
@@ -74,7 +74,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
     g.add(&h, &x)
 }
 
-/// Self-attention: every position's mixture of what the others hold.
+/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
@@ -92,7 +92,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// What a learned probe finds by attention to all patches, and an MLP on it: `[batch, hidden_size]`.
+/// Multi-head attention pooling by a learned probe (`SiglipMultiheadAttentionPoolingHead`): `[batch, hidden_size]`.
 pub(super) fn pooler(
     g: &mut Graph,
     c: &Config,
@@ -104,7 +104,7 @@ pub(super) fn pooler(
     let width = c.hidden_size;
     let probe = g.weight(&w.name("probe"), &[1, 1, width])?;
     let attention = w.scope("attention");
-    // One tensor projects queries, keys and values; the probe needs the first of them, patches the others.
+    // One weight projects queries, keys and values: queries of the probe, keys and values of patches.
     let (weight, bias) = (attention.name("in_proj_weight"), attention.name("in_proj_bias"));
     let q = g.linear_with(&weight, Some(&bias), &probe, 3 * width)?;
     let q = g.slice(&q, 2, 0..width)?;

@@ -1,4 +1,4 @@
-//! Element types of tensors.
+//! Element types.
 
 use std::fmt;
 
