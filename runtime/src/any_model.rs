@@ -65,20 +65,9 @@ pub trait AnyModel: Send + Sync + 'static {
 /// A model behind a pointer.
 pub type DynModel = Box<dyn AnyModel>;
 
-macro_rules! through {
+/// All of [`AnyModel`] but its runs.
+macro_rules! described {
     ($self:ident => $inner:expr) => {
-        fn run(&$self, inputs: Values) -> Result<Values> {
-            $inner.run(inputs)
-        }
-
-        fn run_graph(&$self, kind: GraphKind, inputs: Values) -> Result<Values> {
-            $inner.run_graph(kind, inputs)
-        }
-
-        fn run_cached(&$self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
-            $inner.run_cached(kind, inputs, cache)
-        }
-
         fn graph_kinds(&$self) -> &'static [GraphKind] {
             $inner.graph_kinds()
         }
@@ -134,6 +123,25 @@ macro_rules! through {
         fn needs_fixed_shapes(&$self) -> bool {
             $inner.needs_fixed_shapes()
         }
+    };
+}
+pub(crate) use described;
+
+macro_rules! through {
+    ($self:ident => $inner:expr) => {
+        fn run(&$self, inputs: Values) -> Result<Values> {
+            $inner.run(inputs)
+        }
+
+        fn run_graph(&$self, kind: GraphKind, inputs: Values) -> Result<Values> {
+            $inner.run_graph(kind, inputs)
+        }
+
+        fn run_cached(&$self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
+            $inner.run_cached(kind, inputs, cache)
+        }
+
+        described!($self => $inner);
     };
 }
 

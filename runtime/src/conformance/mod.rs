@@ -6,6 +6,7 @@ mod bench;
 mod bisect;
 mod cached;
 mod doctor;
+mod forced;
 mod heads;
 mod known;
 mod lowered;

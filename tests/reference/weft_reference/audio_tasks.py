@@ -67,7 +67,7 @@ class AudioTaskCase:
             with middle():
                 return plain(made(many, **parameters))
 
-        calls = [record(call, answer) for call in self.calls]
+        calls = [record(call, answer, model) for call in self.calls]
         for name in named(self.calls):
             files[name] = (sounds.FOLDER / name).read_bytes()
         files["task.json"] = task_json(self.task, self.model_class, calls, parameters, self.notes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from weft_reference.cases import ruled_model, save_config, versions
 from weft_reference.files import Files, folder_files, to_json
+from weft_reference.margins import Margin, margin
 
 # Two scores closer than this could swap places in another implementation that is just as right.
 TOO_CLOSE = 2e-6
@@ -69,17 +71,27 @@ class TaskCase:
             files = folder_files(folder)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         answer = self.answers(self.task, model, tokenizer)
-        calls = [record(call, answer) for call in self.calls]
+        calls = [record(call, answer, model) for call in self.calls]
         files["task.json"] = task_json(self.task, self.model_class, calls, parameters, self.notes)
         return {f"{self.path}/{name}": data for name, data in files.items()}
 
 
-def record(call: Call, answer: Answer) -> dict[str, Any]:
-    """A call with its answer."""
+def record(call: Call, answer: Answer, model: PreTrainedModel | None = None) -> dict[str, Any]:
+    """A call with its answer, and by how much that was the model's choice."""
     given = json.loads(json.dumps([call.inputs, dict(call.parameters)]))
-    output = answer(*json.loads(json.dumps(given)))
+    with margin(model) if model is not None else nullcontext() as seen:
+        output = answer(*json.loads(json.dumps(given)))
     refuse_close_scores(output)
-    return {"inputs": given[0], "parameters": given[1], "output": output}
+    return {"inputs": given[0], "parameters": given[1], "output": output} | chosen(seen, output)
+
+
+def chosen(seen: Margin | None, output: Any) -> dict[str, float]:
+    """The margin of an answer, where something was chosen."""
+    if seen is None:
+        return {}
+    seen.answer(output)
+    least = seen.rounded()
+    return {} if least is None else {"margin": least}
 
 
 def task_json(

@@ -18,13 +18,23 @@ const EXACT: Tolerance = Tolerance { precision: Precision::F32, relative: 1e-4, 
 const CPU: BackendSuite = BackendSuite { declared: DECLARED[0], precisions: &[EXACT], cpu_fallback_ops: &[] };
 const LAX: Tolerance = Tolerance { precision: Precision::F32, relative: 0.5, reason: "" };
 
+const HALF: Tolerance =
+    Tolerance { precision: Precision::F16, relative: 0.02, reason: "11 bits of mantissa" };
+const TIGHT: Tolerance = Tolerance { precision: Precision::F16, relative: 1e-6, reason: "" };
+/// Lowered for it where there is none: half precision on the CPU.
+const CUDA: BackendSuite = BackendSuite { declared: DECLARED[1], precisions: &[HALF], cpu_fallback_ops: &[] };
+
 const PLAIN: Suite = Suite { goldens: "", backends: &[CPU] };
+const HALVED: Suite = Suite { goldens: "", backends: &[CUDA] };
+const TIGHTENED: Suite = Suite { goldens: "", backends: &[BackendSuite { precisions: &[TIGHT], ..CUDA }] };
 const UNFOUNDED: Suite = Suite { goldens: "", backends: &[BackendSuite { precisions: &[LAX], ..CPU }] };
 
 pub fn main(suite: &str) -> ExitCode {
     let suite = match suite {
         "plain" => &PLAIN,
         "unfounded" => &UNFOUNDED,
+        "halved" => &HALVED,
+        "tightened" => &TIGHTENED,
         other => panic!("{other} is no suite"),
     };
     conformance::main::<Model>(suite)

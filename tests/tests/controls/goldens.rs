@@ -12,13 +12,14 @@ use serde_json::{Value as Json, json};
 use crate::binary::{Cases, Outcome, command};
 
 pub fn trials() -> Vec<Trial> {
-    let all: [(&str, fn()); 14] = [
+    let all: [(&str, fn()); 15] = [
         ("a_sound_golden_passes", sound),
         ("a_wrong_weight_fails", wrong_weight),
         ("a_missing_output_fails", missing_output),
         ("a_wrong_output_shape_fails", wrong_shape),
         ("a_parameter_that_the_graph_leaves_out_fails", ignored_parameter),
         ("a_wrong_answer_fails", wrong_answer),
+        ("a_near_tie_is_judged_by_its_logits", near_tie),
         ("a_tolerance_without_a_reason_is_refused", unfounded_tolerance),
         ("a_known_failure_may_fail", known_failure_fails),
         ("a_known_failure_that_passes_is_an_error", known_failure_passes),
@@ -120,14 +121,58 @@ fn ignored_parameter() {
     assert_eq!(outcome.record(), ("failed", false, said));
 }
 
-fn wrong_answer() {
-    let cases = Cases::of("tasks/fill-mask");
-    // A folder of cases needs one that is no task.
+/// A task golden, and another beside it: a folder of cases needs one that is no task.
+fn task_case(case: &str) -> Cases {
+    let cases = Cases::of(case);
     for file in ["case.json", "config.json", "io.safetensors", "model.safetensors"] {
         let golden = Cases::of("file");
         fs::create_dir_all(cases.path("file")).unwrap();
         fs::copy(golden.path("file").join(file), cases.path("file").join(file)).unwrap();
     }
+    cases
+}
+
+/// Half precision chooses other classes for tokens, and other spans, than the reference.
+fn near_tie() {
+    let said = |outcome: &Outcome| {
+        let record = outcome.records.iter().find(|record| record["kind"] == "task").unwrap();
+        serde_json::to_string(&record["outputs"]).unwrap()
+    };
+    let cases = task_case("tasks/question-answering");
+    let outcome = cases.test("halved", &[]);
+    assert!(outcome.success && said(&outcome).contains(", forced"), "{outcome:?}");
+    // Its logits are off by more than this.
+    let path = cases.path("tasks/question-answering/task.json");
+    let outcome = cases.test("tightened", &[]);
+    assert!(!outcome.success, "{outcome:?}");
+    change_json(&path, |case| {
+        for call in case["calls"].as_array_mut().unwrap() {
+            call["margin"] = json!(0.0);
+        }
+    });
+    let outcome = cases.test("tightened", &[]);
+    assert!(!outcome.success && outcome.stdout.contains(", forced: off by "), "{outcome:?}");
+    // What is no near tie must be the reference's answer.
+    change_json(&path, |case| {
+        for call in case["calls"].as_array_mut().unwrap() {
+            call["margin"] = json!(0.5);
+        }
+    });
+    let outcome = cases.test("halved", &[]);
+    assert!(!outcome.success && !said(&outcome).contains("forced"), "{outcome:?}");
+    // The teacher must give the reference's answer.
+    change_json(&path, |case| {
+        case["calls"][0]["margin"] = json!(0.0);
+        case["calls"][0]["output"]["start"] = json!(0);
+    });
+    let outcome = cases.test("halved", &[]);
+    assert!(!outcome.success, "{outcome:?}");
+    let wrong = "single precision on the CPU has another answer than the reference: at start";
+    assert!(said(&outcome).contains(wrong), "{outcome:?}");
+}
+
+fn wrong_answer() {
+    let cases = task_case("tasks/fill-mask");
     let task = cases.path("tasks/fill-mask/task.json");
     assert!(cases.test("plain", &[]).success);
     change_json(&task, |case| {

@@ -17,8 +17,9 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 
 from weft_reference.cases import ruled_model, save_config
 from weft_reference.files import Files, folder_files
+from weft_reference.margins import margin
 from weft_reference.processors import pictures
-from weft_reference.tasks import Answer, Call, refuse_close_scores, task_json
+from weft_reference.tasks import Answer, Call, chosen, refuse_close_scores, task_json
 
 # A box nearer than this to a whole pixel could be cut to the one before it just as well.
 TOO_CLOSE_TO_A_PIXEL = 1e-3
@@ -68,17 +69,18 @@ class VisionTaskCase:
             for name, data in shown.items():
                 (folder / name).write_bytes(data)
             answer = self.answers(self.task, model, folder)
-            calls = [self.record(call, answer, folder) for call in self.calls]
+            calls = [self.record(call, answer, folder, model) for call in self.calls]
         files["task.json"] = task_json(self.task, self.model_class, calls, parameters, self.notes)
         return {f"{self.path}/{name}": data for name, data in files.items()}
 
-    def record(self, call: Call, answer: Answer, folder: Path) -> dict[str, Any]:
-        """A call with its answer."""
+    def record(self, call: Call, answer: Answer, folder: Path, model: PreTrainedModel) -> dict[str, Any]:
+        """A call with its answer, and by how much that was the model's choice."""
         given = json.loads(json.dumps([call.inputs, dict(call.parameters)]))
-        output = answer(placed(given[0], folder), json.loads(json.dumps(given[1])))
+        with margin(model) as seen:
+            output = answer(placed(given[0], folder), json.loads(json.dumps(given[1])))
         refuse_close_scores(output)
         output = named(output, folder)
-        return {"inputs": given[0], "parameters": given[1], "output": output}
+        return {"inputs": given[0], "parameters": given[1], "output": output} | chosen(seen, output)
 
 
 def names(inputs: Any) -> list[str]:
