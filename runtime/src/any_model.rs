@@ -5,8 +5,7 @@ use serde_json::Value as Json;
 use crate::engine::Placement;
 use crate::graph::Input;
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, GraphKind};
-use crate::{Cache, Processing, Result, Timings, Values};
+use crate::{Architecture, Cache, GraphKind, Processing, Result, Timings, Values};
 
 /// What pipelines need of a model, as [`Session`](crate::Session) has it.
 ///

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use serde_json::Value as Json;
 
-use crate::model::Configuration;
+use crate::Configuration;
 
 /// Height and width, in pixels or patches: `224`, `[224, 224]` or `{"height": 224, "width": 224}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,6 +2,9 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::hardware::Hardware;
 
 /// The runtime's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,7 +87,7 @@ pub enum Error {
     #[error("{hardware} is not available: {problem}\n  help: {help}")]
     Unavailable {
         /// The backend.
-        hardware: crate::Hardware,
+        hardware: Hardware,
         /// What is missing.
         problem: String,
         /// The command that installs it, or what hardware it needs.
@@ -94,7 +97,7 @@ pub enum Error {
     #[error("{hardware}: {problem}")]
     Engine {
         /// The backend.
-        hardware: crate::Hardware,
+        hardware: Hardware,
         /// The engine's own words, and what was being done.
         problem: String,
     },
@@ -161,12 +164,12 @@ impl Error {
         Self::Input { name: name.into(), problem: problem.into(), help: help.into() }
     }
 
-    pub(crate) fn engine(hardware: crate::Hardware, problem: impl Into<String>) -> Self {
+    pub(crate) fn engine(hardware: Hardware, problem: impl Into<String>) -> Self {
         Self::Engine { hardware, problem: problem.into() }
     }
 
     pub(crate) fn unavailable(
-        hardware: crate::Hardware,
+        hardware: Hardware,
         problem: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
@@ -175,5 +178,21 @@ impl Error {
 
     pub(crate) fn case(path: impl AsRef<Path>, problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Case { path: path.as_ref().to_path_buf(), problem: problem.into(), help: help.into() }
+    }
+}
+
+impl FromStr for Hardware {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let all = Self::ALL.into_iter().chain([Self::Auto]);
+        all.clone().find(|hardware| hardware.name() == name).ok_or_else(|| {
+            let names: Vec<_> = all.map(Self::name).collect();
+            Error::input(
+                "hardware",
+                format!("unknown backend `{name}`"),
+                format!("one of {}", names.join(", ")),
+            )
+        })
     }
 }

@@ -1,11 +1,8 @@
 //! The eight backends, by name and as types, and the precisions they compute in.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use crate::{Error, Result};
 
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,47 +55,11 @@ impl Hardware {
             Self::Auto => "auto",
         }
     }
-
-    /// Whether it can be used on this machine: its library's name and version, or an error that says precisely what
-    /// is missing and how to get it.
-    ///
-    /// `Auto` is always here if the CPU is. Nothing is compiled or run; looking a second time costs little.
-    ///
-    /// ```no_run
-    /// for hardware in weft::Hardware::ALL {
-    ///     match hardware.available() {
-    ///         Ok(found) => println!("{hardware}: {found}"),
-    ///         Err(missing) => println!("{hardware}: {missing}"),
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// When its library or its device is missing, or this platform has no such backend.
-    pub fn available(self) -> Result<String> {
-        crate::engine::available(self)
-    }
 }
 
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl FromStr for Hardware {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let all = Self::ALL.into_iter().chain([Self::Auto]);
-        all.clone().find(|hardware| hardware.name() == name).ok_or_else(|| {
-            let names: Vec<_> = all.map(Self::name).collect();
-            Error::input(
-                "hardware",
-                format!("unknown backend `{name}`"),
-                format!("one of {}", names.join(", ")),
-            )
-        })
     }
 }
 

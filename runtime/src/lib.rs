@@ -13,6 +13,7 @@ pub mod audio;
 pub mod cli;
 pub mod config;
 pub mod conformance;
+mod dtype;
 pub mod engine;
 mod error;
 pub mod generation;
@@ -35,13 +36,15 @@ pub mod video;
 pub mod weights;
 
 pub use any_model::{AnyModel, DynModel};
+pub use dtype::Dtype;
 pub use error::{Error, Result};
-pub use graph::{Dim, Dtype, Graph, Scope, Tensor};
+pub use graph::{Dim, Graph, GraphKind, Scope, Tensor};
 pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
-pub use model::{Architecture, Configuration, GraphKind, Head, Names, TaskHeads};
+pub use model::{Configuration, Head, TaskHeads};
 pub use processing::{Processing, ScoreFunction};
-pub use session::{Cache, Loader, Session, Timings};
+pub use session::{Architecture, Cache, Loader, Session, Timings};
 pub use task::Task;
 pub use value::{Value, Values};
+pub use weights::Names;

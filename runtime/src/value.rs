@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::ArrayD;
+use ndarray::{ArrayD, Axis, Slice};
 
-use crate::graph::Dtype;
+use crate::dtype::Dtype;
 use crate::{Error, Result};
 
 /// Named tensors, as `forward` takes and gives them.
@@ -88,5 +88,40 @@ impl From<ArrayD<i64>> for Value {
 impl From<ArrayD<bool>> for Value {
     fn from(a: ArrayD<bool>) -> Self {
         Self::Bool(a)
+    }
+}
+
+/// The last positions along an axis; zeros come before them where there are fewer.
+pub(crate) fn last_positions(value: &Value, axis: usize, length: usize) -> Value {
+    match value {
+        Value::F32(a) => Value::F32(last(a, axis, length)),
+        Value::I64(a) => Value::I64(last(a, axis, length)),
+        Value::Bool(a) => Value::Bool(last(a, axis, length)),
+    }
+}
+
+fn last<T: Copy + Default>(a: &ArrayD<T>, axis: usize, length: usize) -> ArrayD<T> {
+    let mut shape = a.raw_dim();
+    let found = std::mem::replace(&mut shape[axis], length);
+    let kept = found.min(length) as isize;
+    let mut all = ArrayD::default(shape);
+    let from = |length: usize| Slice::from(length as isize - kept..length as isize);
+    all.slice_axis_mut(Axis(axis), from(length)).assign(&a.slice_axis(Axis(axis), from(found)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn the_last_positions_are_kept() {
+        let value = Value::I64(array![[1, 2, 3], [4, 5, 6]].into_dyn());
+        assert_eq!(last_positions(&value, 1, 2), Value::I64(array![[2, 3], [5, 6]].into_dyn()));
+        assert_eq!(last_positions(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
+        let none = Value::F32(ArrayD::zeros(ndarray::IxDyn(&[1, 0, 2])));
+        assert_eq!(last_positions(&none, 1, 3).shape(), [1, 3, 2]);
     }
 }

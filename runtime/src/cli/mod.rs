@@ -12,9 +12,9 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, Head};
 use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
+use crate::{Architecture, Head};
 use crate::{Error, Loader, Result};
 use arguments::Arguments;
 

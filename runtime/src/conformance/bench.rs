@@ -15,8 +15,8 @@ use self::work::Work;
 use super::arguments::Arguments;
 use super::machine::private_bytes;
 use super::subject::{Request, Subject};
+use crate::GraphKind;
 use crate::graph::{Dtype, Input};
-use crate::model::GraphKind;
 use crate::session::millis;
 use crate::{Error, Result, Value};
 

@@ -2,9 +2,9 @@
 
 use ndarray::{Axis, Slice};
 
+use crate::GraphKind;
 use crate::golden::Case;
 use crate::graph::{Dim, Input};
-use crate::model::GraphKind;
 use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";

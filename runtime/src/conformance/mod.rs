@@ -24,9 +24,9 @@ use std::process::ExitCode;
 pub use record::Record;
 use subject::Subject;
 
+use crate::Architecture;
 use crate::golden::TOLERANCE;
 use crate::hardware::{Declared, Support};
-use crate::model::Architecture;
 use crate::{Error, Hardware, Precision, Result};
 
 /// All that a generated crate knows about its tests.

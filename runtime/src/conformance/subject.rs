@@ -1,10 +1,10 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
-use crate::model::{Architecture, GraphKind, Head, TaskHeads};
 use crate::session::{Loader, Lowering};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
 use crate::{AnyModel, DynModel, Hardware, Precision, Result, Task};
+use crate::{Architecture, GraphKind, Head, TaskHeads};
 
 /// How to open a checkpoint.
 #[derive(Clone, Debug, Default)]

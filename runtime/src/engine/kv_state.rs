@@ -5,7 +5,7 @@ use std::fmt;
 use ort::value::DynValue;
 
 use super::onnxruntime;
-use crate::session::last_positions;
+use crate::value::last_positions;
 use crate::{Hardware, Result, Values};
 
 /// What was kept, by the name of the input that takes it: `past_key_values.0.key`.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use kv_state::KvState;
 
-use crate::lower::Lowered;
+use crate::lower::{Lowered, Target};
 use crate::{Hardware, Precision, Result, Values};
 
 /// How to run a graph.
@@ -88,6 +88,28 @@ pub fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) -> Resu
     }
 }
 
+impl Hardware {
+    /// Whether it can be used on this machine: its library's name and version, or an error that says precisely what
+    /// is missing and how to get it.
+    ///
+    /// `Auto` is always here if the CPU is. Nothing is compiled or run; looking a second time costs little.
+    ///
+    /// ```no_run
+    /// for hardware in weft::Hardware::ALL {
+    ///     match hardware.available() {
+    ///         Ok(found) => println!("{hardware}: {found}"),
+    ///         Err(missing) => println!("{hardware}: {missing}"),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// When its library or its device is missing, or this platform has no such backend.
+    pub fn available(self) -> Result<String> {
+        available(self)
+    }
+}
+
 /// Whether a backend can be used here; says what is missing otherwise.
 ///
 /// # Errors
@@ -112,6 +134,15 @@ pub fn devices(hardware: Hardware) -> Result<Vec<String>> {
         // A page is not told what it runs on.
         hardware if in_browser(hardware) => Ok(vec![]),
         hardware => onnxruntime::devices(hardware),
+    }
+}
+
+/// What graphs are lowered to for a backend as it is reached here.
+pub(crate) fn target(hardware: Hardware, precision: Precision) -> Target {
+    if in_browser(hardware) {
+        Target::in_browser(hardware, precision)
+    } else {
+        Target::of(hardware, precision)
     }
 }
 

@@ -4,8 +4,8 @@ use ndarray::{Array2, Axis, concatenate};
 
 use super::prompt::Prompt;
 use super::steps::Steps;
+use crate::GraphKind;
 use crate::graph::{Input, InputDefault};
-use crate::model::GraphKind;
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
 
 /// The input of cached parts that names the positions whose scores are wanted.

@@ -3,7 +3,31 @@
 use super::shape::broadcast;
 use super::{AttentionOp, Dim, Dtype, Graph, Op, RotaryOp, Tensor, Unary, show};
 use crate::Result;
-use crate::nn::Attention;
+
+/// The options of [`Graph::attention`].
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'a> {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; fewer than `heads` where heads share them.
+    pub kv_heads: usize,
+    /// Multiplies the scores; `1/√size` of a head where not given.
+    pub scale: Option<f64>,
+    /// Which positions are seen (bool) or what is added to the scores (f32); broadcasts to
+    /// `[batch, heads, q, k]`.
+    pub mask: Option<&'a Tensor>,
+    /// Whether a position sees none after it. With a mask that leaves some position nothing at all to see, engines
+    /// differ: [`causal_padding_mask`](crate::nn::causal_padding_mask) says both in one.
+    pub causal: bool,
+    /// `c · tanh(score / c)` before the mask, where not zero.
+    pub softcap: f64,
+}
+
+impl Default for Attention<'_> {
+    fn default() -> Self {
+        Self { heads: 1, kv_heads: 1, scale: None, mask: None, causal: false, softcap: 0.0 }
+    }
+}
 
 impl Graph {
     /// Scaled dot-product attention: q `[batch, q, heads·size]`, k `[batch, k, kv_heads·size]` and v

@@ -1,9 +1,8 @@
 //! Operations on values: element-wise, products, shapes.
 
 use super::shape::{broadcast, product};
-use super::{Binary, Dim, Dtype, Graph, Op, Reduction, Shape, Tensor, Unary, show};
+use super::{Activation, Binary, Dim, Dtype, Graph, Op, Reduction, Shape, Tensor, Unary, show};
 use crate::Result;
-use crate::nn::Activation;
 
 impl Graph {
     /// `a + b`, with broadcasting.

@@ -1,12 +1,13 @@
 //! A typed graph builder: every value has a dtype and a shape, and an operation that does not fit is an
 //! error when the graph is built, naming the operation, the scope and both shapes.
 
+mod activation;
 mod attend;
 mod build;
 mod constant;
 mod dim;
-mod dtype;
 mod input;
+mod kind;
 mod op;
 pub(crate) mod probe;
 mod rewrite;
@@ -18,9 +19,12 @@ mod weighted;
 
 use std::sync::Arc;
 
+pub use crate::dtype::Dtype;
+pub use activation::Activation;
+pub use attend::Attention;
 pub use dim::{Dim, Factor, dims};
-pub use dtype::Dtype;
 pub use input::{Input, InputDefault};
+pub use kind::GraphKind;
 pub use op::{
     AttentionOp, Binary, Contrib, ConvOp, Interpolation, Op, PadMode, PoolOp, Reduction, ResizeOp, RotaryOp,
     Unary,

@@ -1,7 +1,7 @@
 //! What a node computes. Every operation has one meaning here; each backend's lowering picks its form.
 
+use super::Activation;
 use super::{Dim, Dtype};
-use crate::nn::Activation;
 
 /// An operation with its attributes.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use super::dims::{BATCH, SEQUENCE};
 use super::shape::broadcast;
 use super::*;
 use crate::dims;
-use crate::nn::{Activation, Attention};
+use crate::graph::{Activation, Attention};
 
 /// A graph inside `bert.encoder.layer.3`, with values of these shapes.
 fn place(shapes: &[Vec<Dim>]) -> (Graph, Vec<Tensor>) {

@@ -3,10 +3,10 @@
 use ndarray::{Array2, ArrayD, Axis, IxDyn, concatenate, s};
 
 use super::*;
+use crate::GraphKind;
 use crate::engine::{self, KvState, Options};
 use crate::graph::dims::{BATCH, PAST, SEQUENCE};
 use crate::graph::{Input, InputDefault};
-use crate::model::GraphKind;
 use crate::nn::{Attention, Cache, Rotary, causal_mask};
 use crate::weights::{Weights, rule};
 use crate::{Hardware, Precision, Value, Values, dims};

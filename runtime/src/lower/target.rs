@@ -29,6 +29,15 @@ pub struct Target {
 impl Target {
     /// The form that runs best on a backend.
     pub fn of(hardware: Hardware, precision: Precision) -> Self {
+        Self::reached(hardware, precision, hardware == Hardware::Webnn)
+    }
+
+    /// The form that runs best on a backend of ONNX Runtime Web.
+    pub fn in_browser(hardware: Hardware, precision: Precision) -> Self {
+        Self::reached(hardware, precision, true)
+    }
+
+    fn reached(hardware: Hardware, precision: Precision, in_browser: bool) -> Self {
         let float = match precision {
             // OpenVINO computes in a precision that it is told beside the graph.
             _ if hardware == Hardware::Openvino => Dtype::F32,
@@ -36,7 +45,6 @@ impl Target {
             Precision::F16 => Dtype::F16,
             Precision::Bf16 => Dtype::Bf16,
         };
-        let in_browser = crate::engine::in_browser(hardware);
         // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
         let narrow = in_browser && hardware == Hardware::Webgpu;
         let integers = if narrow { Dtype::I32 } else { Dtype::I64 };

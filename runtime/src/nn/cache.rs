@@ -2,9 +2,9 @@
 
 use ndarray::Array1;
 
+use crate::GraphKind;
 use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
 use crate::graph::{Dim, Graph, Input, InputDefault, Tensor};
-use crate::model::GraphKind;
 use crate::{Error, Result, Value, dims};
 
 /// The cache of a decoder: nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs

@@ -1,6 +1,5 @@
 //! Blocks of layers as functions over the graph, named as the field names them.
 
-mod activation;
 mod alibi;
 mod attention;
 mod cache;
@@ -20,14 +19,12 @@ mod token_shift;
 mod windows;
 mod xielu;
 
-pub use activation::Activation;
+pub use crate::graph::{Activation, Attention};
 pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
 };
-pub use attention::{
-    Attention, causal_mask, causal_mask_or, causal_padding_mask, padding_mask, same_segment_mask,
-};
+pub use attention::{causal_mask, causal_mask_or, causal_padding_mask, padding_mask, same_segment_mask};
 pub use cache::Cache;
 pub use differential::{differential_lambda, differential_values};
 pub use experts::{

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, Configuration, Head};
+use crate::{Architecture, Configuration, Head};
 use crate::{Error, Result};
 
 const FILE: &str = "config.json";

@@ -7,11 +7,10 @@
 #[cfg(test)]
 mod steps;
 
-use ndarray::{ArrayD, Axis, Slice};
-
+use crate::Values;
 use crate::graph::dims::PAST;
 use crate::graph::{Dim, Input};
-use crate::{Value, Values};
+use crate::value::last_positions;
 
 /// The least room there is; no axis is empty on these backends.
 const LEAST: usize = 32;
@@ -37,45 +36,18 @@ pub(super) fn pad_left(inputs: &[Input], mut given: Values, more: usize) -> Valu
     given
 }
 
-/// The last positions along an axis; zeros come before them where there are fewer.
-pub(crate) fn last_positions(value: &Value, axis: usize, length: usize) -> Value {
-    match value {
-        Value::F32(a) => Value::F32(last(a, axis, length)),
-        Value::I64(a) => Value::I64(last(a, axis, length)),
-        Value::Bool(a) => Value::Bool(last(a, axis, length)),
-    }
-}
-
-fn last<T: Copy + Default>(a: &ArrayD<T>, axis: usize, length: usize) -> ArrayD<T> {
-    let mut shape = a.raw_dim();
-    let found = std::mem::replace(&mut shape[axis], length);
-    let kept = found.min(length) as isize;
-    let mut all = ArrayD::default(shape);
-    let from = |length: usize| Slice::from(length as isize - kept..length as isize);
-    all.slice_axis_mut(Axis(axis), from(length)).assign(&a.slice_axis(Axis(axis), from(found)));
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use ndarray::array;
 
     use super::*;
+    use crate::Value;
     use crate::dims;
     use crate::graph::dims::{BATCH, SEQUENCE};
 
     #[test]
     fn buckets_double() {
         assert_eq!([0, 1, 32, 33, 64, 65, 1000].map(bucket), [32, 32, 32, 64, 64, 128, 1024]);
-    }
-
-    #[test]
-    fn the_last_positions_are_kept() {
-        let value = Value::I64(array![[1, 2, 3], [4, 5, 6]].into_dyn());
-        assert_eq!(last_positions(&value, 1, 2), Value::I64(array![[2, 3], [5, 6]].into_dyn()));
-        assert_eq!(last_positions(&value, 1, 4), Value::I64(array![[0, 1, 2, 3], [0, 4, 5, 6]].into_dyn()));
-        let none = Value::F32(ArrayD::zeros(ndarray::IxDyn(&[1, 0, 2])));
-        assert_eq!(last_positions(&none, 1, 3).shape(), [1, 3, 2]);
     }
 
     #[test]

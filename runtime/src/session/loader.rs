@@ -6,11 +6,11 @@ use serde_json::Value as Json;
 
 use super::subgraph::{self, Settings, Subgraphs};
 use super::{Lowering, Session, config, route};
-use crate::engine::Options;
+use crate::engine::{self, Options};
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, Target, lower};
-use crate::model::{Architecture, GraphKind};
+use crate::lower::{Lowered, lower};
 use crate::weights::{Files, Weights};
+use crate::{Architecture, GraphKind};
 use crate::{Hardware, Precision, Result};
 
 /// A checkpoint that was found, before it is loaded.
@@ -166,7 +166,7 @@ impl<A: Architecture> Loader<A> {
         let (raw, config, head, weights) = self.read()?;
         let chosen = route::choose::<A>(self.hardware)?;
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
-        let mut target = Target::of(form, self.precision);
+        let mut target = engine::target(form, self.precision);
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,
@@ -219,7 +219,7 @@ impl<A: Architecture> Loader<A> {
         let (_, config, head, weights) = self.read()?;
         let graph = subgraph::built::<A>(&config, head, self.kind, &weights, self.interpolate)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
-        let mut target = Target::of(hardware, self.precision);
+        let mut target = engine::target(hardware, self.precision);
         target.dims.clone_from(&self.dims);
         lower(&graph, &located, &target)
     }

@@ -1,5 +1,6 @@
 //! A model that was opened: its parts, and running them.
 
+mod architecture;
 mod config;
 mod executable;
 mod inputs;
@@ -18,10 +19,9 @@ use crate::engine::Placement;
 use crate::graph::Input;
 use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, GraphKind, Head};
-use crate::{Hardware, Precision, Processing, Result, Values};
+use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
+pub use architecture::Architecture;
 pub use executable::Timings;
-pub(crate) use kv_bucket::last_positions;
 pub use loader::Loader;
 pub(crate) use lowering::Lowering;
 pub use subgraph::Cache;

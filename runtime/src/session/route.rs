@@ -1,7 +1,7 @@
 //! Which backend to run on: the one asked for, or the first available one of the model's route.
 
+use crate::Architecture;
 use crate::hardware::Support;
-use crate::model::Architecture;
 use crate::{Error, Hardware, Result, engine};
 
 /// A backend and the reason for it.

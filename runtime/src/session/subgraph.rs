@@ -12,8 +12,8 @@ use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Target;
-use crate::model::{Architecture, GraphKind, Head};
 use crate::weights::{Bytes, Located, Weights};
+use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
 
 /// What a decoder remembers of the tokens before; its tensors stay in the engine.

@@ -6,10 +6,10 @@ use super::audio::AudioModel;
 use super::labels::Labels;
 use super::scores::top;
 use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions};
-use crate::model::Architecture;
 
 /// Labels a sound.
 ///

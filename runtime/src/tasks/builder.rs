@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::Task;
+use crate::Architecture;
 use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
-use crate::model::Architecture;
 use crate::{Hardware, Loader, Precision, Result};
 
 /// A pipeline: a model with what stands before and after it.

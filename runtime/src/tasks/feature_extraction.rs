@@ -6,8 +6,8 @@ use ndarray::{Array2, Ix2};
 
 use super::batches::{Per, TextModel, output};
 use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{Padding, Text};
 use crate::{Error, Result};
 

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use super::batches::{Per, TextModel, numbered};
 use super::scores::{softmax, top};
 use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::model::{Architecture, Head, TaskHeads};
+use crate::{Architecture, Head, TaskHeads};
 use crate::{Error, Result, Task};
 
 impl Task {
@@ -97,7 +97,7 @@ impl Task {
 mod tests {
     use super::*;
     use crate::graph::Graph;
-    use crate::model::{Configuration, Names};
+    use crate::{Configuration, Names};
     use crate::{Declared, Hardware, Session};
 
     /// An architecture with two heads, which is never loaded.

@@ -7,10 +7,10 @@ use super::labels::Labels;
 use super::scores::top;
 use super::text_classification::default_function;
 use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
-use crate::model::Architecture;
 
 /// Labels a picture.
 ///

@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use super::images::{BATCH_SIZE, ImageModel};
 use super::{Pipeline, PipelineBuilder, Task};
+use crate::Architecture;
 use crate::any_model::AnyModel;
 use crate::image::Image;
-use crate::model::Architecture;
 use crate::{Error, Result};
 
 /// Gives the last hidden states of a picture, `[positions, hidden_size]` of a transformer and

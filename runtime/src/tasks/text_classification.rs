@@ -8,9 +8,9 @@ use super::batches::{Per, TextModel};
 use super::labels::Labels;
 use super::scores::top;
 use super::{Pipeline, PipelineBuilder, ScoreFunction, Task, TextOptions};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::Text;
 
 /// Labels a text, or a pair such as a premise and a hypothesis.

@@ -6,10 +6,10 @@
 use super::batches::TextModel;
 use super::zero_shot_vision::{HypothesisOptions, scored};
 use super::{Label, Pipeline, PipelineBuilder, Task};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
-use crate::model::Architecture;
 
 /// Labels a sound with labels of one's own.
 ///

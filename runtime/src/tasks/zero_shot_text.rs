@@ -8,8 +8,8 @@ use super::hypotheses::hypotheses;
 use super::labels::Labels;
 use super::scores::{softmax, top};
 use super::{Label, Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{EncodeOptions, Text, Truncation};
 use crate::{Error, Result};
 

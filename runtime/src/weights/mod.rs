@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use files::{Entry, Files};
+pub use names::Names;
 
 use crate::graph::{Dtype, Weight};
-use crate::model::Names;
 use crate::{Error, Result};
 
 /// The weights of one checkpoint.

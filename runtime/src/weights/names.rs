@@ -1,6 +1,19 @@
 //! The names under which a checkpoint may hold a weight.
 
-use crate::model::Names;
+/// How tensors are named in checkpoints, where that differs from the graph's names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names {
+    /// The prefix that head classes put before the base model's names (`bert`), absent in checkpoints of
+    /// the base model alone.
+    pub base_model_prefix: &'static str,
+    /// Suffixes of older releases' names, such as `LayerNorm.gamma`: (old suffix, today's suffix).
+    pub legacy_suffixes: &'static [(&'static str, &'static str)],
+    /// Substrings by which published checkpoints' names differ (`key_mapping` of `from_pretrained`): each list, replaced in
+    /// order, turns today's name into one that a file may have. The pairs are (in the file, today's).
+    pub key_mapping: &'static [&'static [(&'static str, &'static str)]],
+    /// Weights that published checkpoints hold fused into one tensor, concatenated along its rows: (in the file, today's).
+    pub fused_weights: &'static [(&'static str, &'static [&'static str])],
+}
 
 /// All names to look for, today's own first.
 pub(super) fn candidates(name: &str, names: &Names) -> Vec<String> {

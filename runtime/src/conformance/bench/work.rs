@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 
 use super::super::arguments::Arguments;
 use super::random;
+use crate::GraphKind;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
-use crate::model::GraphKind;
 use crate::session::millis;
 use crate::{AnyModel, Error, Result, Value, Values, golden};
 

@@ -1,8 +1,8 @@
 //! The forms of activation functions.
 
 use crate::Result;
+use crate::graph::Activation;
 use crate::graph::{Contrib, Graph, Op, Operation, Tensor, Unary};
-use crate::nn::Activation;
 
 /// Activation functions that ONNX has no operator for, by those that it has.
 pub(in crate::lower) fn by_operators(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {

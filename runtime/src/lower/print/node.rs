@@ -2,11 +2,11 @@
 
 use super::{Printer, Written, cast};
 use crate::Result;
+use crate::graph::Activation;
 use crate::graph::{
     AttentionOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, PadMode, PoolOp, Reduction, ResizeOp,
 };
 use crate::lower::passes::resize::CUBIC;
-use crate::nn::Activation;
 use crate::onnx::Attribute;
 
 const MICROSOFT: &str = "com.microsoft";

@@ -5,11 +5,11 @@ use ndarray::{Array2, ArrayD, s};
 
 use super::super::executable::Executable;
 use super::super::subgraph::{Cache as KvState, Subgraph};
+use crate::GraphKind;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Graph, Input, InputDefault, Tensor};
 use crate::lower::Target;
-use crate::model::GraphKind;
 use crate::nn::{self, Attention, Cache, RelativeBuckets, Rotary};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Result, Value, Values, dims};

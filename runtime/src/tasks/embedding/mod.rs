@@ -14,8 +14,8 @@ pub use self::pooling::{Pooling, PoolingMode};
 pub use self::similarity::Similarity;
 use super::batches::{Per, TextModel};
 use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
 

@@ -13,9 +13,9 @@ use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, PipelineB
 use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
 use crate::image::{Image, ImageProcessor};
-use crate::model::{Architecture, GraphKind};
 use crate::text::Text;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
+use crate::{Architecture, GraphKind};
 use crate::{Error, Result, Values};
 
 /// Continues texts and chats with pictures in them.

@@ -20,8 +20,8 @@ use super::{
     TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotClassification,
     ZeroShotImageClassification, ZeroShotVideoClassification,
 };
+use crate::Architecture;
 use crate::any_model::DynModel;
-use crate::model::Architecture;
 use crate::{Loader, Result};
 
 /// A pipeline whose task is known at run time only.

@@ -8,10 +8,10 @@ pub use self::boxes::{Bounds, Detection, draw};
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
 use super::{Pipeline, PipelineBuilder, Task};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
-use crate::model::Architecture;
 
 /// Finds objects in a picture, each with a label and a box.
 ///

@@ -11,8 +11,8 @@ use self::spans::Span;
 use super::batches::{Per, TextModel, numbered};
 use super::characters::Characters;
 use super::{Pipeline, PipelineBuilder, Task};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Side, Text, Truncation};
 use crate::{Error, Result};
 

@@ -13,9 +13,9 @@ pub(crate) use options::resolve;
 
 use super::batches::TextModel;
 use super::{Pipeline, PipelineBuilder, Task};
+use crate::Architecture;
 use crate::any_model::AnyModel;
 use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
-use crate::model::Architecture;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};

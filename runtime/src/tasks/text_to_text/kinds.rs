@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::Writer;
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::tasks::text_generation::OnText;
 use crate::tasks::{GenerationOptions, Pipeline, PipelineBuilder, Task};
 

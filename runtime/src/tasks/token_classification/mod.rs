@@ -14,8 +14,8 @@ use super::characters::Characters;
 use super::labels::Labels;
 use super::scores::softmax;
 use super::{Pipeline, PipelineBuilder, Task, TextOptions};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
 

@@ -1,10 +1,10 @@
 //! Pictures against labels.
 
 use super::{HypothesisOptions, PairedModel};
+use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
-use crate::model::Architecture;
 use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
 
 /// Labels a picture with labels of one's own.

@@ -1,8 +1,8 @@
 //! Videos against labels.
 
 use super::{HypothesisOptions, PairedModel};
+use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::model::Architecture;
 use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
 use crate::video::Video;
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! Element types.
+//! Element types of tensors.
 
 use std::fmt;
 

@@ -1,0 +1,38 @@
+//! The graphs that a head is run by.
+
+use super::Graph;
+use crate::Error;
+
+/// One of the graphs that a head is run by: `forward` in one piece, or the stages of generation with a KV cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GraphKind {
+    /// The reference's `forward` in one piece, without a cache.
+    #[default]
+    Forward,
+    /// `forward` of text alone, where the model also takes images.
+    TextOnly,
+    /// The encoder of an encoder-decoder, run once per generation; its outputs are the keys and values of
+    /// cross-attention.
+    Encoder,
+    /// A decoder's cross-attention weights over given tokens, as word timestamps need them: `alignment_heads` in,
+    /// their weights out.
+    CrossAttentions,
+    /// The first step over a prompt with more than tokens, such as images, which fills the KV cache.
+    Prefill,
+    /// The next tokens, from the KV cache; the prompt too, where it is tokens alone.
+    Decode,
+    /// As [`GraphKind::Decode`], with `beam_idx`: the row of the cache that each beam continues (`reorder_cache`).
+    BeamDecode,
+}
+
+impl GraphKind {
+    /// The error of a head that has no such graph.
+    pub fn absent(self, g: &Graph) -> Error {
+        g.error("GraphKind", format!("the head has no graph {self:?}"))
+    }
+
+    /// Whether it reads and extends a KV cache.
+    pub fn is_cached(self) -> bool {
+        matches!(self, Self::Prefill | Self::Decode | Self::BeamDecode)
+    }
+}
