@@ -27,14 +27,14 @@ pub trait AnyModel: Send + Sync + 'static {
     /// # Errors
     /// As that.
     fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values>;
-    /// The parts that the loaded head can be run by.
+    /// The graphs that the loaded head can be run by.
     fn graph_kinds(&self) -> &'static [GraphKind];
     /// What the model takes.
     fn inputs(&self) -> &[Input];
-    /// What a part takes.
+    /// The inputs of a graph.
     ///
     /// # Errors
-    /// When the head has no such part.
+    /// When the head has no such graph.
     fn inputs_of(&self, kind: GraphKind) -> Result<Vec<Input>>;
     /// The longest an axis may be.
     fn limit(&self, symbol: &str) -> Option<usize>;
@@ -54,7 +54,7 @@ pub trait AnyModel: Send + Sync + 'static {
     fn unused_weights(&self) -> &[String];
     /// The bytes of all the checkpoint's tensors.
     fn weight_bytes(&self) -> u64;
-    /// The parts whose values were asked for, each with its outputs' names, in the order they are done.
+    /// The probed modules, each with its outputs' names, in the order they are computed.
     #[doc(hidden)]
     fn probed(&self) -> &[(String, Vec<String>)];
     /// Whether the backend takes every length as a number only.

@@ -15,7 +15,7 @@ pub enum Dtype {
     I64,
     /// 32-bit signed integer.
     I32,
-    /// Truth value.
+    /// Boolean.
     Bool,
 }
 

@@ -30,23 +30,23 @@ pub enum Task {
     Summarization,
     /// A text in another language.
     Translation,
-    /// Labels for a picture.
+    /// Labels for an image.
     ImageClassification,
-    /// The hidden states of a picture's patches, or one vector for it.
+    /// The hidden states of an image's patches, or one vector for it.
     ImageFeatureExtraction,
-    /// What is in a picture, and where.
+    /// What is in an image, and where.
     ObjectDetection,
-    /// What follows a text with pictures in it, or the answer to such a chat.
+    /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
-    /// Labels of the caller's own for a picture.
+    /// Labels of the caller's own for an image.
     ZeroShotImageClassification,
     /// Labels of the caller's own for a video.
     ZeroShotVideoClassification,
     /// The words of a recording.
     AutomaticSpeechRecognition,
-    /// Labels for a sound.
+    /// Labels for an audio clip.
     AudioClassification,
-    /// Labels of the caller's own for a sound.
+    /// Labels of the caller's own for an audio clip.
     ZeroShotAudioClassification,
 }
 

@@ -17,7 +17,7 @@ pub enum Value {
     F32(ArrayD<f32>),
     /// 64-bit integers: ids, positions, labels.
     I64(ArrayD<i64>),
-    /// Truth values: masks.
+    /// Booleans: masks.
     Bool(ArrayD<bool>),
 }
 
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// The tensor as truth values, or an error that names it.
+    /// The tensor as booleans, or an error that names it.
     pub fn bool(&self, name: &str) -> Result<&ArrayD<bool>> {
         match self {
             Self::Bool(a) => Ok(a),

@@ -31,7 +31,7 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         hint.with_extension(ending);
     }
     let stream = MediaSourceStream::new(Box::new(Cursor::new(bytes)), Default::default());
-    // Encoders of lossy formats add samples before and after, which are not part of the sound.
+    // Encoders of lossy formats add samples before and after, which are not part of the audio.
     let options = FormatOptions { enable_gapless: true, ..Default::default() };
     let mut format = symphonia::default::get_probe()
         .format(&hint, stream, &options, &MetadataOptions::default())
@@ -90,7 +90,7 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         Some(sampling_rate) if sampling_rate > 0 && !samples.is_empty() => {
             Ok(Audio { samples, sampling_rate })
         }
-        Some(_) => Err(refused(format!("{name}: holds no samples"), "give a file with sound in it")),
+        Some(_) => Err(refused(format!("{name}: holds no samples"), "give a file with audio in it")),
         None => Err(refused(format!("{name}: does not say its sampling rate"), FORMATS)),
     }
 }

@@ -1,4 +1,4 @@
-//! The feature extractor of a checkpoint, whichever it is.
+//! The feature extractor of a checkpoint (`AutoFeatureExtractor`).
 
 use super::log_filterbank::LogFilterbank;
 use super::log_mel::LogMel;
@@ -9,7 +9,7 @@ use super::waveform::Waveform;
 use crate::hub::Checkpoint;
 use crate::{Result, Values};
 
-/// Waveforms to the inputs of a model, as the checkpoint's own settings say.
+/// Feature extractor: waveforms to `input_values` or `input_features`, by the checkpoint's own settings.
 #[derive(Clone, Debug)]
 pub struct FeatureExtractor(Kind);
 
@@ -21,10 +21,10 @@ enum Kind {
     LogFilterbank(LogFilterbank),
 }
 
-/// How waveforms become tensors, where it is not as the extractor does by itself.
+/// Options of a call, over the extractor's own settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExtractOptions {
-    /// How shorter waveforms of a batch are filled up.
+    /// How shorter waveforms of a batch are padded (`padding`).
     pub padding: Option<Padding>,
     /// The longest waveform, samples.
     pub max_length: Option<usize>,
@@ -36,7 +36,7 @@ pub struct ExtractOptions {
     pub attention_mask: Option<bool>,
 }
 
-/// How shorter waveforms of a batch are filled up.
+/// How shorter waveforms of a batch are padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Not at all: all must have one length.
@@ -126,14 +126,14 @@ impl FeatureExtractor {
     }
 }
 
-/// Waveforms of one length, with the length that each had before it was filled up.
+/// Waveforms of one length, with the length of each before padding.
 pub(super) struct Padded {
     pub samples: Vec<Vec<f32>>,
     pub lengths: Vec<usize>,
     pub length: usize,
 }
 
-/// Cuts and fills up waveforms.
+/// Truncates and pads waveforms.
 ///
 /// Reference: `SequenceFeatureExtractor.pad`.
 pub(super) fn pad(

@@ -1,4 +1,4 @@
-//! Logarithms of mel filter banks as Kaldi defines them, over as many frames as the model takes.
+//! Kaldi log-mel filter banks (`ASTFeatureExtractor`), padded or truncated to `max_length` frames.
 //!
 //! Reference: `ASTFeatureExtractor` without `torchaudio`.
 
@@ -16,9 +16,9 @@ use crate::{Result, Values};
 /// Samples in a frame, and from one to the next.
 const FRAME: usize = 400;
 const HOP: usize = 160;
-/// The length of the transform.
+/// The length of the FFT.
 const TRANSFORM: usize = 512;
-/// How much of the sample before is taken off.
+/// The pre-emphasis coefficient.
 const PREEMPHASIS: f64 = 0.97;
 /// Powers below this count as this: the precision of f32.
 const FLOOR: f64 = 1.192_092_955_078_125e-7;
@@ -90,7 +90,7 @@ impl LogFilterbank {
         for (row, waveform) in waveforms.iter().enumerate() {
             if waveform.len() < FRAME {
                 let problem = format!("{} samples are too few; at least {FRAME} are needed", waveform.len());
-                return Err(refused(problem, "give a longer sound"));
+                return Err(refused(problem, "give longer audio"));
             }
             let mut row = features.index_axis_mut(ndarray::Axis(0), row);
             let starts = (0..=waveform.len() - FRAME).step_by(HOP);

@@ -1,4 +1,4 @@
-//! Log-mel spectra of pieces of a fixed length.
+//! Log-mel spectrograms of chunks of a fixed length (`WhisperFeatureExtractor`).
 //!
 //! Reference: `WhisperFeatureExtractor`.
 

@@ -1,17 +1,17 @@
-//! Mel filter banks: the frequencies of a spectrum gathered as the ear does.
+//! Mel filter banks (`transformers.audio_utils.mel_filter_bank`).
 //!
 //! Reference: `transformers.audio_utils.mel_filter_bank`.
 
-/// How frequencies map to mels.
+/// The mel scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MelScale {
-    /// `2595 · log₁₀(1 + f / 700)`.
+    /// HTK's: `2595 · log₁₀(1 + f / 700)`.
     Htk,
-    /// Linear below 1000 Hz, logarithmic above.
+    /// Slaney's: linear below 1000 Hz, logarithmic above.
     Slaney,
 }
 
-/// How filters are scaled.
+/// The normalisation of filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MelNorm {
     /// Their peaks are one.
@@ -20,7 +20,7 @@ pub enum MelNorm {
     Slaney,
 }
 
-/// Triangular filters over the bins of a spectrum.
+/// Triangular mel filters over the bins of a spectrum.
 #[derive(Clone, Debug)]
 pub struct MelFilters {
     /// For each filter the first bin that it takes, and its weights from there on.
@@ -81,7 +81,7 @@ impl MelFilters {
         self.filters.is_empty()
     }
 
-    /// What each filter gathers of a spectrum.
+    /// The energy in each mel band of a power spectrum.
     pub fn apply<'a>(&'a self, spectrum: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         let gather = |(first, weights): &(usize, Vec<f64>)| {
             weights.iter().zip(&spectrum[*first..]).map(|(weight, power)| weight * power).sum()

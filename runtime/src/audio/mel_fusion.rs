@@ -1,7 +1,7 @@
-//! Mel spectra in decibels, of several views of a sound where it is long.
+//! Mel spectrograms in decibels, fused from several views of long audio (`ClapFeatureExtractor`).
 //!
 //! Reference: `ClapFeatureExtractor`. Where it draws a place at random, the middle one is taken here; and where it
-//! draws the sound that counts as longer, the first.
+//! draws the audio that counts as longer, the first.
 
 use ndarray::{Array2, Array3, Array4, Axis, s};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(super) struct MelFusion {
     padding: PaddingMode,
 }
 
-/// What becomes of long sounds.
+/// Truncation of long audio (`truncation`: `fusion`, `rand_trunc`).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Truncation {
@@ -37,7 +37,7 @@ enum Truncation {
     RandTrunc,
 }
 
-/// What becomes of short sounds.
+/// Padding of short audio (`padding`: `repeatpad`, `repeat`, `pad`).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum PaddingMode {
@@ -139,7 +139,7 @@ impl MelFusion {
         ]))
     }
 
-    /// The views of one sound, `[views, frames, mels]`, and whether it is longer than `longest` samples.
+    /// The views of one audio clip, `[views, frames, mels]`, and whether it is longer than `longest` samples.
     fn views(&self, waveform: &[f32], longest: usize) -> Result<(Array3<f32>, bool)> {
         let fusion = self.truncation == Truncation::Fusion;
         if waveform.len() <= longest {
@@ -163,7 +163,7 @@ impl MelFusion {
         Ok((views, true))
     }
 
-    /// A short sound filled up to `longest` samples.
+    /// Short audio padded to `longest` samples.
     fn filled(&self, waveform: &[f32], longest: usize) -> Vec<f32> {
         let times = match self.padding {
             PaddingMode::Repeatpad => longest / waveform.len(),

@@ -1,4 +1,4 @@
-//! Sound in, what audio models take out: decoding, resampling, and the feature extractors of checkpoints.
+//! Audio to input features: decoding, resampling, and the feature extractors of checkpoints.
 //!
 //! A [`FeatureExtractor`] reads `preprocessor_config.json` (or the `feature_extractor` of
 //! `processor_config.json`) and gives what the reference's extractor of that checkpoint gives.
@@ -35,7 +35,7 @@ pub use mel::{MelFilters, MelNorm, MelScale};
 
 use crate::{Error, Result};
 
-/// A sound of one channel.
+/// Mono audio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audio {
     /// The samples, full scale being -1 to 1.
@@ -64,7 +64,7 @@ impl Audio {
         decode::decode(bytes.into(), None, "these bytes")
     }
 
-    /// The same sound at another sampling rate; unchanged where it has that rate already.
+    /// The same audio at another sampling rate; unchanged where it has that rate already.
     ///
     /// Windowed-sinc interpolation as in `torchaudio.functional.resample` with its defaults, which the reference's
     /// pipelines use.

@@ -1,4 +1,4 @@
-//! Another sampling rate, by windowed-sinc interpolation.
+//! Resampling by windowed-sinc interpolation.
 //!
 //! The definition is that of `torchaudio.functional.resample` with its defaults: a Hann-windowed sinc of six
 //! zero crossings on either side, its cutoff at 0.99 of the lower Nyquist frequency. After division by their

@@ -40,7 +40,7 @@ impl PowerSpectrogram {
         let half = self.window.len() / 2;
         if signal.len() <= half {
             let problem = format!("{} samples are too few; at least {} are needed", signal.len(), half + 1);
-            return Err(refused(problem, "give a longer sound, or let it be padded"));
+            return Err(refused(problem, "give longer audio, or let it be padded"));
         }
         let last = signal.len() as isize - 1;
         let reflected = |at: isize| signal[(last - (last - at.abs()).abs()).unsigned_abs()];

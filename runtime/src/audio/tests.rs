@@ -144,7 +144,7 @@ fn features_are_the_references() {
 fn what_is_no_sound_is_refused() {
     let refusal = |bytes: &[u8]| Audio::decode(bytes).err().unwrap().to_string();
     assert!(refusal(b"").contains("is empty"));
-    let text = refusal(b"This is a text, and no sound at all, however long one makes it.");
+    let text = refusal(b"This is a text, and no audio at all, however long one makes it.");
     assert!(text.contains("no audio was recognised") && text.contains("WAV, FLAC, MP3 or OGG"), "{text}");
     let mut wav = std::fs::read(folder().join("files/sweep.wav")).unwrap();
     wav.truncate(44);

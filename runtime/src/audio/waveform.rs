@@ -1,4 +1,4 @@
-//! Waveforms as they are, or with zero mean and unit variance.
+//! Raw waveforms, or normalised to zero mean and unit variance (`Wav2Vec2FeatureExtractor`).
 //!
 //! Reference: `Wav2Vec2FeatureExtractor`.
 
@@ -78,7 +78,7 @@ impl Waveform {
         let masked = options.attention_mask.unwrap_or(self.attention_mask);
         if self.normalize {
             for (waveform, &own) in samples.iter_mut().zip(&lengths) {
-                // Without a mask the padding counts as sound, as in the reference.
+                // Without a mask the padding counts as audio, as in the reference.
                 let own = if masked { own } else { length };
                 normalize(&mut waveform[..own]);
             }

@@ -38,7 +38,7 @@ const OPTIONS: [(&str, &str, &str); 12] = [
     ),
     ("--context", "TEXT", "question-answering: the text with the answers; inputs are the questions"),
     ("--label", "TEXT", "zero-shot tasks: a label to choose from; give it once for each"),
-    ("--out", "FILE", "object-detection: the picture with what was found drawn onto it"),
+    ("--out", "FILE", "object-detection: the image with what was found drawn onto it"),
     ("--set", "NAME=VALUE", "A parameter of the reference's pipeline: --set top_k=3"),
     ("--json", "", "One JSON document instead of plain text"),
     ("--help", "", "This text"),
@@ -147,7 +147,7 @@ pub(super) fn help(name: &str, tasks: &[Task]) -> String {
     let mut text = format!(
         "Runs {name} checkpoints.\n\nUsage: run CHECKPOINT [INPUT]... [options]\n\n  \
          CHECKPOINT  a folder, or an id of the Hugging Face hub\n  \
-         INPUT       a text, the path of a picture, sound or video, or JSON as `transformers.pipeline` takes it;\n              \
+         INPUT       a text, the path of an image, audio or video file, or JSON as `transformers.pipeline` takes it;\n              \
          without any, each line of standard input\n\nOptions:\n"
     );
     for (option, value, what) in OPTIONS {
@@ -199,7 +199,7 @@ mod tests {
         Usage: run CHECKPOINT [INPUT]... [options]
 
           CHECKPOINT  a folder, or an id of the Hugging Face hub
-          INPUT       a text, the path of a picture, sound or video, or JSON as `transformers.pipeline` takes it;
+          INPUT       a text, the path of an image, audio or video file, or JSON as `transformers.pipeline` takes it;
                       without any, each line of standard input
 
         Options:
@@ -211,7 +211,7 @@ mod tests {
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template
           --context TEXT        question-answering: the text with the answers; inputs are the questions
           --label TEXT          zero-shot tasks: a label to choose from; give it once for each
-          --out FILE            object-detection: the picture with what was found drawn onto it
+          --out FILE            object-detection: the image with what was found drawn onto it
           --set NAME=VALUE      A parameter of the reference's pipeline: --set top_k=3
           --json                One JSON document instead of plain text
           --help                This text

@@ -15,7 +15,7 @@ use crate::golden::{OutputReport, rule};
 use crate::tasks::JsonPipeline;
 use crate::{Error, Result, engine};
 
-/// Files that say how pictures and sounds become tensors.
+/// Files that say how images and audio become tensors.
 const PROCESSORS: [&str; 2] = ["preprocessor_config.json", "processor_config.json"];
 
 const TOKENIZERS: [&str; 2] = ["tokenizer.json", "vocab.json"];
@@ -163,7 +163,7 @@ impl Copy {
         serde_json::from_slice(&fs::read(self.0.join(file)).ok()?).ok()
     }
 
-    /// The first picture or sound of a call, and its name.
+    /// The first image or audio clip of a call, and its name.
     fn media<'a>(&self, inputs: &'a Json) -> Option<&'a str> {
         match inputs {
             Json::String(name) => self.0.join(name).is_file().then_some(name),
@@ -173,13 +173,13 @@ impl Copy {
         }
     }
 
-    /// The call's picture or sound: cut short, without anything in it, something else, not there.
+    /// The call's image or audio clip: cut short, without anything in it, something else, not there.
     fn files(&self, call: &Call) -> Vec<Spoilt> {
         let Some(name) = self.media(&call.inputs) else { return vec![] };
         let bytes = fs::read(self.0.join(name)).unwrap_or_default();
         let mut all = vec![
             ("is empty", Some(vec![])),
-            ("is something else", Some(b"neither a picture nor a sound".to_vec())),
+            ("is something else", Some(b"neither an image nor audio".to_vec())),
             ("is cut short", Some(bytes[..bytes.len().min(30)].to_vec())),
         ];
         if name.ends_with(".wav") {
@@ -202,7 +202,7 @@ impl Copy {
         spoilt
     }
 
-    /// Texts that are empty, too long or do not go with their pictures; a parameter that there is not.
+    /// Texts that are empty, too long or do not go with their images; a parameter that there is not.
     fn calls(&self, task: &str, call: &Call, cuts: bool) -> Vec<Spoilt> {
         let mut spoilt = vec![];
         let mut add = |what: &str, names: &str, (inputs, parameters): (Json, Json)| {
@@ -232,7 +232,7 @@ impl Copy {
         }
         if task == "image-text-to-text" {
             let token = self.image_token();
-            for (what, places) in [("no place for the picture", 0), ("a place too many", 2)] {
+            for (what, places) in [("no place for the image", 0), ("a place too many", 2)] {
                 let change = |text: &str| text.replace(&token, &token.repeat(places));
                 add(what, &token, self.with_text(call, &change).unwrap_or_default());
             }
@@ -240,7 +240,7 @@ impl Copy {
         spoilt
     }
 
-    /// What stands for a picture in texts.
+    /// What stands for an image in texts.
     fn image_token(&self) -> String {
         let settings = self.json("tokenizer_config.json").unwrap_or_default();
         let named = ["boi_token", "context_image_token"].iter().find_map(|key| settings[key].as_str());
@@ -282,7 +282,7 @@ impl Copy {
         for name in PROCESSORS.iter().chain(&TOKENIZERS).filter(|name| self.0.join(name).is_file()) {
             let bytes = fs::read(self.0.join(name)).unwrap_or_default();
             spoilt.push(Spoilt::file("is cut short", name, Some(bytes[..bytes.len() / 2].to_vec()), call));
-            // Beside a file for pictures alone, it says nothing that `config.json` does not.
+            // Beside a file for images alone, it says nothing that `config.json` does not.
             if *name != "processor_config.json" || !self.0.join("preprocessor_config.json").is_file() {
                 spoilt.push(Spoilt::file("is not there", name, None, call));
             }
@@ -319,7 +319,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A WAV file's header, of a sound of no length.
+/// A WAV file's header, of an audio clip of no length.
 fn without_samples(wav: &[u8]) -> Vec<u8> {
     let start = wav.windows(4).position(|four| four == b"data").map_or(wav.len(), |at| at + 8);
     let mut header = wav[..start].to_vec();

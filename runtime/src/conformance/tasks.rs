@@ -203,7 +203,7 @@ fn short(json: &Json) -> String {
 
 /// `--task TASK --checkpoint DIR`: a line `{"inputs": …, "parameters": …}` in, a line `{"output": …, "ms": …}`
 /// or `{"error": …}` out; answers also say how long loading took. `--out FILE` is the parameter `out` of every line:
-/// the picture with what was found drawn onto it.
+/// the image with what was found drawn onto it.
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
     let ([task], Some(checkpoint)) = (arguments.alone.as_slice(), arguments.get("checkpoint")) else {

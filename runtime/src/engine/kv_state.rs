@@ -1,4 +1,4 @@
-//! Tensors that an engine keeps from one run to the next: the cache of a decoder.
+//! KV state: the tensors of a decoder's cache that an engine holds from one run to the next.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::onnxruntime;
 use crate::value::last_positions;
 use crate::{Hardware, Result, Values};
 
-/// What was kept, by the name of the input that takes it: `past_key_values.0.key`.
+/// Cached tensors, by the name of the input that takes them: `past_key_values.0.key`.
 #[derive(Default)]
 pub struct KvState {
     /// In host memory, for engines that have nothing better.
@@ -23,8 +23,7 @@ impl KvState {
         self.host.contains_key(input) || self.values.contains_key(input)
     }
 
-    /// Leaves the last positions along an axis of what is kept for an input; zeros come before them where there are
-    /// fewer.
+    /// Truncates an input's cached tensor to its last positions along an axis, or zero-pads it before them.
     ///
     /// # Errors
     /// When the engine does not give its tensor back.

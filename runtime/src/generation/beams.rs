@@ -1,4 +1,4 @@
-//! Several texts at once, the likeliest kept.
+//! Beam search (`GenerationMixin._beam_search`).
 //!
 //! Reference: `GenerationMixin._beam_search`, whose vectorised steps these are, with its sentinels: scores of -1e9
 //! stand for what must not be taken, and are added up as there so that ties fall alike.

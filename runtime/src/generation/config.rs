@@ -75,7 +75,7 @@ configuration! {
     /// Texts that end the answer; they stay in it.
     #[serde(deserialize_with = "one_or_many")]
     stop_strings: Vec<String>,
-    /// Draws tokens by their probabilities; otherwise takes the likeliest.
+    /// Draws tokens by their probabilities; otherwise takes the most probable.
     do_sample: bool,
     /// The texts that are followed at once; 1 is no beam search.
     num_beams: usize,
@@ -83,13 +83,13 @@ configuration! {
     num_return_sequences: usize,
     /// Divides scores before drawing: below 1 sharpens, above 1 flattens.
     temperature: f64,
-    /// Draws among this many likeliest tokens; 0 for all (50 where not given).
+    /// Draws among this many most probable tokens; 0 for all (50 where not given).
     top_k: usize,
-    /// Draws among the likeliest tokens that together have this probability.
+    /// Draws among the most probable tokens that together have this probability.
     top_p: f64,
-    /// Draws among tokens with at least this share of the likeliest one's probability.
+    /// Draws among tokens with at least this share of the most probable one's probability.
     min_p: f64,
-    /// Draws among the likeliest tokens with this share of the distribution's entropy.
+    /// Draws among the most probable tokens with this share of the distribution's entropy.
     top_h: f64,
     /// Draws among the most typical tokens that together have this probability.
     typical_p: f64,
@@ -266,7 +266,7 @@ impl GenerationConfig {
             ("encoder_repetition_penalty", self.encoder_repetition_penalty),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| value.is_some_and(|value| value <= 0.0)) {
-            return refuse(name, "must be above 0", "for the likeliest tokens, leave out `do_sample`");
+            return refuse(name, "must be above 0", "for the most probable tokens, leave out `do_sample`");
         }
         let shares = [
             ("top_p", self.top_p),
@@ -285,7 +285,7 @@ impl GenerationConfig {
             return refuse("num_return_sequences", "must not exceed `num_beams`", "raise `num_beams`");
         }
         if self.answers() > 1 && self.beams() == 1 && !self.samples() {
-            let problem = "is above 1, but the likeliest tokens give one answer only";
+            let problem = "is above 1, but the most probable tokens give one answer only";
             return refuse("num_return_sequences", problem, "set `do_sample` or `num_beams`");
         }
         Ok(())

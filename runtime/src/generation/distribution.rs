@@ -1,4 +1,4 @@
-//! Scores of tokens to probabilities, and the order of scores.
+//! Softmax, entropy and top-k of token scores.
 
 use std::cmp::Ordering;
 

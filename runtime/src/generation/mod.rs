@@ -1,4 +1,4 @@
-//! Texts a token at a time: the likeliest tokens, drawn ones, or beams, as the reference's `generate` makes them.
+//! Text generation (`GenerationMixin.generate`): greedy search, sampling and beam search.
 //!
 //! [`Generation`] runs over any model that implements [`Steps`]; what it is to do is a [`GenerationConfig`], read from
 //! a checkpoint's `generation_config.json` and completed by the caller. Greedy and beam search give the reference's
@@ -180,7 +180,7 @@ impl Decoding<'_> {
 /// What was generated: for each prompt its answers, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Prompts and answers, filled on both sides to one length, as the reference gives them.
+    /// Prompts and answers, padded on both sides to one length, as the reference gives them.
     pub sequences: Vec<Vec<i64>>,
     /// The tokens of the prompt in each, with what fills them.
     pub prompt_length: usize,

@@ -1,4 +1,4 @@
-//! Steps of a loaded model: its cached parts where it has them, the whole text again and again where it has not.
+//! Decoding steps of a loaded model: with its KV cache where it has one, else the whole sequence at every step.
 
 use ndarray::{Array2, Axis, concatenate};
 

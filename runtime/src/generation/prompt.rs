@@ -1,4 +1,4 @@
-//! What is continued: rows of tokens, filled on the left.
+//! Prompts: rows of token ids, padded on the left.
 
 use ndarray::Array2;
 
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// The beginnings of a batch's texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// Token ids `[batch, length]`, filled on the left.
+    /// Token ids `[batch, length]`, padded on the left.
     pub input_ids: Array2<i64>,
     /// 1 for tokens, 0 for what fills rows, `[batch, length]`.
     pub attention_mask: Array2<i64>,

@@ -1,4 +1,4 @@
-//! Every row on its own: the likeliest token, or one drawn.
+//! Greedy search and sampling (`GenerationMixin._sample`), row by row.
 //!
 //! Reference: `GenerationMixin._sample`.
 

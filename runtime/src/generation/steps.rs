@@ -1,4 +1,4 @@
-//! What the decode loop needs of a model.
+//! The decoding steps that generation needs of a model.
 
 use ndarray::Array2;
 

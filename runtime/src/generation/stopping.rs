@@ -1,4 +1,4 @@
-//! When a text ends.
+//! Stopping criteria (`transformers.generation.stopping_criteria`).
 //!
 //! Reference: `transformers`, `generation/stopping_criteria.py`.
 

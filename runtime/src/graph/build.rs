@@ -51,7 +51,7 @@ impl Graph {
         };
         let logical = matches!(op, Binary::And | Binary::Or);
         if logical && a.dtype() != Dtype::Bool {
-            return Err(self.error(op.onnx(), format!("needs truth values, not {}", a.dtype())));
+            return Err(self.error(op.onnx(), format!("needs booleans, not {}", a.dtype())));
         }
         let dtype = if op.compares() { Dtype::Bool } else { a.dtype() };
         Ok(self.node(Op::Binary(op), &[a, b], dtype, shape))
@@ -221,7 +221,7 @@ impl Graph {
         self.node(Op::Positions, &[], Dtype::I64, vec![length.clone()])
     }
 
-    /// Another element type; truth values become 0 and 1.
+    /// Another element type; booleans become 0 and 1.
     pub fn cast(&mut self, x: &Tensor, to: Dtype) -> Tensor {
         if x.dtype() == to { x.clone() } else { self.node(Op::Cast { to }, &[x], to, x.shape().to_vec()) }
     }

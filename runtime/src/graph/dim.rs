@@ -16,9 +16,9 @@ pub mod dims {
     pub const SEQUENCE: Dim = Dim::symbol("sequence");
     /// Positions in a text that were run before and are cached.
     pub const PAST: Dim = Dim::symbol("past");
-    /// Items that were run before and are cached, where other ones go on from them.
+    /// Cached items, where beams continue them in another order.
     pub const PAST_BATCH: Dim = Dim::symbol("past_batch");
-    /// Positions whose scores are asked for.
+    /// Positions whose logits are computed.
     pub const LOGITS_TO_KEEP: Dim = Dim::symbol("logits_to_keep");
     /// Positions in what an encoder reads, where a decoder has a sequence of its own.
     pub const ENCODER_SEQUENCE: Dim = Dim::symbol("encoder_sequence");

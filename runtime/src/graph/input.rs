@@ -1,4 +1,4 @@
-//! What a model takes: name, type, shape, the value it has when it is not given, and its range.
+//! Inputs of a model: name, dtype, shape, default and range.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ pub struct Input {
     pub dtype: Dtype,
     /// The lengths of all axes.
     pub shape: Shape,
-    /// What stands for it when it is not given; required otherwise.
+    /// Its default; required where there is none.
     pub default: Option<InputDefault>,
     /// Ids must be below this, by the configuration field of that name.
     pub below: Option<(usize, &'static str)>,
-    /// The id that it must not hold, and what that stands for.
+    /// The token id that it must not hold, and what that stands for.
     pub(crate) forbidden_token: Option<(usize, &'static str)>,
-    /// How many rows belong together, by the configuration field of that name.
+    /// What its rows must be a multiple of, by the configuration field of that name.
     pub(crate) row_multiple: Option<(usize, &'static str)>,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
@@ -40,7 +40,7 @@ impl fmt::Debug for Computed {
     }
 }
 
-/// What an input is when it is not given.
+/// The default of an input that is not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputDefault {
     /// All zero.
@@ -87,7 +87,7 @@ impl Input {
         Self::new(name, Dtype::F32, shape)
     }
 
-    /// An input of truth values.
+    /// An input of booleans.
     pub fn bool(name: &str, shape: Vec<Dim>) -> Self {
         Self::new(name, Dtype::Bool, shape)
     }

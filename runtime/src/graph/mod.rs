@@ -122,7 +122,7 @@ pub struct Graph {
     pub(crate) outputs: Vec<(String, usize)>,
     pub(crate) weights: Vec<Weight>,
     pub(crate) limits: Vec<Limit>,
-    /// Lengths of which nothing may be left, such as what convolutions make of a sound.
+    /// Lengths that must not become 0, such as the frames that convolutions leave of a waveform.
     pub(crate) lengths: Vec<Dim>,
     pub(crate) unused: Vec<String>,
     pub(crate) stored: Option<Stored>,
@@ -213,7 +213,7 @@ impl Graph {
         }
     }
 
-    /// Says that something must be left of these lengths whatever is given.
+    /// Requires these lengths to be above 0 for any input.
     pub(crate) fn needs_some(&mut self, lengths: &[Dim]) {
         for length in lengths.iter().filter(|length| matches!(length, Dim::Sum(_))) {
             if !self.lengths.contains(length) {
@@ -222,31 +222,31 @@ impl Graph {
         }
     }
 
-    /// Refuses an id in an input: that of a token which `stands` for something that this graph does not take.
+    /// Forbids a token id in an input: that of a placeholder which `stands` for something that this graph does not take.
     pub fn forbid_token(&mut self, input: &str, id: usize, stands: &'static str) {
         if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
             input.forbidden_token = Some((id, stands));
         }
     }
 
-    /// Takes rows of an input by so many only: the frames of whole videos, as the configuration's field says.
+    /// Requires the rows of an input to be a multiple: the frames of whole videos, by the configuration's field.
     pub fn row_multiple(&mut self, input: &str, rows: usize, field: &'static str) {
         if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
             input.row_multiple = Some((rows, field));
         }
     }
 
-    /// Names a parameter that checkpoints hold and the reference does not use either.
+    /// Names a weight that checkpoints hold and the reference does not use either.
     pub fn unused_weight(&mut self, name: &str) {
         self.unused.push(name.to_owned());
     }
 
-    /// Whether the checkpoint holds a parameter that some leave out; so it is where there is no checkpoint.
+    /// Whether the checkpoint holds a weight that some leave out; true where there is no checkpoint.
     pub fn has_weight(&self, name: &str) -> bool {
         self.stored.as_ref().is_none_or(|stored| (stored.0)(name))
     }
 
-    /// Whether images of other sizes than the configuration's are to be read, and what positions add be interpolated.
+    /// Whether position embeddings are to be interpolated to images of other sizes than the configuration's.
     pub fn interpolate_pos_encoding(&mut self) -> bool {
         self.can_interpolate = true;
         self.interpolate

@@ -1,4 +1,4 @@
-//! Operations on windows of images and sounds: convolutions, pools, other resolutions, norms by channel.
+//! Operations on windows of images and audio: convolutions, pools, other resolutions, norms by channel.
 
 use super::{
     ConvOp, Dim, Dtype, Graph, Interpolation, Op, PoolOp, Reduction, ResizeOp, Scope, Shape, Tensor, show,

@@ -95,7 +95,7 @@ fn element_types() {
     };
     assert_snapshot!(refusal(&square, rows), @"Gather in bert.encoder.layer.3: ids are integers, not bool [batch, 4, 4]");
     let both = |g: &mut Graph, x: &[Tensor]| g.binary(Binary::And, &x[0], &x[0]);
-    assert_snapshot!(refusal(&square, both), @"And in bert.encoder.layer.3: needs truth values, not f32");
+    assert_snapshot!(refusal(&square, both), @"And in bert.encoder.layer.3: needs booleans, not f32");
     let masked = |g: &mut Graph, x: &[Tensor]| {
         let ids = ids(g, &x[0]);
         g.attention(&x[0], &x[0], &x[0], &Attention { mask: Some(&ids), ..Attention::default() })

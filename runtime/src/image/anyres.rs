@@ -1,4 +1,4 @@
-//! Which image features a language model reads, and in what order, where large pictures come in tiles.
+//! AnyRes of LLaVA-NeXT: which image features a language model reads, and in what order, where large images are tiled.
 //!
 //! Reference: `LlavaNextModel.pack_image_features`, `unpad_image`.
 
@@ -8,10 +8,10 @@ use super::Pixels;
 use super::tiles::best;
 use crate::{Error, Result, Value, Values};
 
-/// How pictures come in tiles, and tiles in patches.
+/// AnyRes tiling (`pack_image_features`, `get_anyres_image_grid_shape`): the grids of tiles, and the patches of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyRes {
-    /// The sizes that a picture may be brought to: height and width, pixels.
+    /// `image_grid_pinpoints`: the sizes that an image may be resized to, height and width, pixels.
     pub grid: Vec<Vec<usize>>,
     /// The edge of a tile, pixels.
     pub tile: usize,
@@ -20,12 +20,11 @@ pub struct AnyRes {
 }
 
 impl AnyRes {
-    /// The rows of all tiles' features that are read, picture by picture: `[features]` i64, from `image_sizes`
-    /// `[images, 2]` (height, width) and `pixel_values` `[images, tiles, …]`. The row behind the last stands for the end
-    /// of a line.
+    /// Indices of the tiles' features that are read, image by image: `[features]` i64, from `image_sizes` `[images, 2]`
+    /// (height, width) and `pixel_values` `[images, tiles, …]`. The index after the last feature is `image_newline`.
     ///
     /// # Errors
-    /// When either is missing, or a picture would need more tiles than there are.
+    /// When either is missing, or an image would need more tiles than there are.
     pub fn rows(&self, values: &Values) -> Result<Value> {
         let missing = |name: &str| {
             Error::input(name, "is required and was not given", "give both pixel_values and image_sizes")
@@ -45,31 +44,31 @@ impl AnyRes {
         let mut rows = vec![];
         for (index, size) in sizes.rows().into_iter().enumerate() {
             let size = size.iter().map(|&n| usize::try_from(n).unwrap_or_default()).collect::<Vec<_>>();
-            let picture = match size.as_slice() {
-                &[height, width] if height > 0 && width > 0 => self.picture((height, width)),
+            let features = match size.as_slice() {
+                &[height, width] if height > 0 && width > 0 => self.features((height, width)),
                 _ => None,
             };
-            let Some(picture) = picture else {
+            let Some(features) = features else {
                 let problem = format!("holds {size:?}, which no size of image_grid_pinpoints suits");
                 return Err(Error::input(
                     "image_sizes",
                     problem,
-                    "give height and width of each picture, pixels",
+                    "give height and width of each image, pixels",
                 ));
             };
-            if picture.tiles > tiles {
-                let problem = format!("has {tiles} tiles for picture {index}, which needs {}", picture.tiles);
+            if features.tiles > tiles {
+                let problem = format!("has {tiles} tiles for image {index}, which needs {}", features.tiles);
                 return Err(Error::input("pixel_values", problem, "make it with the checkpoint's processor"));
             }
             let first = index * tiles * self.patches * self.patches;
-            rows.extend(picture.rows.into_iter().map(|row| row.map_or(end_of_line, |row| first + row)));
+            rows.extend(features.rows.into_iter().map(|row| row.map_or(end_of_line, |row| first + row)));
         }
         let rows: Vec<i64> = rows.into_iter().map(|row| row as i64).collect();
         Ok(array(&[rows.len()], rows))
     }
 
-    /// The whole picture, then line by line what its tiles show of it; nothing stands for the end of a line.
-    fn picture(&self, (height, width): Pixels) -> Option<Picture> {
+    /// Features of the whole image, then line by line those of its tiles without padding; `None` is `image_newline`.
+    fn features(&self, (height, width): Pixels) -> Option<ImageFeatures> {
         let grid: Vec<Pixels> =
             self.grid.iter().filter_map(|size| Some((*size.first()?, *size.get(1)?))).collect();
         let target = best((height, width), &grid)?;
@@ -86,13 +85,13 @@ impl AnyRes {
             }));
             rows.push(None);
         }
-        Some(Picture { tiles, rows })
+        Some(ImageFeatures { tiles, rows })
     }
 }
 
-/// Which rows of a table a text reads that has the embeddings of its tokens first, and then the features of its images:
-/// `[batch, sequence]` i64, from `input_ids` `[batch, sequence]`. Image tokens read features one after the other, of which
-/// there are `each` for every element of the input `of`.
+/// Indices into the token embeddings followed by the image features, by which image tokens become features (the reference's
+/// `masked_scatter`): `[batch, sequence]` i64, from `input_ids` `[batch, sequence]`. There are `each` features for every
+/// element of the input `of`.
 ///
 /// # Errors
 /// When there are not as many image tokens as features.
@@ -122,8 +121,8 @@ pub fn image_token_indices(values: &Values, token: usize, of: &str, each: usize)
     Ok(array(ids.shape(), places))
 }
 
-/// Which image each token stands for a part of, counted through its text, or -1: `[batch, sequence]` i64, from `input_ids`
-/// `[batch, sequence]`. Image tokens that follow each other stand for one image.
+/// Segment ids of image tokens, counted within each sequence, -1 for text: `[batch, sequence]` i64, from `input_ids`
+/// `[batch, sequence]`. Consecutive image tokens are one image (`token_type_ids_mask_function`'s groups).
 ///
 /// # Errors
 /// When there are no ids.
@@ -149,13 +148,13 @@ fn array(shape: &[usize], numbers: Vec<i64>) -> Value {
     Value::I64(ArrayD::from_shape_vec(shape, numbers).unwrap_or_else(|_| ArrayD::zeros(shape)))
 }
 
-/// How a picture is read.
-struct Picture {
+/// The features of an image, by index.
+struct ImageFeatures {
     tiles: usize,
     rows: Vec<Option<usize>>,
 }
 
-/// The lines and columns of a grid of patches that show a picture of this size, and not the borders around it.
+/// The lines and columns of a grid of patches that show an image of this size, and not the borders around it.
 fn unpadded(
     (lines, columns): Pixels,
     (height, width): Pixels,
@@ -189,10 +188,10 @@ mod tests {
 
     #[test]
     fn a_wide_picture_loses_the_lines_above_and_below() {
-        let packing = AnyRes { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
-        let picture = packing.picture((4, 16)).unwrap();
-        assert_eq!(picture.tiles, 3);
-        let lines: Vec<_> = picture.rows.split(Option::is_none).map(<[_]>::to_vec).collect();
+        let anyres = AnyRes { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
+        let features = anyres.features((4, 16)).unwrap();
+        assert_eq!(features.tiles, 3);
+        let lines: Vec<_> = features.rows.split(Option::is_none).map(<[_]>::to_vec).collect();
         assert_eq!(unpadded((2, 4), (4, 16)), (0..2, 0..4));
         assert_eq!(unpadded((4, 4), (4, 16)), (1..3, 0..4));
         assert_eq!(lines[0], [0, 1, 2, 3, 4, 5, 8, 9].map(Some));

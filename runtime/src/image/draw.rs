@@ -1,4 +1,4 @@
-//! Boxes and their names on pictures.
+//! Boxes and their names on images.
 
 use image::{Rgb, RgbImage};
 
@@ -65,7 +65,7 @@ const OTHER: u16 = 0o71202;
 
 impl Image {
     /// Draws the edges of a box, given by its first and last pixels across and down, and `name` above it, or within
-    /// where there is no room above. What lies outside of the picture is left out. Boxes of the same `class` have
+    /// where there is no room above. What lies outside of the image is left out. Boxes of the same `class` have
     /// the same colour.
     pub fn draw_box(&mut self, [xmin, ymin, xmax, ymax]: [i64; 4], class: usize, name: &str) {
         let colour = Rgb(COLOURS[class % COLOURS.len()]);

@@ -1,4 +1,4 @@
-//! What places of a picture's patches take from the places that a model learned, where there are more or fewer of them.
+//! Interpolation of learned position embeddings to other grids of patches, as weights over the learned positions.
 //!
 //! Reference: `torch.nn.functional.interpolate` with `antialias=True`, whose filters are Pillow's.
 
@@ -7,8 +7,8 @@ use ndarray::{Array2, Array3, Axis};
 use super::Filter;
 use crate::{Error, Result, Value, Values};
 
-/// What each of `to` places takes from each of `from`: `[to, from]`, every row summing to 1. Filters widen where places
-/// become fewer.
+/// Interpolation weights of `to` positions over `from`: `[to, from]`, every row summing to 1; filters widen where positions
+/// become fewer (antialiasing).
 pub(super) fn weights(from: usize, to: usize, filter: Filter) -> Array2<f32> {
     let scale = from as f64 / to as f64;
     let stretch = scale.max(1.0);
@@ -21,7 +21,7 @@ pub(super) fn weights(from: usize, to: usize, filter: Filter) -> Array2<f32> {
     Array2::from_shape_fn((to, from), |(place, other)| (weights[(place, other)] / sums[place]) as f32)
 }
 
-/// Levels with another length along an axis.
+/// Resamples an image along one axis.
 pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter: Filter) -> Array3<f32> {
     let axis = Axis(axis);
     let mut shape = plane.raw_dim();
@@ -35,7 +35,8 @@ pub(super) fn resampled(plane: &Array3<f32>, axis: usize, length: usize, filter:
     result
 }
 
-/// What each patch along an axis of `pixel_values` takes from the places of a learned line: `[patches, learned]` f32.
+/// Interpolation weights along one axis: of the patches of `pixel_values` along `axis` over `learned` positions,
+/// `[patches, learned]` f32 (`interpolate_pos_encoding`).
 ///
 /// # Errors
 /// When there are no `pixel_values`, or they are too small for a patch.
@@ -50,8 +51,8 @@ pub fn interpolation_weights(
     Ok(Value::F32(weights(learned, patches, filter).into_dyn()))
 }
 
-/// What each patch of each image takes from the places of a learned square: `[images, patches, side * side]` f32, from
-/// `spatial_shapes` `[images, 2]`. What fills patches up takes what the first of them does.
+/// Interpolation weights of NaFlex patches over a learned square of positions: `[images, patches, side * side]` f32, from
+/// `spatial_shapes` `[images, 2]` (`Siglip2VisionEmbeddings.resize_positional_embeddings`); padding has the first patch's.
 ///
 /// # Errors
 /// When there are no `pixel_values` or `spatial_shapes`, or there are fewer patches than those say.

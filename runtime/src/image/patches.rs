@@ -1,4 +1,5 @@
-//! Images as patches: each in as many as keep its form, filled up to one number.
+//! NaFlex patches of SigLIP 2: images in as many patches as keep their aspect ratio, padded to `max_num_patches`
+//! (`Siglip2ImageProcessor`).
 //!
 //! Reference: `Siglip2ImageProcessor`, `get_image_size_for_max_num_patches`, `convert_image_to_patches`.
 

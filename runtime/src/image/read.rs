@@ -11,7 +11,7 @@ use image::{
 use super::jpeg::{self, Problem};
 use crate::{Error, Result};
 
-/// The most pixels a picture may have: what Pillow takes before it calls a file a decompression bomb.
+/// The most pixels an image may have: what Pillow takes before it calls a file a decompression bomb.
 pub const MAX_PIXELS: u64 = 178_956_970;
 
 /// The most bytes a pixel takes while it is read: four channels of 16 bits.
@@ -22,11 +22,7 @@ const DAMAGED: &str = "the file is damaged or cut short: fetch it again";
 pub(super) fn file(path: &Path) -> Result<Vec<u8>> {
     let shown = path.to_string_lossy();
     if shown.starts_with("http://") || shown.starts_with("https://") {
-        return Err(Error::input(
-            shown,
-            "is an address, not a file",
-            "download the picture and give its path",
-        ));
+        return Err(Error::input(shown, "is an address, not a file", "download the image and give its path"));
     }
     std::fs::read(path).map_err(|e| Error::io(path, e))
 }
@@ -97,7 +93,7 @@ pub(crate) fn broken(name: &str, error: &ImageError) -> Error {
     match error {
         ImageError::Unsupported(e) => Error::input(
             name,
-            format!("is no picture that can be read: {e}"),
+            format!("is no image that can be read: {e}"),
             "give a PNG, JPEG, WebP or GIF file",
         ),
         ImageError::Limits(_) => too_large(name, "is too large"),

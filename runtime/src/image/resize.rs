@@ -1,4 +1,4 @@
-//! Resizing as Pillow 13 does it, bit for bit: separable filters that widen as the picture shrinks, in fixed-point
+//! Resizing as Pillow 13 does it, bit for bit: separable filters that widen as the image shrinks, in fixed-point
 //! arithmetic with 22 fractional bits, with 8 bits between the two passes.
 //!
 //! Libraries that round their weights to 16 bits come to within a few levels only, which normalising multiplies.

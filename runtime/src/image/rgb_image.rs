@@ -1,4 +1,4 @@
-//! A picture in memory.
+//! An RGB image in memory.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use ndarray::{Array3, ArrayView3};
 use super::{Filter, read, resize};
 use crate::{Error, Result};
 
-/// A picture: red, green and blue, a byte each.
+/// An 8-bit RGB image.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image(RgbImage);
 
@@ -27,14 +27,14 @@ impl Image {
     /// arithmetic coding, of 12 bits a sample or lossless is not read.
     ///
     /// # Errors
-    /// When the file cannot be read, is no picture, is damaged, or is larger than [`MAX_PIXELS`](super::MAX_PIXELS).
+    /// When the file cannot be read, is no image, is damaged, or is larger than [`MAX_PIXELS`](super::MAX_PIXELS).
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = read::file(path)?;
         read::decode(&bytes, &path.display().to_string()).map(Self)
     }
 
-    /// Reads the contents of a picture file, as [`Image::open`].
+    /// Reads the contents of an image file, as [`Image::open`].
     ///
     /// # Errors
     /// As [`Image::open`].
@@ -42,7 +42,7 @@ impl Image {
         read::decode(bytes, "image").map(Self)
     }
 
-    /// A picture from its pixels, `[height, width, 3]`.
+    /// An image from its pixels, `[height, width, 3]`.
     ///
     /// # Errors
     /// When there are no pixels, or not three channels.
@@ -88,7 +88,7 @@ impl Image {
         &mut self.0
     }
 
-    /// The picture in another size, as Pillow resizes: antialiased, in 8-bit arithmetic.
+    /// The image in another size, as Pillow resizes: antialiased, in 8-bit arithmetic.
     ///
     /// # Errors
     /// When the size is 0, or larger than [`MAX_PIXELS`](super::MAX_PIXELS).
@@ -96,7 +96,7 @@ impl Image {
         resize::resize(&self.0, height, width, filter).map(Self)
     }
 
-    /// Writes the picture; the name's ending says in which format (`png`, `jpg`, `webp`, `gif`).
+    /// Writes the image; the name's ending says in which format (`png`, `jpg`, `webp`, `gif`).
     ///
     /// # Errors
     /// When the ending is another one, or the file cannot be written.

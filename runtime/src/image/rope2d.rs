@@ -1,4 +1,4 @@
-//! How far the places of a picture's patches turn what attention compares.
+//! Two-dimensional rotary position embeddings of patches.
 //!
 //! Reference: `DINOv3ViTRopePositionEmbedding`.
 
@@ -9,12 +9,12 @@ use ndarray::Array2;
 use super::interpolation::patches_along;
 use crate::{Result, Value, Values};
 
-/// A function of the angles: cosine or sine.
+/// Cosine or sine.
 pub type AngleFunction = fn(f64) -> f64;
 
-/// Cosines or sines of what each place turns by: `[before + patches, 2 * frequencies]` f32. The middle of a patch lies
-/// between -1 and 1 from edge to edge of `pixel_values`, which is a full turn for a frequency of ½; rows come before columns.
-/// The places `before` the patches, which are nowhere in the picture, turn by nothing.
+/// Table of a 2-D rope (`DINOv3ViTRopePositionEmbedding`): cosines or sines of each position's angles,
+/// `[before + patches, 2 * frequencies]` f32, rows before columns. Centres of patches have coordinates from -1 to 1 over
+/// `pixel_values`, angles are 2π times coordinate times frequency; those of the `before` class and register tokens are 0.
 ///
 /// # Errors
 /// When there are no `pixel_values`, or they are too small for a patch.

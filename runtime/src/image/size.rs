@@ -1,4 +1,4 @@
-//! The sizes that pictures become, as processor files write them.
+//! The sizes that images become, as processor files write them.
 
 use serde_json::Value as Json;
 
@@ -63,7 +63,7 @@ impl Size {
         }
     }
 
-    /// The size that a picture becomes. Never less than a pixel.
+    /// The size that an image becomes. Never less than a pixel.
     pub fn of(self, (height, width): Pixels) -> Pixels {
         let (short, long) = (height.min(width), height.max(width));
         let upright = |short: usize, long: usize| {

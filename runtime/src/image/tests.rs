@@ -26,7 +26,7 @@ pub(crate) fn levels(file: &str) -> BTreeMap<String, ArrayD<u8>> {
     tensors.iter().map(|(name, view)| (name.to_owned(), array(&view))).collect()
 }
 
-/// The largest difference of two pictures, in levels.
+/// The largest difference of two images, in levels.
 pub(crate) fn most(got: &Image, want: &ArrayD<u8>) -> u8 {
     let got: Array3<u8> = got.pixels().to_owned();
     assert_eq!(got.shape(), want.shape());
@@ -44,9 +44,9 @@ fn files_are_read_as_the_reference_reads_them() {
 
 #[test]
 fn every_kind_of_jpeg_is_read_as_the_reference_reads_it() {
-    let pictures = levels("jpeg.safetensors");
+    let images = levels("jpeg.safetensors");
     let (mut files, mut decoded) = (BTreeMap::new(), BTreeMap::new());
-    for (name, tensor) in pictures {
+    for (name, tensor) in images {
         match name.strip_prefix("file.") {
             Some(name) => files.insert(name.to_owned(), tensor),
             None => decoded.insert(name, tensor),
@@ -76,7 +76,7 @@ fn what_is_no_picture_says_what_it_is() {
     let text = message(b"");
     assert!(text.contains("is empty") && text.contains("give a PNG"), "{text}");
     let text = message(b"%PDF-1.7 and so on");
-    assert!(text.contains("is no picture that can be read"), "{text}");
+    assert!(text.contains("is no image that can be read"), "{text}");
     for name in ["rgb.png", "colour.jpg", "lossy.webp", "still.gif"] {
         let whole = std::fs::read(folder().join("files").join(name)).unwrap();
         let text = message(&whole[..whole.len() / 3]);
@@ -85,7 +85,7 @@ fn what_is_no_picture_says_what_it_is() {
     let text = Image::open("no/such.png").unwrap_err().to_string();
     assert!(text.contains("no/such.png"), "{text}");
     let text = Image::open("https://example.org/a.png").unwrap_err().to_string();
-    assert!(text.contains("download the picture"), "{text}");
+    assert!(text.contains("download the image"), "{text}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn crc(bytes: &[u8]) -> u32 {
 }
 
 /// Picture files by name; `animated.gif#2` is a frame.
-fn pictures(names: &Json) -> Vec<Image> {
+fn images(names: &Json) -> Vec<Image> {
     let open = |name: &Json| match name.as_str().unwrap().split_once('#') {
         None => Image::open(folder().join("files").join(name.as_str().unwrap())).unwrap(),
         Some((file, frame)) => {
@@ -153,11 +153,11 @@ fn processors_give_what_the_references_give() {
         let processor = ImageProcessor::from_checkpoint(&checkpoint(name)).unwrap();
         let given = &described["images"];
         let got = if given[0].is_array() {
-            let videos: Vec<_> = given.as_array().unwrap().iter().map(pictures).collect();
+            let videos: Vec<_> = given.as_array().unwrap().iter().map(images).collect();
             let videos: Vec<&[Image]> = videos.iter().map(Vec::as_slice).collect();
             processor.process_videos(&videos).unwrap()
         } else {
-            processor.process(&pictures(given)).unwrap()
+            processor.process(&images(given)).unwrap()
         };
         let want = wanted(name);
         assert_eq!(got.keys().collect::<Vec<_>>(), want.keys().collect::<Vec<_>>(), "{name}");
@@ -302,7 +302,7 @@ fn pictures_that_do_not_fit_together_are_refused() {
     let clip = ImageProcessor::from_checkpoint(&checkpoint("clip")).unwrap();
     assert!(clip.process(&[]).unwrap_err().to_string().contains("at least one"));
     let uncut = clip.with(&json!({"do_center_crop": false})).unwrap();
-    let images = pictures(&json!(["rgb.png", "tall.png"]));
+    let images = images(&json!(["rgb.png", "tall.png"]));
     let text = uncut.process(&images).unwrap_err().to_string();
     assert!(text.contains("different sizes") && text.contains("[16, 21]"), "{text}");
     assert_eq!(uncut.process(&images[..1]).unwrap()["pixel_values"].shape(), [1, 3, 16, 21]);

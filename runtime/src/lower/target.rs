@@ -152,7 +152,7 @@ const METAL: &[Pass] = &[
     Pass::each("powers in single precision", arithmetic::powers_in_single),
     Pass::each("signs by products", arithmetic::signs_by_product),
     JOIN_RESHAPES,
-    Pass::whole("integers and truth values as numbers", floats::compute_in_floats),
+    Pass::whole("integers and booleans as numbers", floats::compute_in_floats),
 ];
 
 /// The tensor processor of Qualcomm's chips.

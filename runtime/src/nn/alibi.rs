@@ -1,4 +1,4 @@
-//! Attention with linear biases (Press et al., arXiv:2108.12409), and other masks that are added.
+//! ALiBi, attention with linear biases (Press et al., 2021, arXiv:2108.12409), GPT-2's additive masks, and attention sinks.
 
 use super::causal_mask;
 use crate::Result;
@@ -9,7 +9,7 @@ use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Tensor, show};
 /// number for minus infinity.
 const LOWEST: f32 = -3e38;
 
-/// Slopes of heads by powers of two, those of the next power's odd ones for heads beyond.
+/// ALiBi slopes by powers of two, then every other slope of the next power (`build_alibi_tensor` of BLOOM).
 pub fn alibi_slopes(heads: usize) -> Vec<f32> {
     let whole = if heads == 0 { 1 } else { 1 << heads.ilog2() };
     let base = |count: usize| 2_f32.powf(-(2_f32.powf(3.0 - (count as f32).log2())));
@@ -18,7 +18,7 @@ pub fn alibi_slopes(heads: usize) -> Vec<f32> {
     slopes.chain(more).take(heads).collect()
 }
 
-/// Slopes of heads in fractions of `most`, every other one first where heads are no power of two.
+/// ALiBi slopes by `alibi_bias_max` `most`, every other one first where heads are no power of two (`build_mpt_alibi_tensor`).
 pub fn alibi_slopes_with_max(heads: usize, most: f64) -> Vec<f32> {
     let count = heads.next_power_of_two();
     let slopes: Vec<_> =
@@ -30,8 +30,8 @@ pub fn alibi_slopes_with_max(heads: usize, most: f64) -> Vec<f32> {
     odd.chain(slopes.iter().step_by(2)).take(heads).copied().collect()
 }
 
-/// A mask of scores `[batch, 1, q, k]` with biases that grow with the key's position among tokens, `attention_mask`
-/// `[batch, k]`; one slope for each head: `[batch, heads, q, k]`.
+/// Attention mask with ALiBi: `mask` `[batch, 1, q, k]` as an additive one `[batch, heads, q, k]`, biases being slope times the
+/// key's position among the tokens of `attention_mask` `[batch, k]` (`BloomAttention`).
 ///
 /// # Errors
 /// When the shapes do not go together.
@@ -40,7 +40,7 @@ pub fn alibi(g: &mut Graph, mask: &Tensor, attention_mask: &Tensor, slopes: &[f3
     biased(g, mask, &positions, slopes)
 }
 
-/// The place of each key among tokens `[batch, 1, 1, k]` f32.
+/// The position of each key among tokens `[batch, 1, 1, k]` f32.
 fn token_positions(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     let one = g.integer(1);
     let positions = g.cumsum(attention_mask, 1)?;
@@ -51,8 +51,8 @@ fn token_positions(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     Ok(g.cast(&positions, Dtype::F32))
 }
 
-/// As [`alibi`] with [`alibi_slopes`] of as many heads, of which slopes, positions and biases are rounded to bfloat16; the
-/// biases are then divided by what scores of heads of this size are.
+/// [`alibi`] rounded to bfloat16 in slopes, positions and biases, which are divided by the square root of the head size
+/// (`build_alibi_tensor` of Falcon).
 ///
 /// # Errors
 /// As [`alibi`].
@@ -100,8 +100,7 @@ fn biased(g: &mut Graph, mask: &Tensor, positions: &Tensor, slopes: &[f32]) -> R
     g.select(mask, &biases, &lowest)
 }
 
-/// A mask that is `mask` and, once more, causal with a window but without padding: where a position sees nothing, keys
-/// that both hide are hidden from it all the same.
+/// GPT-2's causal mask added to `mask`: of a position that sees nothing, keys that both masks hide stay hidden.
 ///
 /// # Errors
 /// When the shapes do not go together.
@@ -121,8 +120,8 @@ pub fn causal_and_padding_mask(
     g.select(mask, &where_seen, &where_hidden)
 }
 
-/// Keys, values and a mask `[batch, 1, q, k]` with one key more, first: its value is nothing, and `sinks` `[heads]` are its
-/// scores.
+/// Attention sinks (`GptOssAttention`; arXiv:2309.17453): keys, values and a mask `[batch, 1, q, k]` with one key more, first,
+/// whose value is zero and whose scores are `sinks` `[heads]`.
 ///
 /// # Errors
 /// When the shapes do not go together.

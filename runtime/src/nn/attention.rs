@@ -1,10 +1,10 @@
-//! Masks of attention.
+//! Attention masks: padding, causal, sliding-window and same-segment (`transformers.masking_utils`).
 
 use crate::Result;
 use crate::graph::{Binary, Dim, Dtype, Graph, Tensor};
 
-/// `attention_mask` `[batch, sequence]`, 1 for tokens and 0 for padding, as a mask of attention scores
-/// `[batch, 1, 1, sequence]`: every position sees all tokens and no padding.
+/// Bidirectional padding mask: `attention_mask` `[batch, sequence]`, 1 for tokens and 0 for padding, to bool
+/// `[batch, 1, 1, sequence]` (`create_bidirectional_mask`).
 ///
 /// # Errors
 /// When the mask has not two axes.
@@ -17,7 +17,7 @@ pub fn padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
     g.reshape(&seen, shape)
 }
 
-/// As [`padding_mask`], but every position sees only the tokens up to its own: `[batch, 1, sequence, sequence]`.
+/// Causal mask with padding: `[batch, 1, sequence, sequence]`, of [`padding_mask`] what is up to each position.
 ///
 /// # Errors
 /// When the mask has not two axes.
@@ -25,22 +25,22 @@ pub fn causal_padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Ten
     causal_mask(g, attention_mask, &Dim::Fixed(0), None)
 }
 
-/// Which of the new positions are parts of one whole: `[batch, 1, sequence, past + sequence]`, from the whole that each
-/// is a part of, `[batch, sequence]`, -1 for none.
+/// Same-segment mask: pairs of positions of one segment, such as the tokens of one image, bool
+/// `[batch, 1, sequence, past + sequence]`, from segment ids `[batch, sequence]`, -1 for none (`token_type_ids_mask_function`).
 ///
 /// # Errors
 /// When there are not two axes.
-pub fn same_segment_mask(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<Tensor> {
-    let [batch, length] = wholes.shape() else {
-        return Err(g.error("Equal", "parts of wholes are [batch, sequence]"));
+pub fn same_segment_mask(g: &mut Graph, segments: &Tensor, past: &Dim) -> Result<Tensor> {
+    let [batch, length] = segments.shape() else {
+        return Err(g.error("Equal", "segment ids are [batch, sequence]"));
     };
-    let own = g.reshape(wholes, crate::dims![batch, 1, length, 1])?;
+    let own = g.reshape(segments, crate::dims![batch, 1, length, 1])?;
     let others = match past {
-        Dim::Fixed(0) => wholes.clone(),
+        Dim::Fixed(0) => segments.clone(),
         past => {
             let none = g.integer(-1);
             let before = g.expand(&none, crate::dims![batch, past])?;
-            g.concat(&[&before, wholes], 1)?
+            g.concat(&[&before, segments], 1)?
         }
     };
     let keys = others.shape()[1].clone();
@@ -51,9 +51,9 @@ pub fn same_segment_mask(g: &mut Graph, wholes: &Tensor, past: &Dim) -> Result<T
     g.binary(Binary::And, &same, &some)
 }
 
-/// Which keys each new position sees: tokens, not padding, up to its own position and, with a window, only that many
-/// of them. `attention_mask` `[batch, past + sequence]` to `[batch, 1, sequence, past + sequence]`; the reference is
-/// `transformers.masking_utils`.
+/// Causal mask, or with `window` sliding-window causal mask, over cached and new keys: `attention_mask`
+/// `[batch, past + sequence]` to bool `[batch, 1, sequence, past + sequence]` (`create_causal_mask`,
+/// `create_sliding_window_causal_mask`).
 ///
 /// # Errors
 /// When the mask has not two axes.
@@ -66,8 +66,8 @@ pub fn causal_mask(
     causal_mask_or(g, attention_mask, past, window, None)
 }
 
-/// The same where some positions also see later ones, as `pairs` `[batch, 1, sequence, past + sequence]` says; a window
-/// ends what lies before it all the same.
+/// [`causal_mask`] or `pairs` `[batch, 1, sequence, past + sequence]`, pairs of positions that see each other in both
+/// directions (`or_mask_function`); a window bounds earlier keys all the same.
 ///
 /// # Errors
 /// When the mask has not two axes, or the pairs do not fit it.

@@ -1,4 +1,4 @@
-//! Keys and values of the tokens before, as inputs and outputs of a decoder's graph.
+//! KV cache of a decoder's graph: past keys and values as inputs, present ones as outputs, by ONNX exporters' names.
 
 use ndarray::Array1;
 
@@ -7,8 +7,8 @@ use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
 use crate::graph::{Dim, Graph, Input, InputDefault, Tensor};
 use crate::{Error, Result, Value, dims};
 
-/// The cache of a decoder: nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs
-/// `present.{layer}.key` and `.value`, `[batch, kv_heads, past, size]`, in the parts that go on from it.
+/// KV cache of a decoder (`DynamicCache`): nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs
+/// `present.{layer}.key` and `.value`, `[batch, kv_heads, past, size]`, in the graphs that continue it.
 #[derive(Clone, Debug)]
 pub struct Cache {
     kind: GraphKind,
@@ -17,7 +17,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache of a part; [`GraphKind::BeamDecode`] takes `beam_idx` `[batch]`, the row that each row goes on from.
+    /// The cache of a graph kind; [`GraphKind::BeamDecode`] takes `beam_idx` `[batch]`, the row that each beam continues.
     pub fn new(g: &mut Graph, kind: GraphKind) -> Self {
         let rows = (kind == GraphKind::BeamDecode).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
         Self { kind, within: "", rows }
@@ -30,18 +30,18 @@ impl Cache {
         self
     }
 
-    /// How many positions are cached.
+    /// The number of cached positions.
     pub fn past(&self) -> Dim {
         if self.kind.is_cached() { PAST } else { Dim::Fixed(0) }
     }
 
-    /// How many positions are seen: those cached and those that are new.
+    /// The number of key positions: cached and new.
     pub fn keys(&self) -> Dim {
         self.past() + SEQUENCE
     }
 
-    /// All keys and values of a layer: those cached, then the new ones, `[batch, sequence, kv_heads·size]`, which
-    /// join the cache.
+    /// Appends a layer's new keys and values `[batch, sequence, kv_heads·size]` to the cache (`Cache.update`): all of them,
+    /// cached ones first.
     ///
     /// # Errors
     /// When the widths are not multiples of the heads.
@@ -126,10 +126,10 @@ impl Cache {
         Ok(())
     }
 
-    /// The hidden states `[batch, sequence, width]` of the positions that are asked for, which are all of them where
-    /// the input `logits_to_keep` `[logits_to_keep]` is not given: a prompt's scores are read at its last position alone.
+    /// Hidden states `[batch, sequence, width]` at the positions in the input `logits_to_keep` `[logits_to_keep]` (`forward`'s
+    /// argument of this name), all where it is not given: of a prompt only the last logits are read.
     ///
-    /// `ids` is the input that has the new tokens. Nothing is left out in parts without a cache.
+    /// `ids` is the input of new tokens. Graphs without a cache keep all positions.
     ///
     /// # Errors
     /// When there are no positions.

@@ -3,8 +3,8 @@
 use crate::Result;
 use crate::graph::{Dim, Graph, Reduction, Scope, Tensor, Unary};
 
-/// Values of the first half of the heads twice, and of the second half twice; `[batch, sequence, heads·size]` or
-/// `[batch, heads, sequence, size]`.
+/// Values of differential attention (`DiffLlamaAttention`): the first half of the heads repeated twice, and the second half
+/// repeated twice; `[batch, sequence, heads·size]` or `[batch, heads, sequence, size]`.
 ///
 /// # Errors
 /// When there are no heads to halve.
@@ -16,7 +16,7 @@ pub fn differential_values(g: &mut Graph, v: &Tensor) -> Result<[Tensor; 2]> {
     Ok([g.concat(&[&first, &first], axis)?, g.concat(&[&second, &second], axis)?])
 }
 
-/// `exp(λq₁·λk₁) - exp(λq₂·λk₂) + initial`, by which the second of two attentions is taken from the first.
+/// λ of differential attention: `exp(λq₁·λk₁) - exp(λq₂·λk₂) + initial`, the weight of the subtracted attention.
 ///
 /// # Errors
 /// When a weight is used with another shape.

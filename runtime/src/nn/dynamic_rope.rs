@@ -1,12 +1,13 @@
-//! Rotary embeddings of positions whose frequencies depend on the text.
+//! Rotary embeddings whose frequencies depend on the sequence length: dynamic NTK scaling and LongRoPE
+//! (`transformers.modeling_rope_utils`).
 
 use super::{RopeParameters, RopeScaling, Rotary};
 use crate::Result;
 use crate::graph::{Binary, Dtype, Graph, Reduction, Tensor, Unary};
 
 impl RopeParameters {
-    /// Rotations for `position_ids` `[batch, sequence]` in heads of a size; `max_position_embeddings` is the
-    /// configuration's.
+    /// Rotary embedding (`LlamaRotaryEmbedding`) of `position_ids` `[batch, sequence]` for heads of `head_size`;
+    /// `max_position_embeddings` is the configuration's.
     ///
     /// # Errors
     /// When the ids have not two axes, or these parameters are none for heads of the size.
@@ -47,8 +48,8 @@ impl RopeParameters {
         }
     }
 
-    /// What queries at `position_ids` `[batch, sequence]` are multiplied by, `[batch, sequence, 1]`: more with the
-    /// logarithm of how often the original length goes into the position.
+    /// Llama 4's attention temperature (`get_llama_4_attn_scale`): the factor of queries at `position_ids`
+    /// `[batch, sequence]`, `[batch, sequence, 1]`, `1 + beta · ln(1 + ⌊position / original length⌋)`.
     ///
     /// # Errors
     /// When the ids are not integers.
@@ -74,7 +75,7 @@ impl RopeParameters {
         g.unsqueeze(&scale, 2)
     }
 
-    /// What scores are multiplied by where the kind of stretching sharpens attention; `scale` otherwise.
+    /// Attention scale with YaRN's `mscale_all_dim` (`yarn_get_mscale` of `DeepseekV3Attention`); `scale` otherwise.
     pub fn yarn_scale(&self, scale: f64) -> f64 {
         match self.scaling {
             RopeScaling::Yarn { factor: Some(factor), mscale_all_dim: Some(all), .. } if factor > 1.0 => {
@@ -84,7 +85,7 @@ impl RopeParameters {
         }
     }
 
-    /// Frequencies over a base that grows with texts longer than `longest`.
+    /// Frequencies of dynamic NTK scaling, whose base grows with sequences longer than `longest`.
     fn dynamic_ntk(
         &self,
         g: &mut Graph,
@@ -109,7 +110,7 @@ impl RopeParameters {
     }
 }
 
-/// The length of the text by its last position.
+/// The sequence length, by the last position.
 fn length(g: &mut Graph, position_ids: &Tensor) -> Result<Tensor> {
     let last = g.reduce(Reduction::Max, position_ids, &[0, 1], false)?;
     let last = g.cast(&last, Dtype::F32);

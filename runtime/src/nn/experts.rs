@@ -1,9 +1,10 @@
-//! Mixtures of experts: which of them a token is given to, what each counts, and the sum of what they give.
+//! Mixture of experts: routers (top-k, group-limited, sparsemixer), routing weights, and the weighted sum of experts.
 
 use crate::Result;
 use crate::graph::{Binary, Dim, Graph, Reduction, Scope, Tensor, Unary, show};
 
-/// Where the `count` largest numbers of the last axis are, the first of equal ones: truth values of the shape of `scores`.
+/// Top-k selection along the last axis, as a mask: bool of the shape of `scores`, true at the `count` largest, of equal ones
+/// at the first.
 ///
 /// # Errors
 /// When the last axis has no fixed length, or is shorter than `count`.
@@ -27,7 +28,7 @@ pub fn top_k(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
     g.binary(Binary::Less, &left, scores)
 }
 
-/// What each expert counts: its score where it was chosen and 0 elsewhere; `normalised` to a sum of 1.
+/// Routing weights: the scores of the chosen experts and 0 elsewhere; `normalised` to a sum of 1 (`norm_topk_prob`).
 ///
 /// # Errors
 /// When the shapes differ.
@@ -41,7 +42,7 @@ pub fn routing_weights(g: &mut Graph, scores: &Tensor, chosen: &Tensor, normalis
     g.div(&shares, &sum)
 }
 
-/// What each expert counts: normalised exponentials of the chosen logits alone, 0 elsewhere.
+/// Routing weights by softmax over the chosen logits alone, 0 elsewhere (`GptOssTopKRouter`).
 ///
 /// # Errors
 /// When the shapes differ.
@@ -51,8 +52,9 @@ pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, chosen: &Tensor) -> Re
     g.softmax(&logits)
 }
 
-/// Scores of experts `[batch, sequence, experts]`, the least possible where their group is not among the best: of `groups`
-/// as many as are `best`, by the sum of the `judged` largest scores in each.
+/// Group-limited top-k routing (`DeepseekV3TopkRouter`, `n_group` and `topk_group`): scores of experts
+/// `[batch, sequence, experts]`, the lowest number where their group is not among the `best` of `groups`, which are ranked by
+/// the sum of the `judged` largest scores in each.
 ///
 /// # Errors
 /// When the experts do not divide into the groups, or there are fewer than are asked for.
@@ -80,8 +82,8 @@ pub fn group_limited_topk(
     g.reshape(&kept, scores.shape().to_vec())
 }
 
-/// What each of two experts counts: its part among those whose logits are less than `2 · noise` below its own, relative to
-/// the larger of it and theirs; the reference is `transformers`' `sparsemixer`.
+/// Routing weights of SparseMixer-v2 (`sparsemixer` of `transformers.models.phimoe`; arXiv:2409.12136) for two experts: the
+/// softmax of each over the logits that are less than `2 · noise` below it, relative to the larger magnitude.
 ///
 /// # Errors
 /// When the last axis of the logits has no fixed length, or there is one expert only.
@@ -110,7 +112,7 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, noise: f64) -> Result<Tensor
     both.ok_or_else(|| g.error("sparse_mixer", "nothing was chosen"))
 }
 
-/// The sum of what the experts at `w` make of x `[batch, sequence, width]`, each times its share for the token.
+/// Mixture of experts: the outputs of the experts at `w` for x `[batch, sequence, width]`, summed by routing weights.
 ///
 /// # Errors
 /// As [`combine_experts`].
@@ -124,9 +126,9 @@ pub fn experts(
     combine_experts(g, shares, |g, index| expert(g, &w.index(index), x))
 }
 
-/// The sum of what the experts of each index give, `[batch, sequence, width]`, each times its share for the token.
+/// Weighted sum of the experts' outputs `[batch, sequence, width]`, by routing weights `[batch, sequence, experts]`.
 ///
-/// Every expert computes every token: shapes are fixed, and those that count nothing add nothing.
+/// Every expert computes every token, so that shapes are fixed; weights of 0 add nothing.
 ///
 /// # Errors
 /// When `shares` is not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
@@ -145,11 +147,11 @@ pub fn combine_experts(
             None => h,
         });
     }
-    sum.ok_or_else(|| g.error("combine_experts", format!("{} tells of no experts", show(shares.shape()))))
+    sum.ok_or_else(|| g.error("combine_experts", format!("{} has no experts", show(shares.shape()))))
 }
 
-/// The product of x `[…, in]` with one of the weights `[experts, out, in]`, or `[experts, in, out]` where they are
-/// `transposed`.
+/// Linear layer of one expert whose weights are stacked: x `[…, in]` by `weights[index]` of `[experts, out, in]`, or of
+/// `[experts, in, out]` where they are `transposed`.
 ///
 /// # Errors
 /// When there is no such expert, or x does not fit.

@@ -1,4 +1,4 @@
-//! The kind of a feed-forward layer, in one word: `relu`, `gated-gelu`.
+//! T5's `feed_forward_proj`, such as `relu` or `gated-gelu`: activation, and whether it is a gated linear unit.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};

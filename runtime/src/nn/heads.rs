@@ -1,9 +1,9 @@
-//! Heads as an axis of their own and back, and parts of a width.
+//! Splitting and merging heads, splitting fused projections, clipping and soft-capping.
 
 use crate::Result;
 use crate::graph::{Dim, Graph, Tensor, show};
 
-/// `[batch, sequence, heads·size]` to `[batch, sequence, heads, size]`.
+/// Splits heads: `[batch, sequence, heads·size]` to `[batch, sequence, heads, size]`.
 ///
 /// # Errors
 /// When the width is not a multiple of the heads.
@@ -15,7 +15,7 @@ pub fn split_heads(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     g.reshape(x, crate::dims![batch, sequence, heads, size])
 }
 
-/// `[batch, sequence, heads, size]` to `[batch, sequence, heads·size]`.
+/// Merges heads: `[batch, sequence, heads, size]` to `[batch, sequence, heads·size]`.
 ///
 /// # Errors
 /// When there are not four axes.
@@ -23,7 +23,7 @@ pub fn merge_heads(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     g.flatten(x, 2..4)
 }
 
-/// A linear layer without bias from each group of inputs to one of outputs: x `[batch, sequence, groups·in]` and the
+/// Grouped linear layer without bias (`ConvBertModel`'s `GroupedLinearLayer`): x `[batch, sequence, groups·in]` and the
 /// weight `[groups, in, out]` to `[batch, sequence, groups·out]`.
 ///
 /// # Errors
@@ -37,7 +37,7 @@ pub fn grouped_linear(g: &mut Graph, x: &Tensor, weight: &Tensor) -> Result<Tens
     merge_heads(g, &h)
 }
 
-/// The last axis in parts of these widths.
+/// Splits the last axis into these widths (`torch.split`).
 ///
 /// # Errors
 /// When they do not add up to it.
@@ -46,7 +46,7 @@ pub fn split_last<const N: usize>(g: &mut Graph, x: &Tensor, sizes: [usize; N]) 
     parts.try_into().map_err(|_| g.error("split_last", format!("{} into {sizes:?}", show(x.shape()))))
 }
 
-/// All elements between `-most` and `most`, where that is given.
+/// Clips queries, keys and values to `-most..=most`, where that is given (`clip_qkv` of OLMo, DBRX and MPT).
 ///
 /// # Errors
 /// When they are not floating point.
@@ -56,7 +56,7 @@ pub fn clip_qkv<const N: usize>(g: &mut Graph, x: [Tensor; N], most: Option<f64>
     clipped.try_into().map_err(|_| g.error("clip_qkv", "too few"))
 }
 
-/// `most · tanh(x / most)`, where that is given.
+/// Soft cap (`attn_logit_softcapping`, `final_logit_softcapping`): `most · tanh(x / most)`, where that is given.
 ///
 /// # Errors
 /// When x is not floating point.
@@ -67,7 +67,8 @@ pub fn softcap(g: &mut Graph, x: &Tensor, most: Option<f64>) -> Result<Tensor> {
     g.scale(&x, most)
 }
 
-/// What each key and value head in turn holds: the queries that share it, its key and its value.
+/// Splits a fused projection that is interleaved by key/value head (`FalconAttention._split_heads`, `InternLM2`'s `wqkv`): for
+/// each the queries that share it, its key and its value.
 /// `[batch, sequence, (heads + 2·kv_heads)·size]` to three of `[batch, sequence, …·size]`.
 ///
 /// # Errors

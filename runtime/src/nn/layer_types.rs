@@ -1,4 +1,4 @@
-//! What each layer is, by `layer_types` of `config.json`.
+//! What differs by layer: `layer_types`, rope parameters and attention scale by layer index.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub fn rope_with(rope: &RopeParameters, theta: Option<f64>) -> RopeParameters {
     RopeParameters { rope_theta: theta.unwrap_or(rope.rope_theta), ..rope.clone() }
 }
 
-/// The rotary embeddings of a kind of layer, or plain ones of this base.
+/// Rope parameters of a layer type, or default ones of base `theta`.
 pub fn layer_type_rope(ropes: &BTreeMap<String, RopeParameters>, kind: &str, theta: f64) -> RopeParameters {
     ropes.get(kind).cloned().unwrap_or_else(|| RopeParameters::of(theta))
 }

@@ -1,4 +1,5 @@
-//! Blocks of layers as functions over the graph, named as the field names them.
+//! Blocks that models share, as functions over the graph: attention masks, position embeddings, norms, mixtures of experts,
+//! pooling, windows. Each names the paper or the class of `transformers` that defines it.
 
 mod alibi;
 mod attention;

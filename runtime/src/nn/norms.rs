@@ -1,9 +1,9 @@
-//! Normalisations with other weights than one for each element.
+//! Variants of layer norm and RMS norm: zero-centred weights, no affine parameters, weights by head.
 
 use crate::Result;
 use crate::graph::{Graph, Op, Scope, Tensor, show};
 
-/// Root-mean-square normalisation with `1 + weight`.
+/// RMS norm with zero-centred weights, `1 + weight` (`GemmaRMSNorm`).
 ///
 /// # Errors
 /// When the last axis has no fixed length; so for all of them.
@@ -12,7 +12,7 @@ pub fn rms_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Re
     Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
 
-/// Root-mean-square normalisation without weights.
+/// RMS norm without affine parameters.
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -21,7 +21,7 @@ pub fn rms_norm_no_affine(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<Ten
     Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
 
-/// Layer normalisation with `1 + weight`, and `bias`.
+/// Layer norm with zero-centred weights, `1 + weight`, and `bias` (`NemotronLayerNorm1P`).
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -32,7 +32,7 @@ pub fn layer_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> 
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
 }
 
-/// Layer normalisation with `weight` alone.
+/// Layer norm with `weight` and no bias.
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -43,7 +43,7 @@ pub fn layer_norm_no_bias(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) ->
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
 
-/// Layer normalisation without weights.
+/// Layer norm without affine parameters (`elementwise_affine=False`).
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -52,7 +52,7 @@ pub fn layer_norm_no_affine(g: &mut Graph, x: &Tensor, epsilon: f64) -> Result<T
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
 
-/// Layer normalisation, with `weight` and `bias` where there are any.
+/// Layer norm, with `weight` and `bias` where it is `weighted`.
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -66,7 +66,7 @@ pub fn layer_norm_optional_affine(
     if weighted { g.layer_norm(w, x, epsilon) } else { layer_norm_no_affine(g, x, epsilon) }
 }
 
-/// Layer normalisation of heads `[batch, sequence, heads, size]` by a `weight` `[heads, size]`.
+/// Layer norm over each head of `[batch, sequence, heads, size]`, with a `weight` `[heads, size]` (`CohereLayerNorm`).
 ///
 /// # Errors
 /// As [`rms_norm_offset`].
@@ -78,7 +78,7 @@ pub fn layer_norm_by_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) ->
     g.mul(&h, &weight)
 }
 
-/// Layer normalisation of heads `[batch, sequence, heads, size]`, each by a `norms.{head}.weight` of its own.
+/// Layer norm per head of `[batch, sequence, heads, size]`, with `norms.{head}.weight` (`StableLmLayerNormPerHead`).
 ///
 /// # Errors
 /// As [`rms_norm_offset`].

@@ -1,9 +1,10 @@
-//! One position out of a text.
+//! Pooling of one position out of a sequence: last token, EOS token, argmax.
 
 use crate::Result;
 use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, show};
 
-/// What x `[batch, sequence, width]` holds at the last token that is not `pad`: `[batch, width]`.
+/// Last-token pooling: x `[batch, sequence, width]` at the last token that is not `pad`, `[batch, width]`
+/// (`GenericForSequenceClassification`).
 ///
 /// Without a `pad` that is the last position; with nothing but padding the first.
 ///
@@ -28,8 +29,8 @@ pub fn last_token_pool(g: &mut Graph, x: &Tensor, input_ids: &Tensor, pad: Optio
     g.gather_batched(x, &last)
 }
 
-/// What x `[batch, sequence, width]` holds at the first position where `found` `[batch, sequence]` is largest:
-/// `[batch, 1, width]`.
+/// Argmax pooling: x `[batch, sequence, width]` at the first position where `found` `[batch, sequence]` is largest,
+/// `[batch, 1, width]`, as CLIP pools its EOS token.
 ///
 /// # Errors
 /// When the shapes do not go together.
@@ -42,8 +43,8 @@ pub fn argmax_pool(g: &mut Graph, x: &Tensor, found: &Tensor) -> Result<Tensor> 
     g.unsqueeze(&picked, 1)
 }
 
-/// What x `[batch, sequence, width]` holds where a token occurs last: `[batch, width]`; at the first position where it
-/// does not occur.
+/// EOS pooling: x `[batch, sequence, width]` at the last occurrence of `token`, `[batch, width]`, or at the first position
+/// where it does not occur (`BartForSequenceClassification`).
 ///
 /// # Errors
 /// When the shapes do not go together.

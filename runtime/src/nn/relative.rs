@@ -1,10 +1,10 @@
-//! Biases of attention scores by how far two positions are apart.
+//! Relative position biases of attention scores: T5's buckets, DeBERTa's signed distances.
 
 use crate::Result;
 use crate::graph::{Binary, Dtype, Graph, Tensor};
 
-/// Distances in buckets: single ones near by, wider and wider ones up to a longest distance (Raffel et al., 2019,
-/// arXiv:1910.10683, `transformers.models.t5`).
+/// T5's relative position buckets: exact for near positions, logarithmic up to `max_distance`
+/// (`T5Attention._relative_position_bucket`; Raffel et al., 2019, arXiv:1910.10683).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelativeBuckets {
     /// How many there are.
@@ -43,8 +43,8 @@ impl RelativeBuckets {
     }
 }
 
-/// What is added to the scores `[1, heads, queries, keys]`: rows of a table `[buckets, heads]`, by the distance between
-/// positions `[queries]` and `[keys]`.
+/// T5's relative attention bias `[1, heads, queries, keys]`: rows of an embedding `[buckets, heads]`, by the bucket of the
+/// distance between positions `[queries]` and `[keys]` (`T5Attention.compute_bias`).
 ///
 /// # Errors
 /// When the shapes do not go together.
@@ -63,8 +63,8 @@ pub fn relative_bias(
     g.unsqueeze(&bias, 0)
 }
 
-/// What a table says of every query and key `[queries, keys]` i64, by how far the key is after the query. The table's
-/// middle is for no distance; distances longer than it has are as its ends.
+/// Relative position index `[queries, keys]` i64: an entry of `table` by how far the key is after the query. The table's
+/// middle is for distance 0; longer distances are clamped to its ends.
 ///
 /// # Errors
 /// When the positions have not one axis each.
@@ -84,7 +84,7 @@ pub fn bias_by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: V
     g.gather(&table, &index, 0)
 }
 
-/// The rows that a table of signed distances has for `-reach` to `reach`, and half the number of its rows: each distance
+/// DeBERTa's relative position rows (`build_relative_position`): those that a table of signed distances has for `-reach` to `reach`, and half the number of its rows: each distance
 /// up to `reach` has its own, or with `buckets` each up to half of that, and the longer ones share the rest by their
 /// logarithm (He et al., 2020 and 2021, arXiv:2006.03654, arXiv:2111.09543).
 pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usize) {
@@ -105,7 +105,7 @@ pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usiz
     ((-reach..=reach).map(row).collect(), span as usize)
 }
 
-/// A mask of what is seen (bool) and a bias (f32) as one bias, by which nothing else is seen.
+/// Attention mask (bool) and bias (f32) as one additive mask: the bias where the mask is true, the lowest score elsewhere.
 ///
 /// # Errors
 /// When they do not broadcast.

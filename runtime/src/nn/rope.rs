@@ -1,4 +1,4 @@
-//! `rope_parameters`: how the angles of rotary position embeddings grow with the position.
+//! `rope_parameters`: base and scaling of rotary position embeddings (Su et al., 2021, arXiv:2104.09864).
 //!
 //! The reference is `transformers`, `modeling_rope_utils.py`.
 
@@ -10,38 +10,38 @@ use serde::{Deserialize, Serialize};
 pub use frequencies::Frequencies;
 pub use legacy::{prepare, prepare_layers};
 
-/// Rotary position embeddings of one kind of layer.
+/// Rope parameters of one layer type (`transformers.modeling_rope_utils.RopeParameters`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RopeParameters {
     /// The base of the wavelengths.
     pub rope_theta: f64,
-    /// The share of each head that is rotated.
+    /// The fraction of each head that is rotated.
     #[serde(default = "whole")]
     pub partial_rotary_factor: f64,
-    /// Pairs that turn with time, height and width, where positions have three coordinates.
+    /// M-RoPE: pairs that rotate by time, height and width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mrope_section: Option<Vec<usize>>,
-    /// What queries grow by with the logarithm of how often the original length goes into their position.
+    /// Llama 4's attention temperature: the factor of `ln(1 + ⌊position / original length⌋)` in the scale of queries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llama_4_scaling_beta: Option<f64>,
-    /// How wavelengths are stretched for texts longer than those of the training.
+    /// The scaling to sequences longer than those of pre-training.
     #[serde(flatten)]
     pub scaling: RopeScaling,
 }
 
-/// How wavelengths are stretched.
+/// Rope scaling, by `rope_type`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rope_type", rename_all = "lowercase")]
 pub enum RopeScaling {
-    /// Not at all.
+    /// None.
     #[default]
     Default,
-    /// All by one factor.
+    /// Linear position interpolation (arXiv:2306.15595): all wavelengths by one factor.
     Linear {
         /// The factor.
         factor: f64,
     },
-    /// The base grows with texts longer than `max_position_embeddings`.
+    /// Dynamic NTK: the base grows with sequences longer than `max_position_embeddings`.
     Dynamic {
         /// How much longer texts may get.
         factor: f64,

@@ -1,9 +1,9 @@
-//! Rotary position embeddings.
+//! Rotary position embeddings (RoPE; Su et al., 2021, arXiv:2104.09864).
 
 use crate::Result;
 use crate::graph::{Dtype, Graph, RotaryOp, Tensor, Unary};
 
-/// The cosines and sines of a text's positions, computed once for all layers.
+/// Cosines and sines of a sequence's positions, computed once for all layers (`LlamaRotaryEmbedding`).
 #[derive(Clone, Debug)]
 pub struct Rotary {
     cos: Tensor,
@@ -58,21 +58,22 @@ impl Rotary {
         Ok(Self { cos, sin, ..self })
     }
 
-    /// Rotates the other way.
+    /// Rotates backwards: negates the sines.
     #[must_use]
     pub fn reversed(mut self, g: &mut Graph) -> Self {
         self.sin = g.unary(Unary::Neg, &self.sin);
         self
     }
 
-    /// Pairs are neighbours, not half a width apart.
+    /// Pairs adjacent elements (GPT-J, `rotate_every_two`) instead of halves (`rotate_half`).
     #[must_use]
     pub fn interleaved(mut self) -> Self {
         self.interleaved = true;
         self
     }
 
-    /// Queries or keys `[batch, sequence, heads·size]`, each head rotated over its first `2 · frequencies`.
+    /// Rotates queries or keys `[batch, sequence, heads·size]` (`apply_rotary_pos_emb`), the first `2 · frequencies` elements of each
+    /// head.
     ///
     /// # Errors
     /// When heads are narrower than that.

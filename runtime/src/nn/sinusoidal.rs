@@ -1,10 +1,10 @@
-//! Positions that models count themselves.
+//! Sinusoidal position embeddings, and position ids counted from the attention mask.
 
 use crate::Result;
 use crate::graph::{Binary, Dim, Dtype, Graph, Tensor, Unary};
 
-/// The positions of tokens among tokens, counted from `offset`; padding has `offset - 1`. `attention_mask`
-/// `[batch, past + sequence]` to `[batch, sequence]`.
+/// Position ids from the attention mask (`create_position_ids_from_input_ids`, OPT's cumulative sum): tokens counted from
+/// `offset`, padding `offset - 1`. `attention_mask` `[batch, past + sequence]` to `[batch, sequence]` i64.
 ///
 /// # Errors
 /// When the mask has not two axes.
@@ -25,8 +25,9 @@ pub fn positions_from_mask(
     }
 }
 
-/// Sines and then cosines of positions `[batch, sequence]` counted from `offset`, whose wavelengths grow 10000-fold over
-/// half the width, or `fewer` steps: `[batch, sequence, width]`.
+/// Sinusoidal position embeddings (Vaswani et al., 2017; `M2M100SinusoidalPositionalEmbedding`): sines, then cosines of
+/// positions `[batch, sequence]` counted from `offset`, frequencies from 1 to 1/10000 over half the width, less `fewer` steps:
+/// `[batch, sequence, width]`.
 ///
 /// # Errors
 /// When the width is odd.
@@ -50,7 +51,7 @@ pub fn sinusoidal(
     g.concat(&[&sines, &cosines], 2)
 }
 
-/// Vectors of positions, with zeros at position `row`; as they are where there is none, or it is before the first.
+/// Position embeddings with zeros at `padding_idx` `row`; unchanged where there is none, or it is negative.
 ///
 /// # Errors
 /// When there are not as many vectors as positions.

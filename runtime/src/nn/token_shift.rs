@@ -1,9 +1,9 @@
-//! Texts as decoders read them: moved by one, and read off at one token.
+//! Decoder inputs made from labels: token ids shifted right by one.
 
 use crate::Result;
 use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, show};
 
-/// Ids `[batch, sequence]` one to the right, behind `start`; the last is dropped.
+/// Token ids `[batch, sequence]` shifted right, `decoder_start_token_id` `start` first (`T5PreTrainedModel._shift_right`).
 ///
 /// # Errors
 /// When the ids have not two axes.
@@ -18,7 +18,8 @@ pub fn shift_right(g: &mut Graph, ids: &Tensor, start: i64) -> Result<Tensor> {
     g.concat(&[&start, &rest], 1)
 }
 
-/// Ids `[batch, sequence]` one to the right, behind each text's last token; padding on the right is `padding`.
+/// Token ids `[batch, sequence]` shifted right, each row's last token that is not `padding` first (`shift_tokens_right` of
+/// `transformers.models.mbart`).
 ///
 /// # Errors
 /// When the ids have not two axes.

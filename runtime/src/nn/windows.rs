@@ -1,64 +1,66 @@
-//! Windows of a grid of places, within which attention stays (Liu et al., 2021, arXiv:2103.14030).
+//! Shifted windows of Swin Transformer (Liu et al., 2021, arXiv:2103.14030): partition, reverse, position bias, attention mask,
+//! patch merging.
 
 use crate::graph::{Dim, Graph, PadMode, Tensor, show};
 use crate::{Result, dims};
 
-/// A grid of places cut into square windows; what is missing below and on the right is filled with zeros.
+/// Shifted windows over a grid of patches (`SwinLayer`); the grid is zero-padded below and on the right to whole windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Rows and columns of the grid.
     pub grid: [usize; 2],
-    /// The edge of a window.
+    /// The edge of a window, patches.
     pub window: usize,
-    /// How far rows and columns are moved up and left before they are cut; what leaves comes in at the other side.
+    /// The cyclic shift (`shift_size`): rows and columns are rolled up and left by it before they are partitioned.
     pub shift: usize,
 }
 
 impl Windows {
-    /// Rows and columns of the grid once it is filled up.
-    fn filled(&self) -> [usize; 2] {
+    /// Rows and columns of the padded grid.
+    fn padded(&self) -> [usize; 2] {
         self.grid.map(|length| length.next_multiple_of(self.window.max(1)))
     }
 
-    /// How many windows there are below each other, and side by side.
+    /// The number of windows down and across.
     fn counts(&self) -> [usize; 2] {
-        self.filled().map(|length| length / self.window.max(1))
+        self.padded().map(|length| length / self.window.max(1))
     }
 
-    /// Places `[batch, rows * columns, width]` by window: `[batch * windows, window², width]`.
+    /// Window partition (`window_partition`, after padding and cyclic shift): `[batch, rows * columns, width]` to
+    /// `[batch * windows, window², width]`.
     ///
     /// # Errors
     /// When x has not as many places, or no fixed width.
     pub fn partition(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
+        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.padded(), self.counts());
         let (batch, width, window) = (&x.shape()[0].clone(), width(g, x)?, self.window);
         let x = g.reshape(x, dims![batch, rows, columns, width])?;
-        let x = filled_up(g, x, [high - rows, wide - columns])?;
-        let x = rolled(g, &x, [self.shift; 2])?;
+        let x = zero_padded(g, x, [high - rows, wide - columns])?;
+        let x = roll(g, &x, [self.shift; 2])?;
         let x = g.reshape(&x, dims![batch, down, window, across, window, width])?;
         let x = g.transpose(&x, &[0, 1, 3, 2, 4, 5])?;
         g.reshape(&x, dims![batch.clone() * Dim::from(down * across), window * window, width])
     }
 
-    /// The reverse of [`Windows::partition`], for pictures `batch` in number.
+    /// Window reverse (`window_reverse`, then shift and padding undone) of what [`Windows::partition`] gives for `batch` images.
     ///
     /// # Errors
     /// When x is not what that gives.
     pub fn reverse(&self, g: &mut Graph, x: &Tensor, batch: &Dim) -> Result<Tensor> {
-        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.filled(), self.counts());
+        let ([rows, columns], [high, wide], [down, across]) = (self.grid, self.padded(), self.counts());
         let (width, window) = (width(g, x)?, self.window);
         let x = g.reshape(x, dims![batch, down, across, window, window, width])?;
         let x = g.transpose(&x, &[0, 1, 3, 2, 4, 5])?;
         let x = g.reshape(&x, dims![batch, high, wide, width])?;
         let back = |length: usize| if self.shift == 0 { 0 } else { length - self.shift };
-        let x = rolled(g, &x, [back(high), back(wide)])?;
+        let x = roll(g, &x, [back(high), back(wide)])?;
         let x = if high == rows { x } else { g.slice(&x, 1, 0..rows)? };
         let x = if wide == columns { x } else { g.slice(&x, 2, 0..columns)? };
         g.reshape(&x, dims![batch, rows * columns, width])
     }
 
-    /// Rows of a table `[(2 * window - 1)², heads]`, by how far two places of a window are apart:
-    /// `[1, heads, window², window²]`.
+    /// Relative position bias `[1, heads, window², window²]`, from `relative_position_bias_table`
+    /// `[(2 * window - 1)², heads]`.
     ///
     /// # Errors
     /// When the table has another shape.
@@ -71,8 +73,8 @@ impl Windows {
         g.unsqueeze(&bias, 0)
     }
 
-    /// A bias `[1, heads, window², window²]` and `distance` between places that moving brought together from different
-    /// sides: `[batch * windows, heads, window², window²]`, or as it was where nothing was moved.
+    /// Shifted-window attention mask (`SwinLayer.get_attn_mask`): a bias `[1, heads, window², window²]`, plus `distance` between
+    /// patches that the shift brought together: `[batch * windows, heads, window², window²]`; the bias alone without shift.
     ///
     /// # Errors
     /// When the bias has another shape.
@@ -88,9 +90,9 @@ impl Windows {
         g.flatten(&all, 0..2)
     }
 
-    /// `distance` between places of a window from different sides of the grid, else 0: `[windows, 1, window², window²]`.
+    /// `distance` between patches of a window from different sides of the grid, else 0: `[windows, 1, window², window²]`.
     fn apart(&self, distance: f32) -> Vec<f32> {
-        let ([high, wide], [down, across], window) = (self.filled(), self.counts(), self.window);
+        let ([high, wide], [down, across], window) = (self.padded(), self.counts(), self.window);
         let region = |at: usize, length: usize| {
             usize::from(at >= length - window) + usize::from(at >= length - self.shift)
         };
@@ -107,14 +109,14 @@ impl Windows {
     }
 }
 
-/// How far two places of a square are apart, as a row of a table of all distances.
+/// Relative position index: the row of the bias table for two patches of a square window.
 fn apart(side: usize, place: usize, other: usize) -> i64 {
     let [down, across] = [place / side + side - 1 - other / side, place % side + side - 1 - other % side];
     (down * (2 * side - 1) + across) as i64
 }
 
-/// Rows of a table `[(2 * side - 1)² + 3, heads]`, by how far two places of a square are apart, the last three of which
-/// are from the class token to places, from places to it, and for itself: `[1, heads, 1 + side², 1 + side²]`.
+/// BEiT's relative position bias (`BeitRelativePositionBias`) `[1, heads, 1 + side², 1 + side²]`, from a table
+/// `[(2 * side - 1)² + 3, heads]` whose last three rows are for the class token to patches, patches to it, and itself.
 ///
 /// # Errors
 /// When the table has another shape.
@@ -132,8 +134,8 @@ pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, side: usize) -> Res
     g.unsqueeze(&bias, 0)
 }
 
-/// Rows and columns moved up and left.
-fn rolled(g: &mut Graph, x: &Tensor, shifts: [usize; 2]) -> Result<Tensor> {
+/// Rows and columns rolled up and left (`torch.roll`).
+fn roll(g: &mut Graph, x: &Tensor, shifts: [usize; 2]) -> Result<Tensor> {
     let mut x = x.clone();
     for (axis, shift) in [(1, shifts[0]), (2, shifts[1])] {
         if shift > 0 {
@@ -145,8 +147,8 @@ fn rolled(g: &mut Graph, x: &Tensor, shifts: [usize; 2]) -> Result<Tensor> {
     Ok(x)
 }
 
-/// Squares of four places as one of four times the width, by column, then by row: `[batch, rows * columns, width]` to
-/// `[batch, ⌈rows / 2⌉ * ⌈columns / 2⌉, 4 * width]`. Zeros fill up what is odd.
+/// Patch merging (`SwinPatchMerging`) before its norm and projection: squares of four patches concatenated, by column, then by
+/// row: `[batch, rows * columns, width]` to `[batch, ⌈rows / 2⌉ * ⌈columns / 2⌉, 4 * width]`, zero-padded where odd.
 ///
 /// # Errors
 /// When x has not as many places, or no fixed width.
@@ -154,14 +156,14 @@ pub fn patch_merge(g: &mut Graph, x: &Tensor, [rows, columns]: [usize; 2]) -> Re
     let (batch, width) = (&x.shape()[0].clone(), width(g, x)?);
     let halves = [rows.div_ceil(2), columns.div_ceil(2)];
     let x = g.reshape(x, dims![batch, rows, columns, width])?;
-    let x = filled_up(g, x, [rows % 2, columns % 2])?;
+    let x = zero_padded(g, x, [rows % 2, columns % 2])?;
     let x = g.reshape(&x, dims![batch, halves[0], 2, halves[1], 2, width])?;
     let x = g.transpose(&x, &[0, 1, 3, 4, 2, 5])?;
     g.reshape(&x, dims![batch, halves[0] * halves[1], 4 * width])
 }
 
-/// Zeros below and on the right of `[batch, rows, columns, width]`.
-fn filled_up(g: &mut Graph, x: Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
+/// Zero-pads `[batch, rows, columns, width]` below and on the right.
+fn zero_padded(g: &mut Graph, x: Tensor, [rows, columns]: [usize; 2]) -> Result<Tensor> {
     match rows + columns {
         0 => Ok(x),
         _ => g.pad(&x, &[(1, 0, rows), (2, 0, columns)], PadMode::Constant(0.0)),
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_an_odd_grid_are_filled_up_and_cut_off_again() {
+    fn windows_of_an_odd_grid_are_padded_and_cropped_again() {
         let mut g = Graph::new();
         let windows = Windows { grid: [5, 3], window: 2, shift: 1 };
         let x = places(&mut g, 15);
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_windows_at_the_far_edges_are_parted() {
+    fn only_windows_at_the_far_edges_are_masked() {
         let apart = Windows { grid: [4, 4], window: 2, shift: 1 }.apart(-1.0);
         let tile = |index: usize| &apart[16 * index..16 * (index + 1)];
         assert!(tile(0).iter().all(|&x| x == 0.0));
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn four_places_become_one() {
+    fn four_patches_become_one() {
         let mut g = Graph::new();
         let x = places(&mut g, 15);
         assert_eq!(patch_merge(&mut g, &x, [5, 3]).unwrap().shape(), dims![BATCH, 6, 24]);

@@ -1,4 +1,4 @@
-//! Activation functions and factors with weights.
+//! xIELU, an activation function with learned parameters (Huang et al., 2024, arXiv:2411.13010).
 
 use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
@@ -7,7 +7,7 @@ use super::Activation;
 use crate::Result;
 use crate::graph::{Binary, Graph, Scope, Tensor, Unary};
 
-/// The activation function of this name: `xielu` with its weights at `w`, or one without weights.
+/// Activation function by the reference's name: `xielu` with its parameters at `w`, or one of [`Activation`].
 ///
 /// # Errors
 /// When there is none of that name, or x is not floating point.
@@ -20,7 +20,7 @@ pub fn learned_activation(g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> R
     g.activation(act, x)
 }
 
-/// `αₚ x² + β x` for positive x and `(e^min(x, ε) - 1 - x) αₙ + β x` for others (arXiv:2411.13010).
+/// xIELU (`XIELUActivation`): `αₚ x² + β x` for positive x and `(e^min(x, ε) - 1 - x) αₙ + β x` for others (arXiv:2411.13010).
 fn xielu(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.enter(w);
     let one = g.scalar(1.0);

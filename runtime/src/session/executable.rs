@@ -1,4 +1,4 @@
-//! A graph with its weights, made ready for the shapes it is run with.
+//! A graph with its weights, compiled for the shapes it is run with.
 //!
 //! Backends that take symbolic shapes get the graph once. The others get it anew for each combination of
 //! lengths; those that were run last stay ready.

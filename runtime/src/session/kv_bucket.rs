@@ -1,7 +1,7 @@
-//! Room for a cache on backends of fixed lengths, so that one graph runs many steps.
+//! KV cache buckets on backends with fixed shapes: the cache is padded to a power of two, so that one graph runs many steps.
 //!
-//! What is cached lies at the end of its room; the positions before it are filled up and masked, as those of a row
-//! that is filled on the left. Distances between tokens are what they are without them, and positions are counted
+//! Cached positions lie at the end of the bucket; those before are padding and masked, as in a row that is padded on the
+//! left. Distances between tokens are what they are without them, and positions are counted
 //! from the tokens that there really are.
 
 #[cfg(test)]
@@ -12,10 +12,10 @@ use crate::graph::dims::PAST;
 use crate::graph::{Dim, Input};
 use crate::value::last_positions;
 
-/// The least room there is; no axis is empty on these backends.
+/// The smallest bucket; no axis is empty on these backends.
 const LEAST: usize = 32;
 
-/// The room for so many cached positions: it doubles when it is full.
+/// The bucket of so many cached positions: it doubles when it is full.
 pub(super) fn bucket(positions: usize) -> usize {
     positions.max(LEAST).next_power_of_two()
 }
@@ -25,7 +25,7 @@ pub(super) fn axis(input: &Input) -> Option<usize> {
     input.shape.iter().position(|dim| *dim == PAST || matches!(dim, Dim::Sum(_)) && dim.mentions("past"))
 }
 
-/// What was given, with that many masked positions more before those that are cached.
+/// Pads masks on the left by so many positions.
 pub(super) fn pad_left(inputs: &[Input], mut given: Values, more: usize) -> Values {
     for input in inputs {
         if let (Some(axis), Some(value)) = (axis(input), given.get_mut(&input.name)) {

@@ -1,4 +1,4 @@
-//! Opening a checkpoint: what is asked of it, then configuration, head, graph, weights and backend.
+//! Loading a checkpoint: options, then configuration, head, graph, weights and backend.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Which part to make ready at once; [`GraphKind::Forward`] where not given. The others are when they are first run.
+    /// Which graph to compile at once; [`GraphKind::Forward`] where not given. Others are compiled when they are first run.
     #[must_use]
     pub fn graph_kind(mut self, kind: GraphKind) -> Self {
         self.kind = kind;
@@ -145,7 +145,7 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Makes the values of each of these parts (`encoder.layer.0`) outputs as well.
+    /// Makes the values of each of these modules (`encoder.layer.0`) outputs as well.
     #[must_use]
     pub(crate) fn probes(mut self, parts: &[String]) -> Self {
         self.probes = parts.to_vec();

@@ -1,4 +1,4 @@
-//! A model that was opened: its parts, and running them.
+//! A session: a checkpoint loaded on a backend, its graphs, and running them.
 
 mod architecture;
 mod config;
@@ -33,7 +33,7 @@ pub struct Session<A: Architecture> {
     raw: Json,
     head: A::Head,
     checkpoint: Checkpoint,
-    /// The part that was asked for when it was loaded.
+    /// The graph that was compiled when it was loaded.
     main: Arc<Subgraph>,
     subgraphs: Subgraphs<A>,
     hardware: Hardware,
@@ -52,16 +52,15 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.suited(&self.config, self.kind, &inputs)?.run(inputs)
     }
 
-    /// Runs another part of the model, made ready when it is first asked for.
+    /// Runs another graph of the head, compiled when it is first run.
     ///
     /// # Errors
-    /// When the head has no such part, and as [`Session::run`].
+    /// When the head has no such graph, and as [`Session::run`].
     pub fn run_graph(&self, kind: GraphKind, inputs: Values) -> Result<Values> {
         self.subgraphs.get(&self.config, kind)?.run(inputs)
     }
 
-    /// Runs a part on from what the cache holds, and leaves there what the next step goes on from. An encoder leaves
-    /// what its cross-attention keeps.
+    /// Runs a graph with the KV cache, and updates it. The encoder's graph leaves the keys and values of cross-attention.
     ///
     /// # Errors
     /// As [`Session::run_graph`].
@@ -69,7 +68,7 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.get(&self.config, kind)?.run_cached(kind, inputs, cache)
     }
 
-    /// The parts that the loaded head can be run by.
+    /// The graphs that the loaded head can be run by.
     pub fn graph_kinds(&self) -> &'static [GraphKind] {
         A::graph_kinds(self.head)
     }
@@ -79,7 +78,7 @@ impl<A: Architecture> Session<A> {
         self.subgraphs.needs_fixed_shapes()
     }
 
-    /// What a part takes.
+    /// The inputs of a graph.
     ///
     /// # Errors
     /// As [`Session::run_graph`].
@@ -156,7 +155,7 @@ impl<A: Architecture> Session<A> {
         &self.main.unused
     }
 
-    /// The parts whose values were asked for, each with its outputs' names, in the order they are done.
+    /// The probed modules, each with its outputs' names, in the order they are computed.
     pub(crate) fn probed(&self) -> &[Probe] {
         &self.main.probes
     }

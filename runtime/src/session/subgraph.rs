@@ -1,4 +1,4 @@
-//! The parts that a model is run by: each a graph with its inputs, made ready when it is first asked for.
+//! The graphs that a head is run by, each with its inputs, compiled when it is first run; and the KV cache between runs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,34 +16,34 @@ use crate::weights::{Bytes, Located, Weights};
 use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
 
-/// What a decoder remembers of the tokens before; its tensors stay in the engine.
+/// The KV cache of a decoder's past tokens; its tensors stay in the engine.
 #[derive(Debug, Default)]
 pub struct Cache {
     state: KvState,
     past: usize,
     rows: usize,
-    /// The lengths of what an encoder left.
+    /// The lengths of the encoder's outputs.
     lengths: BTreeMap<String, usize>,
 }
 
 impl Cache {
-    /// Nothing remembered.
+    /// An empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many positions are remembered, padding included.
+    /// The number of cached positions, padding included.
     pub fn len(&self) -> usize {
         self.past
     }
 
-    /// Whether nothing is remembered.
+    /// Whether nothing is cached.
     pub fn is_empty(&self) -> bool {
         self.past == 0
     }
 }
 
-/// What all parts of a model are made ready with.
+/// What all graphs of a model are compiled with.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub target: Target,
@@ -52,18 +52,18 @@ pub(super) struct Settings {
     pub lowering: Option<Lowering>,
     /// Whether images may have other sizes than the configuration's.
     pub interpolate: bool,
-    /// Parts of the whole whose values are wanted besides its outputs.
+    /// Modules of [`GraphKind::Forward`] whose values are wanted besides its outputs.
     pub probes: Vec<String>,
 }
 
-/// One part, ready to run.
+/// One graph of a head, ready to run.
 pub(super) struct Subgraph {
     pub inputs: Vec<Input>,
     pub limits: Limits,
     pub executable: Executable,
     pub graph_ms: f64,
     pub unused: Vec<String>,
-    /// The parts that were asked for, each with the outputs that hold its values.
+    /// The probed modules, each with the outputs that hold its values.
     pub probes: Vec<Probe>,
 }
 
@@ -115,7 +115,7 @@ impl Subgraph {
         Ok(outputs)
     }
 
-    /// Brings what was kept, which is longer by what was new, to the length that the next run takes.
+    /// Resizes the cached tensors, which are longer by the new positions, to the bucket of the next run.
     fn resize_bucket(&self, cache: &mut Cache) -> Result<()> {
         let Some(hardware) = self.executable.fixed_on() else { return Ok(()) };
         let space = self.executable.bucket(cache.past);
@@ -128,7 +128,7 @@ impl Subgraph {
     }
 }
 
-/// The graph of a part of a head, which knows which parameters there are.
+/// Builds one of a head's graphs, with access to the names of the checkpoint's weights.
 pub(super) fn built<A: Architecture>(
     config: &A::Config,
     head: A::Head,
@@ -162,13 +162,13 @@ fn are_worth_mapping(weights: &[Located]) -> bool {
     mapped.sum::<u64>() >= LARGE
 }
 
-/// All parts of a model.
+/// All graphs of a head.
 pub(super) struct Subgraphs<A: Architecture> {
     head: A::Head,
     pub weights: Weights,
     setting: Settings,
     ready: Mutex<BTreeMap<GraphKind, Arc<Subgraph>>>,
-    /// What ran last of the whole and a text alone.
+    /// What ran last of [`GraphKind::Forward`] and [`GraphKind::TextOnly`].
     ran: Mutex<Option<Arc<Subgraph>>>,
 }
 
@@ -177,7 +177,7 @@ impl<A: Architecture> Subgraphs<A> {
         Self { head, weights, setting, ready: Mutex::default(), ran: Mutex::default() }
     }
 
-    /// What runs these inputs: in place of the whole, the part for a text alone where that is all that is given.
+    /// The graph for these inputs: [`GraphKind::TextOnly`] instead of [`GraphKind::Forward`] where only text is given.
     pub(super) fn suited(
         &self,
         config: &A::Config,

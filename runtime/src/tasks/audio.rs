@@ -1,4 +1,4 @@
-//! What all audio pipelines share: sounds to tensors, tensors through the model.
+//! What all audio pipelines share: audio to tensors, tensors through the model.
 
 use ndarray::ArrayD;
 
@@ -25,13 +25,13 @@ impl<A: AnyModel> AudioModel<A> {
         audio.clone().resample(self.extractor.sampling_rate()).samples
     }
 
-    /// One of the model's outputs for one sound.
+    /// One of the model's outputs for one audio clip.
     pub(super) fn run(&self, samples: &[f32], options: &ExtractOptions, name: &str) -> Result<ArrayD<f32>> {
         let values = self.model.run(self.inputs(samples, options)?)?;
         Ok(output(&values, name)?.clone())
     }
 
-    /// The tensors that the model takes of one sound.
+    /// The tensors that the model takes of one audio clip.
     pub(super) fn inputs(&self, samples: &[f32], options: &ExtractOptions) -> Result<Values> {
         let mut values = self.extractor.extract(&[samples], options)?;
         let inputs = self.model.inputs();

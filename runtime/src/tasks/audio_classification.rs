@@ -1,4 +1,4 @@
-//! Audio classification: labels for a sound.
+//! Audio classification: labels for an audio clip.
 //!
 //! Reference: `AudioClassificationPipeline`.
 
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions};
 
-/// Labels a sound.
+/// Labels an audio clip.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
@@ -66,10 +66,10 @@ impl<A: AnyModel> AudioClassification<A> {
         &self.audio.model
     }
 
-    /// The labels of a sound, best first.
+    /// The labels of an audio clip, best first.
     ///
     /// # Errors
-    /// When the sound is shorter than the model can hear, or the model fails.
+    /// When the audio is shorter than the model can hear, or the model fails.
     pub fn run(&self, audio: &Audio) -> Result<Vec<Label>> {
         self.run_with(audio, &AudioClassificationOptions::default())
     }

@@ -1,4 +1,4 @@
-//! Image classification: labels for a picture.
+//! Image classification: labels for an image.
 //!
 //! Reference: `ImageClassificationPipeline`.
 
@@ -12,7 +12,7 @@ use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
 
-/// Labels a picture.
+/// Labels an image.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
@@ -39,7 +39,7 @@ pub struct ImageClassificationOptions {
     /// How logits become scores. By default none for regression, sigmoid for several labels at a time or a
     /// single one, softmax otherwise, as `problem_type` and the number of labels say.
     pub function_to_apply: Option<ScoreFunction>,
-    /// The most pictures that run through the model at once.
+    /// The most images that run through the model at once.
     pub batch_size: usize,
 }
 
@@ -75,16 +75,16 @@ impl<A: AnyModel> ImageClassification<A> {
         &self.images.model
     }
 
-    /// The five best labels of a picture, best first.
+    /// The five best labels of an image, best first.
     ///
     /// # Errors
-    /// When the picture does not become what the model takes, or the model fails.
+    /// When the image does not become what the model takes, or the model fails.
     pub fn run(&self, image: &Image) -> Result<Vec<Label>> {
         let labels = self.run_batch(std::slice::from_ref(image))?;
         Ok(labels.into_iter().next().unwrap_or_default())
     }
 
-    /// The five best labels of each picture.
+    /// The five best labels of each image.
     ///
     /// # Errors
     /// As [`ImageClassification::run`].

@@ -1,4 +1,4 @@
-//! Image feature extraction: the hidden states of a picture's patches, or one vector for it.
+//! Image feature extraction: the hidden states of an image's patches, or one vector for it.
 //!
 //! Reference: `ImageFeatureExtractionPipeline`.
 
@@ -12,7 +12,7 @@ use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::{Error, Result};
 
-/// Gives the last hidden states of a picture, `[positions, hidden_size]` of a transformer and
+/// Gives the last hidden states of an image, `[positions, hidden_size]` of a transformer and
 /// `[channels, height, width]` of a convolutional model, or its pooled vector.
 ///
 /// ```no_run
@@ -37,7 +37,7 @@ pub struct ImageFeatureOptions {
     pub pool: bool,
     /// Settings of the image processor that differ from the checkpoint's, by their names in its file.
     pub processor: Json,
-    /// The most pictures that run through the model at once.
+    /// The most images that run through the model at once.
     pub batch_size: usize,
 }
 
@@ -72,16 +72,16 @@ impl<A: AnyModel> ImageFeatureExtraction<A> {
         &self.images.model
     }
 
-    /// The features of a picture.
+    /// The features of an image.
     ///
     /// # Errors
-    /// When the picture does not become what the model takes, or the model fails.
+    /// When the image does not become what the model takes, or the model fails.
     pub fn run(&self, image: &Image) -> Result<ArrayD<f32>> {
         let features = self.run_batch(std::slice::from_ref(image))?;
         Ok(features.into_iter().next().unwrap_or_default())
     }
 
-    /// The features of each picture.
+    /// The features of each image.
     ///
     /// # Errors
     /// As [`ImageFeatureExtraction::run`].

@@ -1,4 +1,4 @@
-//! What all image pipelines share: pictures to tensors, tensors through the model in batches.
+//! What all image pipelines share: images to tensors, tensors through the model in batches.
 
 use ndarray::{ArrayD, ArrayViewD, Axis};
 
@@ -7,7 +7,7 @@ use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor};
 use crate::{Error, Result, Value, Values};
 
-/// How many pictures run through a model at once, where no option says it.
+/// How many images run through a model at once, where no option says it.
 pub(super) const BATCH_SIZE: usize = 8;
 
 /// A model with its image processor.
@@ -23,7 +23,7 @@ impl<A: AnyModel> ImageModel<A> {
         Ok(Self { model, processor })
     }
 
-    /// Runs pictures through the model; gives for each output the pictures' entries in their order.
+    /// Runs images through the model; gives for each output the images' entries in their order.
     pub(super) fn run(
         &self,
         images: &[Image],
@@ -35,8 +35,8 @@ impl<A: AnyModel> ImageModel<A> {
 
     /// The same with another processor than the checkpoint's.
     ///
-    /// Each picture is processed by itself, as the reference does, so that no other one decides how far it is
-    /// filled up; pictures that become of one size then run together.
+    /// Each image is processed by itself, as the reference does, so that no other one decides how far it is
+    /// filled up; images that become of one size then run together.
     pub(super) fn run_through(
         &self,
         processor: &ImageProcessor,

@@ -1,4 +1,4 @@
-//! Texts, pictures, videos and sounds in, structured answers out: the pipelines of the reference, typed.
+//! Pipelines (`transformers.pipeline`), typed: text, images, video and audio in, structured results out.
 //!
 //! Each is opened like a model and has the reference's defaults and result shapes:
 //!

@@ -1,4 +1,4 @@
-//! Zero-shot classification of sounds: labels that are given with the call, scored by how well a sentence about each
+//! Zero-shot classification of audio: labels that are given with the call, scored by how well a sentence about each
 //! fits.
 //!
 //! Reference: `ZeroShotAudioClassificationPipeline`.
@@ -11,7 +11,7 @@ use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
 
-/// Labels a sound with labels of one's own.
+/// Labels an audio clip with labels of one's own.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {

@@ -39,7 +39,7 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
     let mut child = spawned.map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::input(
             &name,
-            "is no animated picture, and `ffmpeg`, which reads other videos, is not installed",
+            "is no animated image, and `ffmpeg`, which reads other videos, is not installed",
             "install it (`apt install ffmpeg`, `brew install ffmpeg`, `winget install ffmpeg`), or give a GIF or WebP \
              file, or a folder of pictures",
         ),

@@ -1,4 +1,4 @@
-//! Videos as frames: animated pictures, folders of pictures, video files, and the choice of frames for a model.
+//! Videos as frames: animated images, folders of images, video files, and the choice of frames for a model.
 
 mod ffmpeg;
 mod read;
@@ -13,12 +13,12 @@ use crate::{Error, Result};
 pub struct Video(Vec<Image>);
 
 impl Video {
-    /// Reads an animated GIF or WebP file, or a folder of pictures, which are frames in the order of their names.
+    /// Reads an animated GIF or WebP file, or a folder of images, which are frames in the order of their names.
     ///
     /// Other files, such as MP4, are read through `ffmpeg`, which must be installed.
     ///
     /// # Errors
-    /// When there are no frames, a file is damaged, too large or no picture, or `ffmpeg` is needed and not there.
+    /// When there are no frames, a file is damaged, too large or no image, or `ffmpeg` is needed and not there.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         read::frames(path.as_ref()).map(Self)
     }
@@ -85,7 +85,7 @@ mod tests {
     fn a_folder_is_a_video() {
         let temporary = tempfile::tempdir().unwrap();
         let video = |path: &Path| Video::open(path).map_err(|e| e.to_string());
-        assert!(video(temporary.path()).unwrap_err().contains("no pictures"));
+        assert!(video(temporary.path()).unwrap_err().contains("no images"));
         for (from, to) in [("tiny.png", "b.png"), ("rgb.png", "a.png")] {
             std::fs::copy(folder().join("files").join(from), temporary.path().join(to)).unwrap();
         }

@@ -12,7 +12,7 @@ use super::ffmpeg;
 use crate::image::{Image, MAX_PIXELS, broken, checked_size, limits};
 use crate::{Error, Result};
 
-/// The endings of pictures in a folder of frames.
+/// The endings of images in a folder of frames.
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 
 /// The most pixels of all frames together.
@@ -31,7 +31,7 @@ pub(super) fn frames(path: &Path) -> Result<Vec<Image>> {
         return Err(Error::input(
             &name,
             "is empty",
-            "give a GIF or WebP file, a folder of pictures, or a video",
+            "give a GIF or WebP file, a folder of images, or a video",
         ));
     }
     if !matches!(kind, Some(ImageFormat::Gif | ImageFormat::WebP | ImageFormat::Png | ImageFormat::Jpeg)) {
@@ -104,7 +104,7 @@ fn folder(path: &Path) -> Result<Vec<Image>> {
     files.sort();
     if files.is_empty() {
         let help = "give a folder of PNG, JPEG or WebP files, which are frames in the order of their names";
-        return Err(Error::input(path.display().to_string(), "is a folder with no pictures", help));
+        return Err(Error::input(path.display().to_string(), "is a folder with no images", help));
     }
     files.iter().map(Image::open).collect()
 }

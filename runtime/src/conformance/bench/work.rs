@@ -77,7 +77,7 @@ fn encoder_decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Resul
     }
 }
 
-/// A prompt, then tokens one by one, each the likeliest after the one before.
+/// A prompt, then tokens one by one, each the most probable after the one before.
 fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round> {
     let Some(Value::I64(ids)) = inputs.get("input_ids") else {
         return Err(Error::input("input_ids", "a decoder goes on from tokens", "give `in.input_ids`"));
@@ -86,15 +86,15 @@ fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round>
     let prompt = Prompt::new(&rows, None)?;
     let start = Instant::now();
     let mut steps = ModelSteps::decoder(model)?;
-    let mut next = likeliest(&steps.start(&prompt)?);
+    let mut next = argmax(&steps.start(&prompt)?);
     let prefill = millis(start);
     for _ in 0..count {
-        next = likeliest(&steps.step(&next, None)?);
+        next = argmax(&steps.step(&next, None)?);
     }
     Ok(Round::from([("prefill", prefill), ("token", (millis(start) - prefill) / count as f64)]))
 }
 
-fn likeliest(scores: &Array2<f32>) -> Vec<i64> {
+fn argmax(scores: &Array2<f32>) -> Vec<i64> {
     let best = |row: ndarray::ArrayView1<'_, f32>| {
         let found = row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
         found.map_or(0, |(token, _)| token as i64)

@@ -24,7 +24,7 @@ pub(super) struct Running {
     steps: Option<Steps>,
     hardware: Hardware,
     inputs: Vec<String>,
-    /// The inputs that take numbers, truth values as 0 and 1 among them.
+    /// The inputs that take numbers, booleans as 0 and 1 among them.
     numbers: Vec<String>,
     placement: Placement,
 }

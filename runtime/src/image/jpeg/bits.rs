@@ -2,7 +2,7 @@
 
 use super::markers::{self, FIRST_RESTART};
 
-/// Bits that a marker cuts short are filled up with zeros to this many at a time, as libjpeg does.
+/// Bits that a marker cuts short are padded with zeros to this many at a time, as libjpeg does.
 const FILLED: u32 = 57;
 
 pub(super) struct Bits<'a> {

@@ -33,7 +33,7 @@ impl Space {
     }
 }
 
-/// The picture's pixels, three bytes each.
+/// The image's pixels, three bytes each.
 pub(super) fn levels(frame: &Frame, tables: &Tables) -> Result<Vec<u8>> {
     let space = Space::of(frame, tables);
     let upsamples: Result<Vec<_>> = frame.components.iter().map(|c| Upsample::new(frame, c)).collect();

@@ -1,9 +1,9 @@
-//! A picture's components while they are read.
+//! An image's components while they are read.
 
 use super::idct::inverse;
 use super::{Problem, Result, damaged, unsupported};
 
-/// One of a picture's planes: grey, a colour, or a difference of colours.
+/// One of an image's planes: grey, a colour, or a difference of colours.
 pub(super) struct Component {
     pub(super) id: u8,
     /// How many of its blocks stand in an MCU, across and down.
@@ -13,15 +13,15 @@ pub(super) struct Component {
     table: usize,
     /// The steps, as they stood when its first data came.
     pub(super) steps: Option<[u16; 64]>,
-    /// Levels that show in the picture.
+    /// Levels that show in the image.
     pub(super) width: usize,
     pub(super) height: usize,
     /// Blocks that hold them.
     pub(super) blocks_wide: usize,
     pub(super) blocks_high: usize,
-    /// Blocks a row, filled up to whole MCUs.
+    /// Blocks a row, padded to whole MCUs.
     pub(super) blocks_stride: usize,
-    /// Levels, filled up to whole MCUs; mid-grey until they are read.
+    /// Levels, padded to whole MCUs; mid-grey until they are read.
     pub(super) plane: Vec<u8>,
     /// Of progressive files: 64 a block, in the plane's order of blocks.
     pub(super) coefficients: Vec<i16>,

@@ -33,7 +33,7 @@ pub(super) enum Problem {
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// A picture as it is stored, not yet turned upright.
+/// An image as it is stored, not yet turned upright.
 pub(super) struct Decoded {
     pub(super) width: u32,
     pub(super) height: u32,
@@ -84,13 +84,13 @@ pub(super) fn decode(bytes: &[u8], most: u64) -> Result<Decoded> {
             kind => tables.read(kind, &mut markers)?,
         }
     }
-    let Some(mut frame) = frame.filter(|_| scanned) else { return damaged("it has no picture data") };
+    let Some(mut frame) = frame.filter(|_| scanned) else { return damaged("it has no image data") };
     frame.transform();
     let levels = colour::levels(&frame, &tables)?;
     Ok(Decoded { width: frame.width as u32, height: frame.height as u32, levels, exif: tables.exif })
 }
 
-/// What stands between the data of a whole picture and its end: as libjpeg, which minds only what it cannot pass over.
+/// What stands between the data of a whole image and its end: as libjpeg, which minds only what it cannot pass over.
 /// The reference refuses what has no end.
 fn pass_over(markers: &mut Markers<'_>) -> Result<()> {
     let mut kind = markers.next()?;

@@ -24,7 +24,7 @@ pub(super) trait Coding {
     fn block(&mut self, bits: &mut Bits<'_>, frame: &mut Frame, part: usize, place: (usize, usize));
 }
 
-/// Reads a scan and stands behind it; tells whether it held the whole picture.
+/// Reads a scan and stands behind it; tells whether it held the whole image.
 pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame) -> Result<bool> {
     let segment = markers.segment()?;
     let Some((count, rest)) = segment.split_first() else { return damaged("a scan's header is cut short") };
@@ -37,7 +37,7 @@ pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame
         let fits =
             |i: &usize| frame.components[*i].id == *id && parts.iter().all(|part| part.component != *i);
         let Some(component) = (0..frame.components.len()).find(fits) else {
-            return damaged(format!("a scan is of component {id}, which the picture has not"));
+            return damaged(format!("a scan is of component {id}, which the image has not"));
         };
         frame.components[component].keep_steps(&tables.quantization)?;
         let (dc, ac) = (table(&tables.dc, of >> 4), table(&tables.ac, of & 15));

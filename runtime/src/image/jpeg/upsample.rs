@@ -1,4 +1,4 @@
-//! Planes of lower resolution, row by row in the picture's.
+//! Planes of lower resolution, row by row in the image's.
 //!
 //! Half the resolution is spread by a triangle: three quarters of the nearer level and one of the farther. Rounding
 //! goes up and down in turns, so that it does not drift. Other ratios, and planes of one or two columns, repeat levels.
@@ -6,7 +6,7 @@
 use super::frame::{Component, Frame};
 use super::{Result, unsupported};
 
-/// How a plane becomes the picture's size.
+/// How a plane becomes the image's size.
 pub(super) struct Upsample<'a> {
     component: &'a Component,
     across: usize,
@@ -58,7 +58,7 @@ impl<'a> Upsample<'a> {
         }
     }
 
-    /// The row above or below; at the picture's edge the row itself.
+    /// The row above or below; at the image's edge the row itself.
     fn far(&self, row: usize, above: bool) -> &'a [u8] {
         let component = self.component;
         let row = if above { row.saturating_sub(1) } else { (row + 1).min(component.height - 1) };

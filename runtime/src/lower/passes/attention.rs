@@ -8,7 +8,7 @@ use crate::dims;
 use crate::graph::{AttentionOp, Contrib, Dim, Graph, Op, Operation, Tensor, Unary};
 
 /// ONNX's `Attention`: a mask of numbers for every query, and heads as an axis of their own where keys and values have it.
-/// A mask of truth values would leave a position that sees nothing without a value.
+/// A mask of booleans would leave a position that sees nothing without a value.
 pub(in crate::lower) fn standard(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::Attention(op), [q, k, v, mask @ ..]) = (it.op, it.operands) else { return Ok(None) };
     let mut bias = vec![];

@@ -22,7 +22,7 @@ pub(super) fn key_count(keys: &Tensor) -> &Dim {
     &keys.shape()[keys.rank() - 2]
 }
 
-/// A mask of truth values as numbers to add.
+/// A mask of booleans as numbers to add.
 pub(super) fn additive(g: &mut Graph, mask: &Tensor, float: Dtype) -> Result<Tensor> {
     if mask.dtype() != Dtype::Bool {
         return Ok(mask.clone());

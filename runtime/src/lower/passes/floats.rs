@@ -1,4 +1,4 @@
-//! Integers and truth values as floating-point numbers, for engines that compute with nothing else.
+//! Integers and booleans as floating-point numbers, for engines that compute with nothing else.
 //!
 //! Truth is 1, and logic and comparisons of whole numbers are arithmetic, which single precision does exactly up to
 //! 2²⁴. What indexes a table stays an integer. What depends on constants alone stays as it is: engines compute it before
@@ -10,7 +10,7 @@ use crate::Result;
 use crate::graph::{Binary, Constant, Dtype, Graph, Interpolation, Op, Operation, Reduction, Tensor, Unary};
 use crate::lower::Target;
 
-/// All arithmetic on floating-point numbers; truth values arrive as such.
+/// All arithmetic on floating-point numbers; booleans arrive as such.
 pub(in crate::lower) fn compute_in_floats(g: &mut Graph, _: &Target) -> Result<()> {
     let outputs: Vec<Dtype> = g.outputs.iter().map(|(_, id)| g.tensor(*id).dtype()).collect();
     let mut floats = Floats::default();

@@ -73,7 +73,7 @@ fn in_single(g: &mut Graph, it: &Operation<'_>, x: &Tensor) -> Option<Tensor> {
     Some(g.cast(&wide, it.result.dtype()))
 }
 
-/// Floating-point numbers become truth values by a comparison with zero: the tensor processor casts integers, but no
+/// Floating-point numbers become booleans by a comparison with zero: the tensor processor casts integers, but no
 /// half-precision numbers.
 pub(in crate::lower) fn truth_by_comparison(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     match (it.op, it.operands) {

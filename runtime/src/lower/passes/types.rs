@@ -4,7 +4,7 @@ use crate::Result;
 use crate::graph::{Binary, Dtype, Graph, Op, Operation, Tensor, Unary};
 use crate::lower::Target;
 
-/// Ranges and running sums of integers and truth values by way of floating-point numbers, which are exact for positions
+/// Ranges and running sums of integers and booleans by way of floating-point numbers, which are exact for positions
 /// and tokens below 2²⁴; other sums of them by way of 32-bit integers.
 pub(in crate::lower) fn read_as_numbers(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let by = match it.op {
@@ -22,7 +22,7 @@ pub(in crate::lower) fn read_as_numbers(g: &mut Graph, it: &Operation<'_>) -> Re
 }
 
 /// One of two floating-point values by products with 1 and 0, in graphs that convolve: ONNX Runtime moves axes around
-/// convolutions, and past a choice those of its condition too, for which truth values have no kernel.
+/// convolutions, and past a choice those of its condition too, for which booleans have no kernel.
 pub(in crate::lower) fn choose_by_product(g: &mut Graph, _: &Target) -> Result<()> {
     if !g.nodes.iter().any(|node| matches!(node.op, Op::Conv(_))) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Older files, with `rope_theta` and `rope_scaling` beside each other, in the form of today's.
+//! Legacy `rope_theta` and `rope_scaling` of older `config.json` files, as today's `rope_parameters`.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -88,7 +88,7 @@ fn subgraph(told: Told, window: Option<usize>, kind: GraphKind, fixed_shapes: bo
     Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused: vec![], probes: vec![] })
 }
 
-/// Two rows of tokens, the second filled on the left.
+/// Two rows of tokens, the second padded on the left.
 fn inputs(start: usize, end: usize) -> Values {
     let ids = Array2::from_shape_fn((2, end - start), |(row, i)| ((start + i) * (row + 3) % 50) as i64);
     let seen = Array2::from_shape_fn((2, end), |(row, i)| i64::from(row == 0 || i >= 2));

@@ -1,4 +1,4 @@
-//! A dense layer after the pooling.
+//! Dense layer after the pooling (`sentence_transformers.models.Dense`).
 //!
 //! Reference: `sentence_transformers.models.Dense`.
 

@@ -1,4 +1,4 @@
-//! Sentence embedding: one vector for each text.
+//! Sentence embeddings (`SentenceTransformer.encode`): one vector per text.
 //!
 //! Reference: `SentenceTransformer` of `sentence-transformers`.
 

@@ -1,4 +1,4 @@
-//! From the vectors of tokens to one vector.
+//! Pooling of token embeddings to one sentence embedding (`sentence_transformers.models.Pooling`).
 //!
 //! Reference: `sentence_transformers.models.Pooling`.
 

@@ -1,4 +1,4 @@
-//! How close two vectors are.
+//! Similarity of embeddings (`similarity_fn_name`).
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, Zip};
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! Texts about pictures: prompts and chats with pictures in them that a model continues.
+//! Texts about images: prompts and chats with images in them that a model continues.
 //!
 //! Reference: `ImageTextToTextPipeline`.
 
@@ -18,7 +18,7 @@ use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::{Architecture, GraphKind};
 use crate::{Error, Result, Values};
 
-/// Continues texts and chats with pictures in them.
+/// Continues texts and chats with images in them.
 ///
 /// As the reference's pipeline, it gives 256 tokens at most where neither the caller nor the checkpoint says otherwise.
 ///
@@ -52,7 +52,7 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         let placeholders = Placeholders::read(checkpoint, text.model.raw_config(), &text.tokenizer)?;
         let mut processor = ImageProcessor::from_checkpoint(checkpoint)?;
         if placeholders.counts_tiles() {
-            // As the reference's processor of texts and pictures asks that of pictures to.
+            // As the reference's processor of texts and images asks that of images to.
             processor = processor.with(&json!({"crop_to_patches": true}))?;
         }
         let config = GenerationConfig::from_checkpoint(checkpoint)?;
@@ -78,15 +78,15 @@ impl<A: AnyModel> ImageTextToText<A> {
         &self.text.model
     }
 
-    /// The token that stands for a picture in a text, such as `<image>`.
+    /// The token that stands for an image in a text, such as `<image>`.
     pub fn image_token(&self) -> &str {
         &self.placeholders.token
     }
 
-    /// Continues a text in which the image token stands for each picture.
+    /// Continues a text in which the image token stands for each image.
     ///
     /// # Errors
-    /// When there are more or fewer of them than pictures, the text is longer than the model's positions, or the model
+    /// When there are more or fewer of them than images, the text is longer than the model's positions, or the model
     /// fails.
     pub fn run(&self, images: &[Image], text: &str) -> Result<Vec<GeneratedText>> {
         self.run_with(images, text, &GenerationOptions::default())
@@ -107,7 +107,7 @@ impl<A: AnyModel> ImageTextToText<A> {
         Ok(news.into_iter().map(full).collect())
     }
 
-    /// Answers a chat whose messages have pictures among their parts: `{"type": "image"}`.
+    /// Answers a chat whose messages have images among their parts: `{"type": "image"}`.
     ///
     /// # Errors
     /// As [`ImageTextToText::run`], and when the checkpoint has no chat template or it refuses the chat.

@@ -1,4 +1,4 @@
-//! The tokens that stand for pictures in a prompt: one in a text, as many as a picture has features for the model.
+//! The tokens that stand for images in a prompt: one in a text, as many as an image has features for the model.
 //!
 //! Reference: `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`.
 
@@ -11,7 +11,7 @@ use crate::{Error, Result, Values};
 
 const FILE: &str = "processor_config.json";
 
-/// What `processor_config.json` says of pictures in texts, and `config.json` where that does not.
+/// What `processor_config.json` says of images in texts, and `config.json` where that does not.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placeholders {
     /// The token, as it stands in texts.
@@ -22,12 +22,12 @@ pub(super) struct Placeholders {
     count: Count,
 }
 
-/// How many features a picture has.
+/// How many features an image has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Count {
-    /// As many for every picture.
+    /// As many for every image.
     Fixed(usize),
-    /// As many for every tile of a picture.
+    /// As many for every tile of an image.
     Tiles(usize),
     /// One for each patch, which has this edge in pixels, and some besides, such as the class token's.
     Patches { edge: usize, additional: usize },
@@ -40,7 +40,7 @@ impl Placeholders {
         let known = |key: &str, token: String| match tokenizer.id(&token) {
             Some(_) => Ok(token),
             None => {
-                let help = format!("set `{key}` to the token of the vocabulary that stands for a picture");
+                let help = format!("set `{key}` to the token of the vocabulary that stands for an image");
                 Err(Error::config(&file, format!("`{key}`: the tokenizer has no `{token}`"), help))
             }
         };
@@ -66,7 +66,7 @@ impl Placeholders {
         let token = known("image_token", written["image_token"].as_str().unwrap_or("<image>").to_owned())?;
         let edge = number(&written["patch_size"]).or(number(&config["vision_config"]["patch_size"]));
         let Some(edge) = edge.filter(|edge| *edge > 0) else {
-            let problem = "`patch_size`: is missing: how many tokens stand for a picture is not known";
+            let problem = "`patch_size`: is missing: how many tokens stand for an image is not known";
             return Err(Error::config(file, problem, "set it to the edge of a patch of the vision model"));
         };
         let strategy = written["vision_feature_select_strategy"].as_str();
@@ -79,12 +79,12 @@ impl Placeholders {
         Ok(Self { feature: token.clone(), token, around: Default::default(), count })
     }
 
-    /// Whether pictures are cut into tiles that each have their features.
+    /// Whether images are cut into tiles that each have their features.
     pub(super) fn counts_tiles(&self) -> bool {
         matches!(self.count, Count::Tiles(_))
     }
 
-    /// The features of one picture, of which `processed` is what the processor made.
+    /// The features of one image, of which `processed` is what the processor made.
     pub(super) fn count(&self, processor: &ImageProcessor, processed: &Values) -> Result<usize> {
         let (edge, additional) = match self.count {
             Count::Fixed(count) => return Ok(count),
@@ -105,12 +105,12 @@ impl Placeholders {
         Ok(rows + additional)
     }
 
-    /// A text with each picture's token as often as it has features.
+    /// A text with each image's token as often as it has features.
     pub(super) fn expand(&self, text: &str, counts: &[usize]) -> Result<String> {
         let places = text.matches(&self.token).count();
         if places != counts.len() {
-            let problem = format!("has `{}` {places} times for {} pictures", self.token, counts.len());
-            return Err(Error::input("text", problem, "write it once for each picture, where that belongs"));
+            let problem = format!("has `{}` {places} times for {} images", self.token, counts.len());
+            return Err(Error::input("text", problem, "write it once for each image, where that belongs"));
         }
         let mut parts = text.split(&self.token);
         let mut expanded = parts.next().unwrap_or_default().to_owned();
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(text, "<image><image> and <image>?");
         assert_eq!(placeholders.expand("none", &[]).unwrap(), "none");
         let problem = placeholders.expand("<image>", &[2, 1]).unwrap_err().to_string();
-        assert!(problem.contains("`<image>` 1 times for 2 pictures"), "{problem}");
+        assert!(problem.contains("`<image>` 1 times for 2 images"), "{problem}");
     }
 
     #[test]

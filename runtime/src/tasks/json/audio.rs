@@ -1,4 +1,4 @@
-//! The pipelines of sounds: inputs are paths of files, samples with their rate, or lists of either.
+//! The pipelines of audio: inputs are paths of files, samples with their rate, or lists of either.
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -24,7 +24,7 @@ impl JsonPipeline for AudioClassification<DynModel> {
         };
         parameters.finish()?;
         let results: Result<Vec<_>> =
-            sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
+            clips(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
         shaped(inputs, results?)
     }
 }
@@ -61,7 +61,7 @@ impl JsonPipeline for SpeechRecognition<DynModel> {
         inner.finish()?;
         parameters.finish()?;
         let results: Result<Vec<_>> =
-            sounds(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
+            clips(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
         shaped(inputs, results?)
     }
 }
@@ -73,9 +73,9 @@ impl JsonPipeline for ZeroShotAudioClassification<DynModel> {
         let options = hypothesis(&parameters, Self::hypothesis())?;
         parameters.finish()?;
         let labels = texts(&labels)?;
-        let sounds = sounds(inputs)?;
+        let clips = clips(inputs)?;
         let results: Result<Vec<_>> =
-            sounds.iter().map(|audio| self.run_with(audio, &labels, &options)).collect();
+            clips.iter().map(|audio| self.run_with(audio, &labels, &options)).collect();
         shaped(inputs, results?)
     }
 }
@@ -88,20 +88,20 @@ struct Samples {
     sampling_rate: u32,
 }
 
-/// One sound or a list of sounds.
-fn sounds(value: &Json) -> Result<Vec<Audio>> {
+/// One audio clip or a list of them.
+fn clips(value: &Json) -> Result<Vec<Audio>> {
     match value {
-        Json::Array(list) => list.iter().map(sound).collect(),
-        one => Ok(vec![sound(one)?]),
+        Json::Array(list) => list.iter().map(clip).collect(),
+        one => Ok(vec![clip(one)?]),
     }
 }
 
-fn sound(value: &Json) -> Result<Audio> {
+fn clip(value: &Json) -> Result<Audio> {
     match value {
         Json::String(path) => Audio::open(path),
         other => {
             let Samples { array, sampling_rate } = Samples::deserialize(other).map_err(|e| {
-                let problem = format!("{} is not a sound: {e}", start_of(other));
+                let problem = format!("{} is not an audio clip: {e}", start_of(other));
                 let help =
                     "give the path of a file, {\"array\": […], \"sampling_rate\": …}, or a list of those";
                 Error::input("inputs", problem, help)
@@ -119,12 +119,12 @@ mod tests {
 
     #[test]
     fn samples_and_paths_are_sounds() {
-        let audio = sounds(&json!({"raw": [0.5, -0.5], "sampling_rate": 8000})).unwrap();
+        let audio = clips(&json!({"raw": [0.5, -0.5], "sampling_rate": 8000})).unwrap();
         assert_eq!(audio, [Audio { samples: vec![0.5, -0.5], sampling_rate: 8000 }]);
-        assert_eq!(sounds(&json!([{"array": [0], "sampling_rate": 1}])).unwrap().len(), 1);
-        let text = sounds(&json!("no/such.wav")).unwrap_err().to_string();
+        assert_eq!(clips(&json!([{"array": [0], "sampling_rate": 1}])).unwrap().len(), 1);
+        let text = clips(&json!("no/such.wav")).unwrap_err().to_string();
         assert!(text.contains("no/such.wav"), "{text}");
-        let text = sounds(&json!({"array": [0.5]})).unwrap_err().to_string();
-        assert!(text.contains("is not a sound") && text.contains("sampling_rate"), "{text}");
+        let text = clips(&json!({"array": [0.5]})).unwrap_err().to_string();
+        assert!(text.contains("is not an audio clip") && text.contains("sampling_rate"), "{text}");
     }
 }

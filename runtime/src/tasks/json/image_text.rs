@@ -1,4 +1,4 @@
-//! Texts about pictures: `{"images": …, "text": …}`, or chats whose messages name pictures.
+//! Texts about images: `{"images": …, "text": …}`, or chats whose messages name images.
 
 use serde_json::{Value as Json, json};
 
@@ -44,8 +44,8 @@ impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
             return Ok(Json::Array(all));
         }
         let one = |input: &Json| -> Result<Vec<Json>> {
-            let (pictures, text) = asked(input)?;
-            let generated = self.run_with(&pictures, text, &options)?;
+            let (given, text) = asked(input)?;
+            let generated = self.run_with(&given, text, &options)?;
             let shown = |text: &crate::tasks::GeneratedText| {
                 if full { text.generated_text.clone() } else { text.new_text().to_owned() }
             };
@@ -58,33 +58,33 @@ impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
     }
 }
 
-/// The pictures and the text of one input.
+/// The images and the text of one input.
 fn asked(input: &Json) -> Result<(Vec<Image>, &str)> {
     if let Some(text) = input.as_str() {
         return Ok((vec![], text));
     }
-    let pictures = input.get("images").or(input.get("image"));
-    match (pictures, input["text"].as_str()) {
-        (Some(pictures), Some(text)) => Ok((images(pictures)?, text)),
+    let given = input.get("images").or(input.get("image"));
+    match (given, input["text"].as_str()) {
+        (Some(given), Some(text)) => Ok((images(given)?, text)),
         (None, Some(text)) => Ok((vec![], text)),
         _ => Err(Error::input(
             "inputs",
-            format!("{} is no text with pictures", start_of(input)),
+            format!("{} is no text with images", start_of(input)),
             "give {\"images\": \"path\", \"text\": \"…\"}, a chat, or a list of those",
         )),
     }
 }
 
-/// The pictures that messages name, in their order.
+/// The images that messages name, in their order.
 fn pictured(messages: &[Message]) -> Result<Vec<Image>> {
     let parts = messages.iter().filter_map(|message| message.content.as_array()).flatten();
-    let mut pictures = vec![];
+    let mut given = vec![];
     for part in parts.filter(|part| part["type"] == "image") {
         let place = ["path", "url", "image"].iter().find_map(|name| part[*name].as_str());
         let help = "name a file: {\"type\": \"image\", \"path\": \"cat.png\"}";
         let place = place
-            .ok_or_else(|| Error::input("inputs", format!("{} names no picture", start_of(part)), help))?;
-        pictures.push(Image::open(place)?);
+            .ok_or_else(|| Error::input("inputs", format!("{} names no image", start_of(part)), help))?;
+        given.push(Image::open(place)?);
     }
-    Ok(pictures)
+    Ok(given)
 }

@@ -1,4 +1,4 @@
-//! The pipelines of pictures and videos: inputs are paths of files, or lists of them.
+//! The pipelines of images and videos: inputs are paths of files, or lists of them.
 
 use serde_json::{Value as Json, json};
 
@@ -40,7 +40,7 @@ impl JsonPipeline for ImageFeatureExtraction<DynModel> {
         };
         parameters.finish()?;
         let features = self.run_with(&images(inputs)?, &options)?;
-        // Each picture was a batch of one.
+        // Each image was a batch of one.
         shaped(inputs, features.iter().map(|features| json!([nested(&features.view())])).collect())
     }
 }
@@ -59,8 +59,8 @@ impl JsonPipeline for ObjectDetection<DynModel> {
         let found = self.run_with(&images, &options)?;
         if let Some(out) = out {
             let [image] = images.as_slice() else {
-                let help = "give one picture, or leave it out";
-                return Err(Error::input("out", format!("is one file for {} pictures", images.len()), help));
+                let help = "give one image, or leave it out";
+                return Err(Error::input("out", format!("is one file for {} images", images.len()), help));
             };
             draw(image, &found[0]).save(out)?;
         }

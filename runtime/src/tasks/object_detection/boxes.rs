@@ -8,7 +8,7 @@ use super::super::scores::{largest, softmax};
 use crate::image::{Image, Pixels};
 use crate::{Error, Result};
 
-/// An object in a picture.
+/// An object in an image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Detection {
     /// The probability of the label.
@@ -23,7 +23,7 @@ pub struct Detection {
     pub class: usize,
 }
 
-/// The edges of a box in pixels from the upper left corner of the picture, rounded towards 0. They may lie outside.
+/// The edges of a box in pixels from the upper left corner of the image, rounded towards 0. They may lie outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bounds {
     /// The left edge.
@@ -36,7 +36,7 @@ pub struct Bounds {
     pub ymax: i64,
 }
 
-/// A copy of a picture with the boxes of what was found, their labels and scores, a colour for each label.
+/// A copy of an image with the boxes of what was found, their labels and scores, a colour for each label.
 pub fn draw(image: &Image, found: &[Detection]) -> Image {
     let mut image = image.clone();
     for object in found {
@@ -48,7 +48,7 @@ pub fn draw(image: &Image, found: &[Detection]) -> Image {
 }
 
 /// `logits` `[queries, classes + 1]`, the last class being no object, and `boxes` `[queries, 4]`: middle across
-/// and down, width and height, in parts of the picture.
+/// and down, width and height, in parts of the image.
 pub(super) fn detections(
     logits: ArrayViewD<'_, f32>,
     boxes: ArrayViewD<'_, f32>,
@@ -84,7 +84,7 @@ pub(super) fn detections(
 fn two_axes<'a>(name: &str, values: ArrayViewD<'a, f32>) -> Result<ndarray::ArrayView2<'a, f32>> {
     let shape = values.shape().to_vec();
     values.into_dimensionality::<Ix2>().map_err(|_| {
-        let problem = format!("has shape {shape:?} for each picture, instead of [queries, …]");
+        let problem = format!("has shape {shape:?} for each image, instead of [queries, …]");
         Error::input(name, problem, "open a detector for this task")
     })
 }

@@ -1,4 +1,4 @@
-//! Object detection: what is in a picture, and where.
+//! Object detection: what is in an image, and where.
 //!
 //! Reference: `ObjectDetectionPipeline`, `DetrImageProcessor.post_process_object_detection`.
 
@@ -13,7 +13,7 @@ use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
 
-/// Finds objects in a picture, each with a label and a box.
+/// Finds objects in an image, each with a label and a box.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
@@ -40,7 +40,7 @@ pub struct ObjectDetection<A> {
 pub struct DetectionOptions {
     /// Objects count whose score is larger.
     pub threshold: f32,
-    /// The most pictures that run through the model at once.
+    /// The most images that run through the model at once.
     pub batch_size: usize,
 }
 
@@ -76,16 +76,16 @@ impl<A: AnyModel> ObjectDetection<A> {
         &self.images.model
     }
 
-    /// The objects of a picture whose score is above a half, in the order of the model's queries.
+    /// The objects of an image whose score is above a half, in the order of the model's queries.
     ///
     /// # Errors
-    /// When the picture does not become what the model takes, or the model fails.
+    /// When the image does not become what the model takes, or the model fails.
     pub fn run(&self, image: &Image) -> Result<Vec<Detection>> {
         let found = self.run_batch(std::slice::from_ref(image))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }
 
-    /// The objects of each picture.
+    /// The objects of each image.
     ///
     /// # Errors
     /// As [`ObjectDetection::run`].

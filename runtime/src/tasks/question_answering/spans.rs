@@ -37,7 +37,7 @@ impl<'a> Span<'a> {
         Self { row, context, allowed, start, end, null }
     }
 
-    /// The likeliest pairs of first and last token, best first.
+    /// The most probable pairs of first and last token, best first.
     fn candidates(&self, count: usize, longest: usize) -> Vec<(usize, usize, f32)> {
         let mut pairs = Vec::new();
         let mut scores = Vec::new();

@@ -66,7 +66,7 @@ fn smoothed(row: &[f32], width: usize) -> Vec<f32> {
     (0..length).map(window).collect()
 }
 
-/// Dynamic time warping: the position at which the likeliest path through tokens and positions reaches each token.
+/// Dynamic time warping: the position at which the most probable path through tokens and positions reaches each token.
 fn path(scores: &Array2<f32>) -> Vec<usize> {
     let (tokens, positions) = scores.dim();
     let mut cost = Array2::<f32>::from_elem((tokens + 1, positions + 1), f32::INFINITY);

@@ -1,4 +1,4 @@
-//! Frames of characters to text: connectionist temporal classification, the likeliest character of each frame.
+//! CTC decoding (connectionist temporal classification): the most probable character of each frame, to text.
 //!
 //! Reference: `Wav2Vec2CTCTokenizer`.
 

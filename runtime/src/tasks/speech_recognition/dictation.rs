@@ -69,7 +69,7 @@ impl Dictation {
         options.timestamps.is_some() || self.tokens.return_timestamps == Some(true)
     }
 
-    /// Writes down a sound of any length, by its features `[1, mels, frames]`.
+    /// Writes down an audio clip of any length, by its features `[1, mels, frames]`.
     pub(super) fn write(
         &self,
         model: &dyn AnyModel,
@@ -81,8 +81,8 @@ impl Dictation {
         let times = self.writes_times(options) || total > self.frames;
         let first_time = match self.tokens.first_time() {
             None if times => {
-                let problem = "the checkpoint has no tokens of time, which long sounds and timestamps need";
-                let help = "ask for no timestamps, and cut long sounds by `chunk_length_s`";
+                let problem = "the checkpoint has no tokens of time, which long audio and timestamps need";
+                let help = "ask for no timestamps, and cut long audio by `chunk_length_s`";
                 return Err(Error::input("timestamps", problem, help));
             }
             None => i64::MAX,
@@ -148,7 +148,7 @@ impl Dictation {
         Ok(written)
     }
 
-    /// The frames of one piece, filled up with zeros.
+    /// The frames of one piece, padded with zeros.
     fn piece(&self, features: &ArrayD<f32>, start: usize) -> Result<Values> {
         let end = features.len_of(Axis(2)).min(start + self.frames);
         let piece = features.slice_axis(Axis(2), Slice::from(start..end));
@@ -156,11 +156,11 @@ impl Dictation {
         rest[2] = self.frames - (end - start);
         let rest = ArrayD::zeros(rest);
         let piece = concatenate(Axis(2), &[piece, rest.view()])
-            .map_err(|e| Error::input(FEATURES, e.to_string(), "give features of one sound"))?;
+            .map_err(|e| Error::input(FEATURES, e.to_string(), "give features of one audio clip"))?;
         Ok(Values::from([(FEATURES.to_owned(), piece.as_standard_layout().into_owned().into())]))
     }
 
-    /// The likeliest of some languages.
+    /// The most probable of some languages.
     fn language(&self, model: &dyn AnyModel, piece: &Values, languages: &[i64]) -> Result<i64> {
         let prompt = Prompt::new(&[vec![self.tokens.start()]], None)?;
         let scores = ModelSteps::encoder_decoder(model, piece.clone())?.start(&prompt)?;

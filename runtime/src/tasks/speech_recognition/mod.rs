@@ -261,7 +261,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
         .decode(&written)
     }
 
-    /// The likeliest character of each frame.
+    /// The most probable character of each frame.
     fn frames(&self, samples: &[f32]) -> Result<Vec<usize>> {
         let options = ExtractOptions { attention_mask: Some(true), ..ExtractOptions::default() };
         let logits = self.audio.run(samples, &options, "logits")?;

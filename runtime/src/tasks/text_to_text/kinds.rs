@@ -81,7 +81,7 @@ macro_rules! kind {
                 Ok(all.into_iter().map(|texts| texts.into_iter().map(made).collect()).collect())
             }
 
-            /// For one text, telling of each piece as it comes: the likeliest tokens one by one, without beams, unless
+            /// For one text, telling of each piece as it comes: the most probable tokens one by one, without beams, unless
             /// the options ask for them.
             ///
             /// # Errors

@@ -1,4 +1,4 @@
-//! Pictures against labels.
+//! Images against labels.
 
 use super::{HypothesisOptions, PairedModel};
 use crate::Architecture;
@@ -7,7 +7,7 @@ use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
 
-/// Labels a picture with labels of one's own.
+/// Labels an image with labels of one's own.
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {

@@ -1,4 +1,4 @@
-//! Zero-shot classification of pictures and videos: labels that are given with the call, scored by how well a
+//! Zero-shot classification of images and videos: labels that are given with the call, scored by how well a
 //! sentence about each fits.
 //!
 //! Reference: `ZeroShotImageClassificationPipeline`; for videos there is no pipeline, and the same is done with
@@ -33,7 +33,7 @@ impl Default for HypothesisOptions {
     }
 }
 
-/// A model of texts and pictures with its tokenizer and image processor.
+/// A model of texts and images with its tokenizer and image processor.
 #[derive(Debug)]
 struct PairedModel<A> {
     text: TextModel<A>,
@@ -58,7 +58,7 @@ impl<A: AnyModel> PairedModel<A> {
     }
 }
 
-/// Scores labels against what a processor made of one picture, video or sound; `logits` names the output `[1, labels]`.
+/// Scores labels against what a processor made of one image, video or audio clip; `logits` names the output `[1, labels]`.
 /// Texts are as long as the model was trained on, and scores what its logits stand for.
 pub(super) fn scored<A: AnyModel>(
     model: &TextModel<A>,
