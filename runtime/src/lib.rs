@@ -20,6 +20,7 @@ pub mod generation;
 pub mod golden;
 pub mod graph;
 mod hardware;
+mod head;
 pub mod hub;
 pub mod image;
 pub mod lower;
@@ -42,9 +43,10 @@ pub use graph::{Dim, Graph, GraphKind, Scope, Tensor};
 pub use hardware::{
     Backend, Cpu, Cuda, Declared, Hardware, Metal, Openvino, Precision, Qnn, Rocm, Support, Webgpu, Webnn,
 };
+pub use head::{FromOutputs, HeadModel, HeadOutput, IntoInput};
 pub use model::{Configuration, Head, TaskHeads};
 pub use processing::{Processing, ScoreFunction};
-pub use session::{Architecture, Cache, Loader, Session, Timings};
+pub use session::{Architecture, Cache, Loader, Loads, Session, Timings};
 pub use task::Task;
 pub use value::{Value, Values};
 pub use weights::Names;

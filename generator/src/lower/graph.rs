@@ -75,9 +75,6 @@ pub fn lower(
     let mut graph = lowering.unit(template, node, "graph", &["template", "heads", "modules"], config);
     lowering.modules(template, node, "graph", config, &mut graph);
     let heads = heads(node, class_prefix, config, &mut graph, &mut lowering);
-    for input in graph.inputs.iter_mut().chain(&mut graph.own_inputs) {
-        input.settle(&heads);
-    }
     (graph, heads)
 }
 

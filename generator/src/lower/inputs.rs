@@ -15,61 +15,20 @@ pub struct Input {
     /// The heads that alone take it; any may if empty.
     #[serde(skip)]
     pub heads: Vec<String>,
-    /// Whether every head needs it, so that it must always be given.
-    pub required: bool,
-    /// The classes that need it, where others do without.
-    pub needed_by: Vec<String>,
     /// What examples give for it.
     pub shown: String,
 }
 
 impl Input {
     pub(super) fn new(spec: &InputSpec) -> Self {
-        Self {
-            spec: spec.clone(),
-            needed_by: vec![],
-            heads: vec![],
-            required: spec.fill.is_none() && !spec.optional,
-            shown: shown(spec),
-        }
+        Self { spec: spec.clone(), heads: vec![], shown: shown(spec) }
     }
 
-    /// Decides whether it is required, now that the heads are known.
-    pub(super) fn settle(&mut self, heads: &[Head]) {
-        let needed = self.required;
-        self.required &= heads.iter().all(|head| self.taken(head));
-        if needed && !self.required {
-            let taking = heads.iter().filter(|head| self.taken(head));
-            self.needed_by = taking.map(|head| head.class.clone()).collect();
-        }
-    }
-
-    fn taken(&self, head: &Head) -> bool {
+    /// Whether a head takes it.
+    pub(super) fn taken(&self, head: &Head) -> bool {
         let named = head.takes.is_empty() || head.takes.contains(&self.spec.name);
         named && (self.heads.is_empty() || self.heads.contains(&head.variant))
     }
-}
-
-/// The statements of an example that runs a head: `let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;`.
-pub fn example(inputs: &[Input], head: &Head) -> Vec<String> {
-    let required: Vec<_> =
-        inputs.iter().filter(|input| input.required).map(|input| input.shown.as_str()).collect();
-    let mut calls = vec![format!("Inputs::new({})", required.join(", "))];
-    for input in inputs.iter().filter(|input| !input.required && input.spec.fill.is_none()) {
-        if input.taken(head) && !input.spec.optional {
-            calls.push(format!(".{}({})", input.spec.name, input.shown));
-        }
-    }
-    let line = format!("let outputs = model.forward(&{})?;", calls.concat());
-    if line.chars().count() <= 100 {
-        return vec![line];
-    }
-    let last = calls.len() - 1;
-    let mut lines: Vec<_> = calls.iter().map(|call| format!("    {call}")).collect();
-    lines[0] = format!("let inputs = {}", calls[0]);
-    lines[last].push(';');
-    lines.push("let outputs = model.forward(&inputs)?;".to_owned());
-    lines
 }
 
 /// What an example has to import from `ndarray`.

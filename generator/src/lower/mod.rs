@@ -1,5 +1,6 @@
 //! From a checked spec to the plain values that templates are rendered with.
 
+mod classes;
 pub mod config;
 mod expressions;
 pub mod graph;
@@ -75,6 +76,10 @@ pub struct Model {
     pub graph_kinds: bool,
     /// The reference's classes.
     pub heads: Vec<heads::Head>,
+    /// The structs of inputs that they take.
+    pub inputs: Vec<classes::Struct>,
+    /// They as types.
+    pub classes: Vec<classes::Class>,
     /// The statements of an example that runs the first head.
     pub example: Vec<String>,
     /// What the example imports.
@@ -137,7 +142,8 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
     let supported = |name: &&str| hardware.iter().any(|backend| backend.name == **name && backend.supported);
     let route: Vec<_> = kind.preferred.iter().map(|hardware| hardware.name()).filter(supported).collect();
     let types = route.iter().filter_map(|name| hardware.iter().find(|backend| backend.name == **name));
-    let example = heads.first().map(|head| inputs::example(&graph.inputs, head)).unwrap_or_default();
+    let (inputs, classes) = classes::classes(&graph.inputs, &heads);
+    let example = classes.first().map(|class| classes::example(&inputs, class)).unwrap_or_default();
     let package = format!("weft-{}", spec.model);
     Ok(Model {
         name: spec.model.clone(),
@@ -166,8 +172,10 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
             .collect(),
         fused_weights: spec.weights.fused_weights.clone().into_iter().collect(),
         config,
+        classes,
         example_import: inputs::example_import(&example),
         example,
+        inputs,
         graph,
         graph_kinds: heads.iter().any(|head| !head.graphs.is_empty()),
         heads,

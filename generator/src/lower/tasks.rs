@@ -164,7 +164,7 @@ fn variant(name: &str) -> String {
 }
 
 /// "`A`, `B` and `C`".
-fn enumerated(heads: &[Head]) -> String {
+pub(super) fn enumerated(heads: &[Head]) -> String {
     let names: Vec<_> = heads.iter().map(|head| format!("`{}`", head.class)).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

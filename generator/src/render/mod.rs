@@ -10,6 +10,7 @@ use tera::Context;
 
 use crate::expression::unbound;
 use crate::lower::graph::Graph;
+use crate::lower::tasks::Task;
 use crate::lower::{Model, World};
 use crate::spec::document::Problem;
 use crate::spec::yaml::Place;
@@ -28,6 +29,19 @@ pub struct Setting {
     pub goldens: String,
     /// The command, without the model.
     pub command: String,
+}
+
+/// The example that a crate's pages open with: of the first task that is shown on a published checkpoint, or of the first.
+fn opening(tasks: &[Task], checkpoints: &[String]) -> Vec<String> {
+    let named = |task: &&Task| checkpoints.iter().any(|name| task.code.contains(&format!("{name:?}")));
+    let task = tasks.iter().find(named).or(tasks.first());
+    let lines = task.iter().flat_map(|task| task.code.lines());
+    let lines = lines
+        .filter_map(|line| line.trim_start().strip_prefix("///"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line));
+    let shown =
+        lines.skip_while(|line| !line.starts_with("```")).skip(1).take_while(|line| !line.starts_with("```"));
+    shown.map(str::to_owned).collect()
 }
 
 /// A generated file.
@@ -87,6 +101,10 @@ impl Renderer<'_> {
             task.code = self.text(&task.key, &context, &model.graph);
         }
         context.insert("tasks", &tasks);
+        let opening = opening(&tasks, &model.checkpoints);
+        let shown: Vec<_> = opening.iter().filter(|line| !line.starts_with("# ")).collect();
+        context.insert("opening_shown", &shown);
+        context.insert("opening", &opening);
         for (path, template) in templates.under("crate/") {
             let mut label = template.label.clone();
             if path == "src/tasks.rs" {

@@ -307,6 +307,9 @@ pub struct OutputSpec {
     pub dtype: InputType,
     /// Its axes, in words.
     pub shape: Vec<String>,
+    /// Whether checkpoints may be without what gives it.
+    #[serde(default)]
+    pub optional: bool,
     /// The option of the head without which there is no such output.
     #[serde(default)]
     pub when: Option<String>,

@@ -113,7 +113,7 @@ fn choose<A: Architecture>(loader: &Loader<A>, tasks: &[Task]) -> Result<Task> {
         || {
             let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
             let help = match names.as_slice() {
-                [] => "this crate has no tasks yet: call `Model::forward`".to_owned(),
+                [] => "this crate has no tasks yet: run its classes in `heads`".to_owned(),
                 names => format!("say which with `--task`: one of {}", names.join(", ")),
             };
             Error::input("task", "none is known for the checkpoint's class", help)

@@ -98,7 +98,7 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
     record.versions.insert("engine".to_owned(), engine::available(target.runs_on())?);
     record.class = loaded.class().to_owned();
     let start = Instant::now();
-    let outputs = loaded.run(case.inputs.clone())?;
+    let mut outputs = loaded.run(case.inputs.clone())?;
     record.placement = loaded.placement().counts();
     let timings = loaded.timings();
     let steps =
@@ -117,7 +117,8 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
         );
     }
     let close = record.outputs.iter().all(|output| output.passed);
-    record.reason = ignored_weights(loaded.as_ref(), &case);
+    let typed = (subject.check_outputs)(loaded.class(), &mut outputs).err().map(|error| error.to_string());
+    record.reason = ignored_weights(loaded.as_ref(), &case).or(typed);
     record.passed = close && record.reason.is_none();
     record.evidence = if record.passed { evidence(target.hardware) } else { "failed" }.to_owned();
     if let Some(lowering) = &lowering {

@@ -3,7 +3,7 @@
 use crate::session::{Loader, Lowering};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
-use crate::{AnyModel, DynModel, Hardware, Precision, Result, Task};
+use crate::{AnyModel, DynModel, Hardware, Precision, Result, Task, Values};
 use crate::{Architecture, GraphKind, Head, TaskHeads};
 
 /// How to open a checkpoint.
@@ -39,6 +39,8 @@ pub(super) struct Subject {
     pub promises: fn() -> Vec<(Task, Vec<&'static str>)>,
     /// Loads the class that serves a task, by what the checkpoint names.
     pub load_for: fn(Task, Request<'_>) -> Result<DynModel>,
+    /// Takes the outputs of a class as the crate's type for them.
+    pub check_outputs: fn(&str, &mut Values) -> Result<()>,
     /// Loads the pipeline of a task.
     pub pipeline: fn(&str, Request<'_>) -> Result<Box<dyn JsonPipeline>>,
 }
@@ -57,6 +59,10 @@ impl Subject {
                 let loader = loader::<A>(request)?;
                 let head = task.head::<A>(loader.checkpoint(), None)?;
                 Ok(Box::new(loader.head(head).load()?) as Box<dyn AnyModel>)
+            },
+            check_outputs: |class, outputs| {
+                let head = A::Head::ALL.iter().find(|head| head.class() == class);
+                head.map_or(Ok(()), |head| A::check_outputs(*head, outputs))
             },
             pipeline: |task, request| load_json(task, loader::<A>(request)?),
         }

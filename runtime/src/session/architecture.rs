@@ -5,7 +5,7 @@ use crate::graph::{Graph, GraphKind};
 use crate::hardware::Declared;
 use crate::model::{Configuration, Head, TaskHeads};
 use crate::weights::Names;
-use crate::{Hardware, Processing, Result};
+use crate::{Hardware, Processing, Result, Values};
 
 /// A model architecture: implemented by the `Model` type of each generated crate.
 pub trait Architecture: Sized + Send + Sync + 'static {
@@ -40,6 +40,12 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     }
     /// Builds one of a head's graphs.
     fn build(g: &mut Graph, config: &Self::Config, head: Self::Head, kind: GraphKind) -> Result<()>;
+    /// Takes a head's outputs as the type that the crate has for them, and says what does not fit.
+    #[doc(hidden)]
+    fn check_outputs(head: Self::Head, outputs: &mut Values) -> Result<()> {
+        let _ = (head, outputs);
+        Ok(())
+    }
     /// Wraps a session.
     fn from_session(session: Session<Self>) -> Self;
     /// The session that runs it.

@@ -1,6 +1,7 @@
 //! Loading a checkpoint: options, then configuration, head, graph, weights and backend.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use serde_json::Value as Json;
 
@@ -13,9 +14,27 @@ use crate::weights::{Files, Weights};
 use crate::{Architecture, GraphKind};
 use crate::{Hardware, Precision, Result};
 
+/// What a checkpoint is loaded as: a model of whatever class, or one of the classes.
+pub trait Loads<A: Architecture>: Sized {
+    /// The class; none where the caller or the checkpoint says which.
+    fn head() -> Option<A::Head>;
+    /// Wraps the model.
+    fn from_model(model: A) -> Self;
+}
+
+impl<A: Architecture> Loads<A> for A {
+    fn head() -> Option<A::Head> {
+        None
+    }
+
+    fn from_model(model: A) -> Self {
+        model
+    }
+}
+
 /// A checkpoint that was found, before it is loaded.
 #[derive(Clone, Debug)]
-pub struct Loader<A: Architecture> {
+pub struct Loader<A: Architecture, T = A> {
     checkpoint: Checkpoint,
     weights: Option<Weights>,
     hardware: Hardware,
@@ -27,9 +46,10 @@ pub struct Loader<A: Architecture> {
     lowering: Option<Lowering>,
     interpolate: bool,
     probes: Vec<String>,
+    loads: PhantomData<fn() -> T>,
 }
 
-impl<A: Architecture> Loader<A> {
+impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// Finds a checkpoint: a folder, or a hub id such as `google-bert/bert-base-uncased`.
     ///
     /// # Errors
@@ -40,13 +60,14 @@ impl<A: Architecture> Loader<A> {
             weights: None,
             hardware: Hardware::Auto,
             precision: Precision::F32,
-            head: None,
+            head: T::head(),
             kind: GraphKind::Forward,
             dims: Default::default(),
             options: Options::default(),
             lowering: None,
             interpolate: false,
             probes: vec![],
+            loads: PhantomData,
         })
     }
 
@@ -89,13 +110,6 @@ impl<A: Architecture> Loader<A> {
         self
     }
 
-    /// Which class to load; the one that `architectures` in `config.json` names where not given.
-    #[must_use]
-    pub fn head(mut self, head: A::Head) -> Self {
-        self.head = Some(head);
-        self
-    }
-
     /// Takes images of other sizes than the configuration's, as the reference's argument of this name: what positions add
     /// is resized to the image.
     #[must_use]
@@ -109,11 +123,6 @@ impl<A: Architecture> Loader<A> {
     pub fn graph_kind(mut self, kind: GraphKind) -> Self {
         self.kind = kind;
         self
-    }
-
-    /// The class that [`Loader::head`] asked for.
-    pub fn requested_head(&self) -> Option<A::Head> {
-        self.head
     }
 
     /// Weights from elsewhere than the checkpoint's files.
@@ -162,7 +171,7 @@ impl<A: Architecture> Loader<A> {
     /// # Errors
     /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
     /// is not available or refuses the graph.
-    pub fn load(self) -> Result<A> {
+    pub fn load(self) -> Result<T> {
         let (raw, config, head, weights) = self.read()?;
         let chosen = route::choose::<A>(self.hardware)?;
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
@@ -193,7 +202,7 @@ impl<A: Architecture> Loader<A> {
             precision: self.precision,
             kind: self.kind,
         };
-        Ok(A::from_session(session))
+        Ok(T::from_model(A::from_session(session)))
     }
 
     /// The configuration as it is and typed, the class to load, and the weights.
@@ -222,5 +231,19 @@ impl<A: Architecture> Loader<A> {
         let mut target = engine::target(hardware, self.precision);
         target.dims.clone_from(&self.dims);
         lower(&graph, &located, &target)
+    }
+}
+
+impl<A: Architecture> Loader<A> {
+    /// Which class to load; the one that `architectures` in `config.json` names where not given.
+    #[must_use]
+    pub fn head(mut self, head: A::Head) -> Self {
+        self.head = Some(head);
+        self
+    }
+
+    /// The class that [`Loader::head`] asked for.
+    pub fn requested_head(&self) -> Option<A::Head> {
+        self.head
     }
 }

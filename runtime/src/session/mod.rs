@@ -22,7 +22,7 @@ use crate::hub::Checkpoint;
 use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
 pub use architecture::Architecture;
 pub use executable::Timings;
-pub use loader::Loader;
+pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;
 pub use subgraph::Cache;
 use subgraph::{Subgraph, Subgraphs};

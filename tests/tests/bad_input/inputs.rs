@@ -3,7 +3,8 @@
 use insta::assert_snapshot;
 use ndarray::{Array2, ArrayD, IxDyn, array};
 use weft::{Hardware, Value, Values};
-use weft_bert::{Inputs, Model};
+use weft_bert::Model;
+use weft_bert::heads::{ForMaskedLM, ForQuestionAnswering, Inputs};
 
 use crate::checkpoint::{Checkpoint, runs};
 
@@ -13,6 +14,15 @@ fn model() -> Option<Model> {
     }
     let checkpoint = Checkpoint::sound();
     Some(Model::open(checkpoint.id()).unwrap().hardware(Hardware::Cpu).threads(1).load().unwrap())
+}
+
+/// The checkpoint as the class it was saved from.
+fn masked_lm() -> Option<ForMaskedLM> {
+    if !runs() {
+        return None;
+    }
+    let checkpoint = Checkpoint::sound();
+    Some(ForMaskedLM::open(checkpoint.id()).unwrap().hardware(Hardware::Cpu).threads(1).load().unwrap())
 }
 
 fn refusal(model: &Model, values: &[(&str, Value)]) -> String {
@@ -89,7 +99,8 @@ fn nothing_to_run() {
         input input_ids: has shape [2, 0]: sequence is 0; there is nothing to run
           help: give it as i64 [batch, sequence]
         ");
-    assert_snapshot!(model.forward(&Inputs::new(Array2::zeros((0, 0)))).unwrap_err(), @r"
+    let Some(model) = masked_lm() else { return };
+    assert_snapshot!(model.forward(Inputs::new(Array2::zeros((0, 0)))).unwrap_err(), @r"
         input input_ids: has shape [0, 0]: batch is 0; there is nothing to run
           help: give it as i64 [batch, sequence]
         ");
@@ -119,19 +130,28 @@ fn ids_out_of_range() {
 
 #[test]
 fn longer_than_the_positions() {
-    let Some(model) = model() else { return };
-    assert_snapshot!(model.forward(&Inputs::new(Array2::ones((1, 5000)))).unwrap_err(), @r"
+    let Some(model) = masked_lm() else { return };
+    assert_snapshot!(model.forward(Inputs::new(Array2::ones((1, 5000)))).unwrap_err(), @r"
         input input_ids: sequence is 5000, but the model has 48 (max_position_embeddings)
           help: shorten the input: truncate it or split it into parts
         ");
 }
 
 #[test]
-fn an_output_of_another_head() {
-    let Some(model) = model() else { return };
-    let outputs = model.forward(&Inputs::new(array![[2_i64, 7, 3]])).unwrap();
-    assert_snapshot!(outputs.start_logits().unwrap_err(), @r"
-        input start_logits: BertForMaskedLM does not give it
-          help: it gives logits; open the checkpoint with another `.head(..)`
-        ");
+fn a_class_that_the_checkpoint_does_not_hold() {
+    if !runs() {
+        return;
+    }
+    let checkpoint = Checkpoint::sound();
+    let opened = ForQuestionAnswering::open(checkpoint.id()).unwrap().hardware(Hardware::Cpu);
+    let refusal = opened.load().unwrap_err().to_string();
+    assert!(refusal.contains("tensor `qa_outputs.weight` [2, 32] is missing"), "{refusal}");
+    assert!(refusal.contains("`architectures` must name the class that was saved"), "{refusal}");
+}
+
+#[test]
+fn outputs_have_fixed_ranks() {
+    let Some(model) = masked_lm() else { return };
+    let outputs = model.forward(Inputs::new(array![[2_i64, 7, 3]])).unwrap();
+    assert_eq!(outputs.logits.dim(), (1, 3, 700));
 }

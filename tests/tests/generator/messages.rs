@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, classes, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, inputs, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");

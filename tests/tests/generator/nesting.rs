@@ -34,9 +34,9 @@ fn each_module_has_a_file_within_its_parents_folder() {
 fn inputs_come_up_through_every_module() {
     let workshop = workshop(SPEC);
     workshop.run().unwrap();
-    let model = &workshop.files("out/multimodal/trio/src")["model.rs"];
+    let heads = &workshop.files("out/multimodal/trio/src")["heads.rs"];
     for input in ["input_ids", "attention_mask", "token_type_ids", "pixel_values"] {
-        assert!(model.contains(&format!("pub {input}")), "{input} is no input of {model}");
+        assert!(heads.contains(&format!("pub {input}")), "{input} is no input of {heads}");
     }
 }
 

@@ -8,17 +8,27 @@
 //! (Gong et al., 2021, arXiv:2104.01778).
 //!
 //! ```no_run
-//! use weft_audio_spectrogram_transformer::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("MIT/ast-finetuned-audioset-10-10-0.4593")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array3::<f32>::zeros((1, 1024, 128))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let classifier = weft_audio_spectrogram_transformer::tasks::AudioClassification::open("path/to/checkpoint")?.load()?;
+//! for label in classifier.run(&weft::audio::Audio::open("word.wav")?)? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_audio_spectrogram_transformer::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("MIT/ast-finetuned-audioset-10-10-0.4593")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array3::<f32>::zeros((1, 1024, 128))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

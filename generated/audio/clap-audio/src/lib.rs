@@ -7,12 +7,12 @@
 //! space (Wu et al., 2022, arXiv:2211.06687).
 //!
 //! ```no_run
-//! use weft_clap_audio::{Head, Inputs, Model};
+//! use weft_clap_audio::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("laion/clap-htsat-unfused")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 1, 1001, 64))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 1, 1001, 64))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -26,8 +26,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

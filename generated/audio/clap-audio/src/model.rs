@@ -5,12 +5,13 @@
 
 use std::ops::Deref;
 
-use ndarray::{Array, ArrayD, Dimension};
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Value, Values};
+use weft::{
+    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Values,
+};
 
-use crate::{Config, DECLARED, ROUTE, Runs};
+use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
-/// CLAP's audio model, loaded.
+/// CLAP's audio model, loaded as one of the reference's classes; [`heads`](crate::heads) has each as a type of its own.
 #[derive(Debug)]
 pub struct Model(Session<Self>);
 
@@ -53,15 +54,6 @@ impl Model {
     {
         Self::open(checkpoint)?.hardware(H::HARDWARE).load()
     }
-
-    /// Runs the model.
-    ///
-    /// # Errors
-    /// When an input has the wrong shape or is out of range, or the engine fails.
-    pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
-        let values = self.run(inputs.values())?;
-        Ok(Outputs { head: self.head(), values })
-    }
 }
 
 impl Deref for Model {
@@ -90,97 +82,20 @@ impl weft::Architecture for Model {
         crate::graph::build(g, config, head)
     }
 
+    fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
+        match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::ModelWithProjection => {
+                heads::ModelWithProjectionOutput::from_outputs(outputs, "").map(drop)
+            }
+        }
+    }
+
     fn from_session(session: Session<Self>) -> Self {
         Self(session)
     }
 
     fn session(&self) -> &Session<Self> {
         &self.0
-    }
-}
-
-/// What the model takes, under the reference's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
-    /// Mel spectrograms in decibels, as the checkpoint's feature extractor gives them. `[audios, views, frames, num_mel_bins]`
-    pub input_features: ArrayD<f32>,
-    /// Whether the audio is longer than one window and has views of its chunks; used with `enable_fusion`. `[audios, 1]`
-    pub is_longer: Option<ArrayD<bool>>,
-}
-
-impl Inputs {
-    /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(input_features: Array<f32, impl Dimension>) -> Self {
-        Self { input_features: input_features.into_dyn(), is_longer: None }
-    }
-
-    /// Gives `is_longer`.
-    #[must_use]
-    pub fn is_longer(mut self, is_longer: Array<bool, impl Dimension>) -> Self {
-        self.is_longer = Some(is_longer.into_dyn());
-        self
-    }
-
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        values.insert("input_features".to_owned(), self.input_features.clone().into());
-        if let Some(array) = &self.is_longer {
-            values.insert("is_longer".to_owned(), array.clone().into());
-        }
-        values
-    }
-}
-
-/// What the model gives, under the reference's names. Which of them there are depends on the head.
-#[derive(Clone, Debug)]
-pub struct Outputs {
-    head: Head,
-    values: Values,
-}
-
-impl Outputs {
-    /// The last hidden states, by frequency and time. `[audios, width, bins, times]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("last_hidden_state")
-    }
-
-    /// Their mean. `[audios, width]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn pooler_output(&self) -> Result<&ArrayD<f32>> {
-        self.get("pooler_output")
-    }
-
-    /// The audio embedding, not normalised. `[audios, projection_dim]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn audio_embeds(&self) -> Result<&ArrayD<f32>> {
-        self.get("audio_embeds")
-    }
-
-    /// All of them by name.
-    pub fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        self.value(name)?.f32(name)
-    }
-
-    fn value(&self, name: &str) -> Result<&Value> {
-        if let Some(value) = self.values.get(name) {
-            return Ok(value);
-        }
-        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-        Err(weft::Error::Input {
-            name: name.to_owned(),
-            problem: format!("{} does not give it", weft::Head::class(self.head)),
-            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
-        })
     }
 }

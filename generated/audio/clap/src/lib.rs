@@ -9,19 +9,32 @@
 //! found by words (Wu et al., 2022, arXiv:2211.06687).
 //!
 //! ```no_run
-//! use weft_clap::{Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
-//! let inputs = Inputs::new(array![[101, 7592, 102]], ndarray::Array4::<f32>::zeros((1, 1, 1001, 64)));
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_audio()?.shape());
+//! let classifier = weft_clap::tasks::ZeroShotAudioClassification::open("laion/clap-htsat-unfused")?.load()?;
+//! for label in classifier.run(&weft::audio::Audio::open("yard.flac")?, &["a dog", "a vacuum cleaner"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_clap::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
+//! let inputs = Inputs::new(
+//!     array![[101, 7592, 102]],
+//!     ndarray::Array4::<f32>::zeros((1, 1, 1001, 64)),
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_audio.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -32,9 +45,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{AudioConfig, Config, TextConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,17 +8,26 @@
 //! 2022, arXiv:2202.03555).
 //!
 //! ```no_run
-//! use weft_data2vec_audio::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/data2vec-audio-base-960h")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let listener = weft_data2vec_audio::tasks::SpeechRecognition::open("facebook/data2vec-audio-base-960h")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_data2vec_audio::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/data2vec-audio-base-960h")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +38,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

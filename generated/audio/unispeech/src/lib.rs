@@ -8,17 +8,26 @@
 //! arXiv:2101.07597).
 //!
 //! ```no_run
-//! use weft_unispeech::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/unispeech-large-1500h-cv")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let listener = weft_unispeech::tasks::SpeechRecognition::open("microsoft/unispeech-large-1500h-cv")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_unispeech::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("microsoft/unispeech-large-1500h-cv")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +38,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,17 +7,26 @@
 //! frames, fifty a second, which attend to each other (Baevski et al., 2020, arXiv:2006.11477).
 //!
 //! ```no_run
-//! use weft_wav2vec2::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/wav2vec2-base-960h")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let listener = weft_wav2vec2::tasks::SpeechRecognition::open("facebook/wav2vec2-base-960h")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_wav2vec2::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/wav2vec2-base-960h")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array2::<f32>::zeros((1, 16_000))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -28,9 +37,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,18 +8,26 @@
 //! A smaller Blenderbot, whose layers normalise what they give (Roller et al., 2020, arXiv:2004.13637).
 //!
 //! ```no_run
-//! use weft_blenderbot_small::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/blenderbot_small-90M")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_blenderbot_small::tasks::Text2TextGeneration::open("facebook/blenderbot_small-90M")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_blenderbot_small::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/blenderbot_small-90M")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +38,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,18 +7,26 @@
 //! Translates between any two of 100 languages, or of 200 as NLLB (Fan et al., 2020, arXiv:2010.11125).
 //!
 //! ```no_run
-//! use weft_m2m_100::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/m2m100_418M")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_m2m_100::tasks::Text2TextGeneration::open("facebook/m2m100_418M")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_m2m_100::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/m2m100_418M")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +37,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,18 +7,26 @@
 //! Translates from one language, or a few, into another (Junczys-Dowmunt et al., 2018, arXiv:1804.00344).
 //!
 //! ```no_run
-//! use weft_marian::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("Helsinki-NLP/opus-mt-en-de")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_marian::tasks::Text2TextGeneration::open("Helsinki-NLP/opus-mt-en-de")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_marian::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("Helsinki-NLP/opus-mt-en-de")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +37,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

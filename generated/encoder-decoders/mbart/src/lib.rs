@@ -7,20 +7,26 @@
 //! BART for many languages, whose layers normalise what they take (Liu et al., 2020, arXiv:2001.08210).
 //!
 //! ```no_run
-//! use weft_mbart::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/mbart-large-50-many-to-many-mmt")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(array![[0, 713, 16, 2]])
-//!     .decoder_input_ids(array![[1, 2, 3]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_mbart::tasks::Text2TextGeneration::open("facebook/mbart-large-50-many-to-many-mmt")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_mbart::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/mbart-large-50-many-to-many-mmt")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +37,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,20 +7,26 @@
 //! BART for programs and what is said of them (Ahmad et al., 2021, arXiv:2103.06333).
 //!
 //! ```no_run
-//! use weft_plbart::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("uclanlp/plbart-base")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(array![[0, 713, 16, 2]])
-//!     .decoder_input_ids(array![[1, 2, 3]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_plbart::tasks::Text2TextGeneration::open("uclanlp/plbart-base")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_plbart::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("uclanlp/plbart-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[0, 713, 16, 2]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +37,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,20 +8,26 @@
 //! 2023, arXiv:2304.09151).
 //!
 //! ```no_run
-//! use weft_umt5::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/umt5-small")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(array![[21603, 10, 37, 1]])
-//!     .decoder_input_ids(array![[1, 2, 3]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let writer = weft_umt5::tasks::Text2TextGeneration::open("google/umt5-small")?.load()?;
+//! println!("{}", writer.run("A question, or whatever the checkpoint was trained on.")?[0].generated_text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_umt5::heads::{ModelInputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("google/umt5-small")?.load()?;
+//! let outputs = model.forward(ModelInputs::new(array![[21603, 10, 37, 1]], array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -32,9 +38,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,18 +8,31 @@
 //! ERNIE 4.5 whose MLPs, but for the first, are mixtures of experts and some that all tokens share.
 //!
 //! ```no_run
-//! use weft_ernie4_5_moe::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("baidu/ERNIE-4.5-21B-A3B-PT")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use std::ops::ControlFlow;
+//!
+//! let generator = weft_ernie4_5_moe::tasks::TextGeneration::open("baidu/ERNIE-4.5-21B-A3B-PT")?.load()?;
+//! generator.stream("Once upon a time", &Default::default(), &mut |piece| {
+//!     print!("{piece}");
+//!     ControlFlow::Continue(())
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_ernie4_5_moe::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("baidu/ERNIE-4.5-21B-A3B-PT")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +43,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,20 +7,31 @@
 //! log-mel spectrum, a decoder writes tokens of text and of time (Radford et al., 2022, arXiv:2212.04356).
 //!
 //! ```no_run
-//! use weft_whisper::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/whisper-tiny")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(ndarray::Array3::<f32>::zeros((1, 80, 3000)))
-//!     .decoder_input_ids(array![[50258]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let listener = weft_whisper::tasks::SpeechRecognition::open("openai/whisper-tiny")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Sounds in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_whisper::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("openai/whisper-tiny")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array3::<f32>::zeros((1, 80, 3000)),
+//!     array![[50258]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +42,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

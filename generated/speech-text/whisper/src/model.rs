@@ -5,15 +5,14 @@
 
 use std::ops::Deref;
 
-use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Value, Values,
+    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Task,
+    TaskHeads, Values,
 };
 
-use crate::{Config, DECLARED, ROUTE, Runs};
+use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
-/// Whisper, loaded.
+/// Whisper, loaded as one of the reference's classes; [`heads`](crate::heads) has each as a type of its own.
 #[derive(Debug)]
 pub struct Model(Session<Self>);
 
@@ -58,15 +57,6 @@ impl Model {
         Self: Runs<H>,
     {
         Self::open(checkpoint)?.hardware(H::HARDWARE).load()
-    }
-
-    /// Runs the model.
-    ///
-    /// # Errors
-    /// When an input has the wrong shape or is out of range, or the engine fails.
-    pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
-        let values = self.run(inputs.values())?;
-        Ok(Outputs { head: self.head(), values })
     }
 }
 
@@ -116,128 +106,23 @@ impl weft::Architecture for Model {
         crate::graph::build(g, config, head, kind)
     }
 
+    fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
+        match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::ForConditionalGeneration => {
+                heads::ForConditionalGenerationOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForAudioClassification => {
+                heads::ForAudioClassificationOutput::from_outputs(outputs, "").map(drop)
+            }
+        }
+    }
+
     fn from_session(session: Session<Self>) -> Self {
         Self(session)
     }
 
     fn session(&self) -> &Session<Self> {
         &self.0
-    }
-}
-
-/// What the model takes, under the reference's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
-    /// The log-mel spectrogram; twice as many frames as `max_source_positions`. `[batch, num_mel_bins, frames]`
-    pub input_features: ArrayD<f32>,
-    /// Token ids of the decoder's input. `[batch, sequence]`
-    ///
-    /// Needed by `WhisperModel` and `WhisperForConditionalGeneration`.
-    pub decoder_input_ids: Option<ArrayD<i64>>,
-    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
-    pub decoder_attention_mask: Option<ArrayD<i64>>,
-    /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
-    pub decoder_position_ids: Option<ArrayD<i64>>,
-}
-
-impl Inputs {
-    /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(input_features: Array<f32, impl Dimension>) -> Self {
-        Self {
-            input_features: input_features.into_dyn(),
-            decoder_input_ids: None,
-            decoder_attention_mask: None,
-            decoder_position_ids: None,
-        }
-    }
-
-    /// Gives `decoder_input_ids`.
-    #[must_use]
-    pub fn decoder_input_ids(mut self, decoder_input_ids: Array<i64, impl Dimension>) -> Self {
-        self.decoder_input_ids = Some(decoder_input_ids.into_dyn());
-        self
-    }
-
-    /// Gives `decoder_attention_mask`.
-    #[must_use]
-    pub fn decoder_attention_mask(mut self, decoder_attention_mask: Array<i64, impl Dimension>) -> Self {
-        self.decoder_attention_mask = Some(decoder_attention_mask.into_dyn());
-        self
-    }
-
-    /// Gives `decoder_position_ids`.
-    #[must_use]
-    pub fn decoder_position_ids(mut self, decoder_position_ids: Array<i64, impl Dimension>) -> Self {
-        self.decoder_position_ids = Some(decoder_position_ids.into_dyn());
-        self
-    }
-
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        values.insert("input_features".to_owned(), self.input_features.clone().into());
-        if let Some(array) = &self.decoder_input_ids {
-            values.insert("decoder_input_ids".to_owned(), array.clone().into());
-        }
-        if let Some(array) = &self.decoder_attention_mask {
-            values.insert("decoder_attention_mask".to_owned(), array.clone().into());
-        }
-        if let Some(array) = &self.decoder_position_ids {
-            values.insert("decoder_position_ids".to_owned(), array.clone().into());
-        }
-        values
-    }
-}
-
-/// What the model gives, under the reference's names. Which of them there are depends on the head.
-#[derive(Clone, Debug)]
-pub struct Outputs {
-    head: Head,
-    values: Values,
-}
-
-impl Outputs {
-    /// The decoder's last hidden states. `[batch, sequence, d_model]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("last_hidden_state")
-    }
-
-    /// The encoder's last hidden states. `[batch, max_source_positions, d_model]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn encoder_last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("encoder_last_hidden_state")
-    }
-
-    /// Logits of the next token at every position. `[batch, sequence, vocab_size]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn logits(&self) -> Result<&ArrayD<f32>> {
-        self.get("logits")
-    }
-
-    /// All of them by name.
-    pub fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        self.value(name)?.f32(name)
-    }
-
-    fn value(&self, name: &str) -> Result<&Value> {
-        if let Some(value) = self.values.get(name) {
-            return Ok(value);
-        }
-        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-        Err(weft::Error::Input {
-            name: name.to_owned(),
-            problem: format!("{} does not give it", weft::Head::class(self.head)),
-            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
-        })
     }
 }

@@ -9,18 +9,31 @@
 //! 2025, arXiv:2503.19786).
 //!
 //! ```no_run
-//! use weft_gemma3_text::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/gemma-3-270m")?.head(Head::ForCausalLM).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.logits()?.shape());
+//! use std::ops::ControlFlow;
+//!
+//! let generator = weft_gemma3_text::tasks::TextGeneration::open("google/gemma-3-270m")?.load()?;
+//! generator.stream("Once upon a time", &Default::default(), &mut |piece| {
+//!     print!("{piece}");
+//!     ControlFlow::Continue(())
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_gemma3_text::heads::{Inputs, ForCausalLM};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = ForCausalLM::open("google/gemma-3-270m")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.logits.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +44,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,18 +7,31 @@
 //! heads that share keys and values (Touvron et al., 2023, arXiv:2302.13971).
 //!
 //! ```no_run
-//! use weft_llama::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("meta-llama/Llama-2-7b-hf")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use std::ops::ControlFlow;
+//!
+//! let generator = weft_llama::tasks::TextGeneration::open("meta-llama/Llama-2-7b-hf")?.load()?;
+//! generator.stream("Once upon a time", &Default::default(), &mut |piece| {
+//!     print!("{piece}");
+//!     ControlFlow::Continue(())
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_llama::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("meta-llama/Llama-2-7b-hf")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +42,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,18 +7,31 @@
 //! Predicts the next token from those before it, of which some layers see a window and the others all.
 //!
 //! ```no_run
-//! use weft_ministral::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("mistralai/Ministral-8B-Instruct-2410")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use std::ops::ControlFlow;
+//!
+//! let generator = weft_ministral::tasks::TextGeneration::open("mistralai/Ministral-8B-Instruct-2410")?.load()?;
+//! generator.stream("Once upon a time", &Default::default(), &mut |piece| {
+//!     print!("{piece}");
+//!     ControlFlow::Continue(())
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_ministral::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("mistralai/Ministral-8B-Instruct-2410")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +42,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,18 +8,31 @@
 //! arXiv:2402.00838).
 //!
 //! ```no_run
-//! use weft_olmo::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("allenai/OLMo-1B-hf")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use std::ops::ControlFlow;
+//!
+//! let generator = weft_olmo::tasks::TextGeneration::open("allenai/OLMo-1B-hf")?.load()?;
+//! generator.stream("Once upon a time", &Default::default(), &mut |piece| {
+//!     print!("{piece}");
+//!     ControlFlow::Continue(())
+//! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_olmo::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("allenai/OLMo-1B-hf")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +43,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -6,15 +6,14 @@
 
 use std::ops::Deref;
 
-use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Value, Values,
+    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Task,
+    TaskHeads, Values,
 };
 
-use crate::{Config, DECLARED, ROUTE, Runs};
+use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
-/// OPT, loaded.
+/// OPT, loaded as one of the reference's classes; [`heads`](crate::heads) has each as a type of its own.
 #[derive(Debug)]
 pub struct Model(Session<Self>);
 
@@ -69,15 +68,6 @@ impl Model {
     {
         Self::open(checkpoint)?.hardware(H::HARDWARE).load()
     }
-
-    /// Runs the model.
-    ///
-    /// # Errors
-    /// When an input has the wrong shape or is out of range, or the engine fails.
-    pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
-        let values = self.run(inputs.values())?;
-        Ok(Outputs { head: self.head(), values })
-    }
 }
 
 impl Deref for Model {
@@ -124,105 +114,26 @@ impl weft::Architecture for Model {
         crate::graph::build(g, config, head, kind)
     }
 
+    fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
+        match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::ForSequenceClassification => {
+                heads::ForSequenceClassificationOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForCausalLM => {
+                heads::ForCausalLMOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForQuestionAnswering => {
+                heads::ForQuestionAnsweringOutput::from_outputs(outputs, "").map(drop)
+            }
+        }
+    }
+
     fn from_session(session: Session<Self>) -> Self {
         Self(session)
     }
 
     fn session(&self) -> &Session<Self> {
         &self.0
-    }
-}
-
-/// What the model takes, under the reference's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
-    /// Token ids. `[batch, sequence]`
-    pub input_ids: ArrayD<i64>,
-    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
-    pub attention_mask: Option<ArrayD<i64>>,
-}
-
-impl Inputs {
-    /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(input_ids: Array<i64, impl Dimension>) -> Self {
-        Self { input_ids: input_ids.into_dyn(), attention_mask: None }
-    }
-
-    /// Gives `attention_mask`.
-    #[must_use]
-    pub fn attention_mask(mut self, attention_mask: Array<i64, impl Dimension>) -> Self {
-        self.attention_mask = Some(attention_mask.into_dyn());
-        self
-    }
-
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        values.insert("input_ids".to_owned(), self.input_ids.clone().into());
-        if let Some(array) = &self.attention_mask {
-            values.insert("attention_mask".to_owned(), array.clone().into());
-        }
-        values
-    }
-}
-
-/// What the model gives, under the reference's names. Which of them there are depends on the head.
-#[derive(Clone, Debug)]
-pub struct Outputs {
-    head: Head,
-    values: Values,
-}
-
-impl Outputs {
-    /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("last_hidden_state")
-    }
-
-    /// Logits of classes. `[batch, num_labels]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn logits(&self) -> Result<&ArrayD<f32>> {
-        self.get("logits")
-    }
-
-    /// Logits of the answer's start. `[batch, sequence]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn start_logits(&self) -> Result<&ArrayD<f32>> {
-        self.get("start_logits")
-    }
-
-    /// Logits of the answer's end. `[batch, sequence]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn end_logits(&self) -> Result<&ArrayD<f32>> {
-        self.get("end_logits")
-    }
-
-    /// All of them by name.
-    pub fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        self.value(name)?.f32(name)
-    }
-
-    fn value(&self, name: &str) -> Result<&Value> {
-        if let Some(value) = self.values.get(name) {
-            return Ok(value);
-        }
-        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-        Err(weft::Error::Input {
-            name: name.to_owned(),
-            problem: format!("{} does not give it", weft::Head::class(self.head)),
-            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
-        })
     }
 }

@@ -7,19 +7,31 @@
 //! BERT whose attention depends on where the boxes of two tokens are (Hong et al., 2021, arXiv:2108.04539).
 //!
 //! ```no_run
-//! use weft_bros::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("jinho8345/bros-base-uncased")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(array![[101, 7592, 102]], array![[[0.1, 0.1, 0.2, 0.2], [0.2, 0.1, 0.3, 0.2], [0.3, 0.1, 0.4, 0.2]]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let features = weft_bros::tasks::FeatureExtraction::open("jinho8345/bros-base-uncased")?.load()?;
+//! let states = features.run("Weft weaves models with hardware.")?; // [tokens, hidden_size]
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_bros::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("jinho8345/bros-base-uncased")?.load()?;
+//! let inputs = Inputs::new(
+//!     array![[101, 7592, 102]],
+//!     array![[[0.1, 0.1, 0.2, 0.2], [0.2, 0.1, 0.3, 0.2], [0.3, 0.1, 0.4, 0.2]]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +42,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

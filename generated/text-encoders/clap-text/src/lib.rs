@@ -8,13 +8,13 @@
 //! 2022, arXiv:2211.06687).
 //!
 //! ```no_run
-//! use weft_clap_text::{Head, Inputs, Model};
+//! use weft_clap_text::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("laion/clap-htsat-unfused")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let model = Model::open("laion/clap-htsat-unfused")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -28,8 +28,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -7,13 +7,13 @@
 //! (Radford et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
-//! use weft_clip_text::{Head, Inputs, Model};
+//! use weft_clip_text::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/clip-vit-large-patch14")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[49406, 320, 2368, 49407]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let model = Model::open("openai/clip-vit-large-patch14")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[49406, 320, 2368, 49407]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -27,8 +27,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,18 +8,27 @@
 //! RoBERTa trained to predict its own hidden states (Baevski et al., 2022, arXiv:2202.03555).
 //!
 //! ```no_run
-//! use weft_data2vec_text::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/data2vec-text-base")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let features = weft_data2vec_text::tasks::FeatureExtraction::open("facebook/data2vec-text-base")?.load()?;
+//! let states = features.run("Weft weaves models with hardware.")?; // [tokens, hidden_size]
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_data2vec_text::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/data2vec-text-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

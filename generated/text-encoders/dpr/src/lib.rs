@@ -8,13 +8,13 @@
 //! passages (Karpukhin et al., 2020, arXiv:2004.04906).
 //!
 //! ```no_run
-//! use weft_dpr::{Head, Inputs, Model};
+//! use weft_dpr::heads::{Inputs, QuestionEncoder};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/dpr-question_encoder-single-nq-base")?.head(Head::QuestionEncoder).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.pooler_output()?.shape());
+//! let model = QuestionEncoder::open("facebook/dpr-question_encoder-single-nq-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.pooler_output.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -28,8 +28,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

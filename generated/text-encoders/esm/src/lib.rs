@@ -8,18 +8,27 @@
 //! et al., 2022, doi:10.1126/science.ade2574).
 //!
 //! ```no_run
-//! use weft_esm::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/esm2_t6_8M_UR50D")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let features = weft_esm::tasks::FeatureExtraction::open("facebook/esm2_t6_8M_UR50D")?.load()?;
+//! let states = features.run("Weft weaves models with hardware.")?; // [tokens, hidden_size]
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_esm::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/esm2_t6_8M_UR50D")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

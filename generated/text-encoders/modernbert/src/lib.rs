@@ -8,18 +8,27 @@
 //! (Warner et al., 2024, arXiv:2412.13663).
 //!
 //! ```no_run
-//! use weft_modernbert::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("answerdotai/ModernBERT-base")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let features = weft_modernbert::tasks::FeatureExtraction::open("answerdotai/ModernBERT-base")?.load()?;
+//! let states = features.run("Weft weaves models with hardware.")?; // [tokens, hidden_size]
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_modernbert::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("answerdotai/ModernBERT-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

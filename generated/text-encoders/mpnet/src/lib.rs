@@ -8,18 +8,27 @@
 //! al., 2020, arXiv:2004.09297).
 //!
 //! ```no_run
-//! use weft_mpnet::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/mpnet-base")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[101, 7592, 102]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let features = weft_mpnet::tasks::FeatureExtraction::open("microsoft/mpnet-base")?.load()?;
+//! let states = features.run("Weft weaves models with hardware.")?; // [tokens, hidden_size]
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_mpnet::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("microsoft/mpnet-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[101, 7592, 102]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -30,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

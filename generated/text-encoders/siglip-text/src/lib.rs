@@ -8,13 +8,13 @@
 //! padding, meets images in a shared space (Zhai et al., 2023, arXiv:2303.15343).
 //!
 //! ```no_run
-//! use weft_siglip_text::{Inputs, Model};
+//! use weft_siglip_text::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("google/siglip-base-patch16-224")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[49406, 320, 2368, 49407]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let outputs = model.forward(Inputs::new(array![[49406, 320, 2368, 49407]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -28,8 +28,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,13 +8,13 @@
 //! 2022, arXiv:2208.02816).
 //!
 //! ```no_run
-//! use weft_xclip_text::{Inputs, Model};
+//! use weft_xclip_text::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[49406, 320, 2368, 49407]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let outputs = model.forward(Inputs::new(array![[49406, 320, 2368, 49407]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -28,8 +28,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -8,19 +8,34 @@
 //! for each video (Ni et al., 2022, arXiv:2208.02816).
 //!
 //! ```no_run
-//! use weft_xclip::{Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
-//! let inputs = Inputs::new(ndarray::Array5::<f32>::zeros((1, 8, 3, 224, 224)), array![[49406, 320, 2368, 49407]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_video()?.shape());
+//! use weft::video::Video;
+//!
+//! let classifier = weft_xclip::tasks::ZeroShotVideoClassification::open("microsoft/xclip-base-patch32")?.load()?;
+//! for label in classifier.run(&Video::open("clip.gif")?, &["playing football", "cooking"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Videos and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_xclip::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array5::<f32>::zeros((1, 8, 3, 224, 224)),
+//!     array![[49406, 320, 2368, 49407]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_video.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +46,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -10,19 +10,34 @@
 //! al., 2022, arXiv:2211.06679).
 //!
 //! ```no_run
-//! use weft_altclip::{Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("BAAI/AltCLIP")?.load()?;
-//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)), array![[101, 7592, 102]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_image()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_altclip::tasks::ZeroShotImageClassification::open("BAAI/AltCLIP")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_altclip::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("BAAI/AltCLIP")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array4::<f32>::zeros((1, 3, 224, 224)),
+//!     array![[101, 7592, 102]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_image.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -33,9 +48,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

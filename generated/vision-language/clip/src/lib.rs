@@ -8,20 +8,34 @@
 //! space (Radford et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
-//! use weft_clip::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("openai/clip-vit-base-patch32")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)))
-//!     .input_ids(array![[49406, 320, 2368, 49407]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_image()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_clip::tasks::ZeroShotImageClassification::open("openai/clip-vit-base-patch32")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_clip::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("openai/clip-vit-base-patch32")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array4::<f32>::zeros((1, 3, 224, 224)),
+//!     array![[49406, 320, 2368, 49407]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_image.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -32,9 +46,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -9,20 +9,34 @@
 //! arXiv:2507.22062).
 //!
 //! ```no_run
-//! use weft_metaclip_2::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/metaclip-2-worldwide-huge-quickgelu")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)))
-//!     .input_ids(array![[49406, 320, 2368, 49407]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_image()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_metaclip_2::tasks::ZeroShotImageClassification::open("facebook/metaclip-2-worldwide-huge-quickgelu")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_metaclip_2::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/metaclip-2-worldwide-huge-quickgelu")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array4::<f32>::zeros((1, 3, 224, 224)),
+//!     array![[49406, 320, 2368, 49407]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_image.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -33,9 +47,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -12,13 +12,13 @@
 //! al., 2025, arXiv:2504.01081).
 //!
 //! ```no_run
-//! use weft_shieldgemma2::{Inputs, Model};
+//! use weft_shieldgemma2::heads::{Inputs, ForImageClassification};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/shieldgemma-2-4b-it")?.load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.logits()?.shape());
+//! let model = ForImageClassification::open("google/shieldgemma-2-4b-it")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.logits.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -32,8 +32,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -9,20 +9,34 @@
 //! an image and a text for itself (Zhai et al., 2023, arXiv:2303.15343).
 //!
 //! ```no_run
-//! use weft_siglip::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/siglip-base-patch16-224")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224)))
-//!     .input_ids(array![[49406, 320, 2368, 49407]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_image()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_siglip::tasks::ZeroShotImageClassification::open("google/siglip-base-patch16-224")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_siglip::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("google/siglip-base-patch16-224")?.load()?;
+//! let inputs = Inputs::new(
+//!     ndarray::Array4::<f32>::zeros((1, 3, 224, 224)),
+//!     array![[49406, 320, 2368, 49407]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_image.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -33,9 +47,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -10,20 +10,35 @@
 //! whose places are resized for each image (Tschannen et al., 2025, arXiv:2502.14786).
 //!
 //! ```no_run
-//! use weft_siglip2::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("google/siglip2-base-patch16-naflex")?.head(Head::Model).load()?;
-//! let inputs = Inputs::new(ndarray::Array3::<f32>::zeros((1, 256, 768)), array![[16, 16]])
-//!     .input_ids(array![[49406, 320, 2368, 49407]]);
-//! let outputs = model.forward(&inputs)?;
-//! println!("{:?}", outputs.logits_per_image()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_siglip2::tasks::ZeroShotImageClassification::open("google/siglip2-base-patch16-naflex")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and labels in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_siglip2::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("google/siglip2-base-patch16-naflex")?.load()?;
+//! let inputs = Inputs::new(
+//!     array![[49406, 320, 2368, 49407]],
+//!     ndarray::Array3::<f32>::zeros((1, 256, 768)),
+//!     array![[16, 16]],
+//! );
+//! let outputs = model.forward(inputs)?;
+//! println!("{:?}", outputs.logits_per_image.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -34,9 +49,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

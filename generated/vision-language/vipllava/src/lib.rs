@@ -9,18 +9,30 @@
 //! al., 2024, arXiv:2312.00784).
 //!
 //! ```no_run
-//! use weft_vipllava::{Head, Inputs, Model};
-//! use ndarray::array;
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("llava-hf/vip-llava-7b-hf")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let model = weft_vipllava::tasks::ImageTextToText::open("llava-hf/vip-llava-7b-hf")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures and text in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_vipllava::heads::{Inputs, Model};
+//! use ndarray::array;
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("llava-hf/vip-llava-7b-hf")?.load()?;
+//! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -31,9 +43,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -5,15 +5,14 @@
 
 use std::ops::Deref;
 
-use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Value, Values,
+    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Task,
+    TaskHeads, Values,
 };
 
-use crate::{Config, DECLARED, ROUTE, Runs};
+use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
-/// CLIP's vision model, loaded.
+/// CLIP's vision model, loaded as one of the reference's classes; [`heads`](crate::heads) has each as a type of its own.
 #[derive(Debug)]
 pub struct Model(Session<Self>);
 
@@ -56,15 +55,6 @@ impl Model {
     {
         Self::open(checkpoint)?.hardware(H::HARDWARE).load()
     }
-
-    /// Runs the model.
-    ///
-    /// # Errors
-    /// When an input has the wrong shape or is out of range, or the engine fails.
-    pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
-        let values = self.run(inputs.values())?;
-        Ok(Outputs { head: self.head(), values })
-    }
 }
 
 impl Deref for Model {
@@ -96,85 +86,20 @@ impl weft::Architecture for Model {
         crate::graph::build(g, config, head)
     }
 
+    fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
+        match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::ModelWithProjection => {
+                heads::ModelWithProjectionOutput::from_outputs(outputs, "").map(drop)
+            }
+        }
+    }
+
     fn from_session(session: Session<Self>) -> Self {
         Self(session)
     }
 
     fn session(&self) -> &Session<Self> {
         &self.0
-    }
-}
-
-/// What the model takes, under the reference's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
-    /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, num_channels, image_size, image_size]`
-    pub pixel_values: ArrayD<f32>,
-}
-
-impl Inputs {
-    /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(pixel_values: Array<f32, impl Dimension>) -> Self {
-        Self { pixel_values: pixel_values.into_dyn() }
-    }
-
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        values.insert("pixel_values".to_owned(), self.pixel_values.clone().into());
-        values
-    }
-}
-
-/// What the model gives, under the reference's names. Which of them there are depends on the head.
-#[derive(Clone, Debug)]
-pub struct Outputs {
-    head: Head,
-    values: Values,
-}
-
-impl Outputs {
-    /// The hidden states after the last layer. `[batch, positions, hidden_size]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("last_hidden_state")
-    }
-
-    /// The pooled output. `[batch, pooler_output_size]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn pooler_output(&self) -> Result<&ArrayD<f32>> {
-        self.get("pooler_output")
-    }
-
-    /// The image embedding, not normalised. `[batch, projection_dim]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn image_embeds(&self) -> Result<&ArrayD<f32>> {
-        self.get("image_embeds")
-    }
-
-    /// All of them by name.
-    pub fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        self.value(name)?.f32(name)
-    }
-
-    fn value(&self, name: &str) -> Result<&Value> {
-        if let Some(value) = self.values.get(name) {
-            return Ok(value);
-        }
-        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-        Err(weft::Error::Input {
-            name: name.to_owned(),
-            problem: format!("{} does not give it", weft::Head::class(self.head)),
-            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
-        })
     }
 }

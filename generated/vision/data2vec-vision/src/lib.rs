@@ -8,17 +8,28 @@
 //! arXiv:2202.03555).
 //!
 //! ```no_run
-//! use weft_data2vec_vision::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/data2vec-vision-base")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let features = weft_data2vec_vision::tasks::ImageFeatureExtraction::open("facebook/data2vec-vision-base")?.load()?;
+//! let states = features.run(&Image::open("cat.jpg")?)?;
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_data2vec_vision::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/data2vec-vision-base")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +40,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

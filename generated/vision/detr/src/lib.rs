@@ -8,17 +8,32 @@
 //! one object or none (Carion et al., 2020, arXiv:2005.12872).
 //!
 //! ```no_run
-//! use weft_detr::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/detr-resnet-50")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 800, 800))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let detector = weft_detr::tasks::ObjectDetection::open("facebook/detr-resnet-50")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image)?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_detr::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/detr-resnet-50")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 800, 800))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +44,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

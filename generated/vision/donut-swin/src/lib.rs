@@ -8,17 +8,29 @@
 //! 2021, arXiv:2111.15664).
 //!
 //! ```no_run
-//! use weft_donut_swin::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("path/to/checkpoint")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let classifier = weft_donut_swin::tasks::ImageClassification::open("path/to/checkpoint")?.load()?;
+//! for label in classifier.run(&Image::open("cat.jpg")?)? {
+//!     println!("{} {:.3}", label.label, label.score);
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_donut_swin::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("path/to/checkpoint")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +41,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

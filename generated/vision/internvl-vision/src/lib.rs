@@ -8,12 +8,12 @@
 //! al., 2023, arXiv:2312.14238).
 //!
 //! ```no_run
-//! use weft_internvl_vision::{Inputs, Model};
+//! use weft_internvl_vision::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("OpenGVLab/InternVL3-1B-hf")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -27,8 +27,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

@@ -6,15 +6,14 @@
 
 use std::ops::Deref;
 
-use ndarray::{Array, ArrayD, Dimension};
 use weft::{
-    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
-    Value, Values,
+    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Task,
+    TaskHeads, Values,
 };
 
-use crate::{Config, DECLARED, ROUTE, Runs};
+use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
-/// PVT V2, loaded.
+/// PVT V2, loaded as one of the reference's classes; [`heads`](crate::heads) has each as a type of its own.
 #[derive(Debug)]
 pub struct Model(Session<Self>);
 
@@ -57,15 +56,6 @@ impl Model {
     {
         Self::open(checkpoint)?.hardware(H::HARDWARE).load()
     }
-
-    /// Runs the model.
-    ///
-    /// # Errors
-    /// When an input has the wrong shape or is out of range, or the engine fails.
-    pub fn forward(&self, inputs: &Inputs) -> Result<Outputs> {
-        let values = self.run(inputs.values())?;
-        Ok(Outputs { head: self.head(), values })
-    }
 }
 
 impl Deref for Model {
@@ -98,77 +88,20 @@ impl weft::Architecture for Model {
         crate::graph::build(g, config, head)
     }
 
+    fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
+        match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::ForImageClassification => {
+                heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
+            }
+        }
+    }
+
     fn from_session(session: Session<Self>) -> Self {
         Self(session)
     }
 
     fn session(&self) -> &Session<Self> {
         &self.0
-    }
-}
-
-/// What the model takes, under the reference's names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
-    /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
-    pub pixel_values: ArrayD<f32>,
-}
-
-impl Inputs {
-    /// What must be given; the rest is as the reference has it where it is not given.
-    pub fn new(pixel_values: Array<f32, impl Dimension>) -> Self {
-        Self { pixel_values: pixel_values.into_dyn() }
-    }
-
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        values.insert("pixel_values".to_owned(), self.pixel_values.clone().into());
-        values
-    }
-}
-
-/// What the model gives, under the reference's names. Which of them there are depends on the head.
-#[derive(Clone, Debug)]
-pub struct Outputs {
-    head: Head,
-    values: Values,
-}
-
-impl Outputs {
-    /// The feature map of the last stage. `[batch, channels, rows, columns]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn last_hidden_state(&self) -> Result<&ArrayD<f32>> {
-        self.get("last_hidden_state")
-    }
-
-    /// Logits of classes. `[batch, num_labels]`
-    ///
-    /// # Errors
-    /// When the loaded head does not give it.
-    pub fn logits(&self) -> Result<&ArrayD<f32>> {
-        self.get("logits")
-    }
-
-    /// All of them by name.
-    pub fn values(&self) -> &Values {
-        &self.values
-    }
-
-    fn get(&self, name: &str) -> Result<&ArrayD<f32>> {
-        self.value(name)?.f32(name)
-    }
-
-    fn value(&self, name: &str) -> Result<&Value> {
-        if let Some(value) = self.values.get(name) {
-            return Ok(value);
-        }
-        let names: Vec<_> = self.values.keys().map(String::as_str).collect();
-        Err(weft::Error::Input {
-            name: name.to_owned(),
-            problem: format!("{} does not give it", weft::Head::class(self.head)),
-            help: format!("it gives {}; open the checkpoint with another `.head(..)`", names.join(", ")),
-        })
     }
 }

@@ -7,17 +7,28 @@
 //! 2020, arXiv:2003.13678).
 //!
 //! ```no_run
-//! use weft_regnet::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("facebook/regnet-y-040")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let features = weft_regnet::tasks::ImageFeatureExtraction::open("facebook/regnet-y-040")?.load()?;
+//! let states = features.run(&Image::open("cat.jpg")?)?;
+//! println!("{:?}", states.shape());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_regnet::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("facebook/regnet-y-040")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 224, 224))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -28,9 +39,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

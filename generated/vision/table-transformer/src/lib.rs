@@ -8,17 +8,32 @@
 //! (Smock et al., 2021, arXiv:2110.00061).
 //!
 //! ```no_run
-//! use weft_table_transformer::{Head, Inputs, Model};
-//!
 //! # fn main() -> weft::Result<()> {
-//! let model = Model::open("microsoft/table-transformer-detection")?.head(Head::Model).load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 800, 800))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! use weft::image::Image;
+//!
+//! let detector = weft_table_transformer::tasks::ObjectDetection::open("microsoft/table-transformer-detection")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image)?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Pictures in, structured answers out: see [`tasks`].
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
+//! use weft_table_transformer::heads::{Inputs, Model};
+//!
+//! # fn main() -> weft::Result<()> {
+//! let model = Model::open("microsoft/table-transformer-detection")?.load()?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 800, 800))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 #[allow(
@@ -29,9 +44,10 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 pub mod tasks;
 
 pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};

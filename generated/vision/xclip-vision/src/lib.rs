@@ -8,12 +8,12 @@
 //! et al., 2022, arXiv:2208.02816).
 //!
 //! ```no_run
-//! use weft_xclip_vision::{Inputs, Model};
+//! use weft_xclip_vision::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("microsoft/xclip-base-patch32")?.load()?;
-//! let outputs = model.forward(&Inputs::new(ndarray::Array4::<f32>::zeros((8, 3, 224, 224))))?;
-//! println!("{:?}", outputs.last_hidden_state()?.shape());
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((8, 3, 224, 224))))?;
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```
@@ -27,8 +27,9 @@ mod config;
 )]
 mod graph;
 mod hardware;
+pub mod heads;
 mod model;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};
-pub use model::{Head, Inputs, Model, Outputs};
+pub use model::{Head, Model};
