@@ -1,5 +1,7 @@
 //! The modules of `src` form layers: no module needs one that needs it.
 
+#![allow(clippy::unwrap_used, reason = "all of it is tests, with functions of their own")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
