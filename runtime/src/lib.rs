@@ -7,21 +7,34 @@
 
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(feature = "conformance"),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        reason = "what only the code of other features calls"
+    )
+)]
 
 mod any_model;
+#[cfg(feature = "audio")]
 pub mod audio;
 pub mod cli;
 pub mod config;
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod dtype;
 pub mod engine;
 mod error;
+#[cfg(feature = "text")]
 pub mod generation;
 pub mod golden;
 pub mod graph;
 mod hardware;
 mod head;
 pub mod hub;
+#[cfg(feature = "image")]
 pub mod image;
 pub mod lower;
 mod model;
@@ -31,8 +44,10 @@ mod processing;
 mod session;
 mod task;
 pub mod tasks;
+#[cfg(feature = "text")]
 pub mod text;
 mod value;
+#[cfg(feature = "video")]
 pub mod video;
 pub mod weights;
 

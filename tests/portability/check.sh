@@ -36,7 +36,6 @@ ln -sfn "$PWD/generated/text-encoders/bert" "$house/generated/text-encoders/bert
 ln -sfn "$PWD/tests" "$house/tests"
 cp Cargo.lock "$house/Cargo.lock"
 sed -e 's|^members = .*|members = ["runtime", "generated/text-encoders/bert"]|' -e '/^default-members/d' \
-    -e 's|^weft = .*|weft = { path = "runtime", default-features = false, features = ["browser"] }|' \
     -e '/^weft-code = /d' -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
 
 for target in "${targets[@]}"; do
@@ -50,6 +49,6 @@ for target in "${targets[@]}"; do
     environment=(env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1)
   fi
   (cd "$house" && "${environment[@]}" "${check[@]}" --quiet --target "$target" --target-dir ../build \
-    --package weft --package weft-bert --no-default-features --features weft/browser)
+    --package weft --package weft-bert --features weft/conformance)
 done
 echo "all type-checked ($SECONDS s)"

@@ -6,7 +6,7 @@ use super::heads::Head;
 use crate::spec::architectures::Pipeline;
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::load::Resolved;
-use crate::template::{Template, Templates};
+use crate::template::{Feature, Template, Templates};
 
 /// A task as templates see it.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +32,8 @@ pub struct Task {
     pub holders: Vec<Head>,
     /// Their classes as a sentence names them: "`A`, `B` and `C`".
     pub classes: String,
+    /// The cargo features of the runtime that it needs.
+    pub features: Vec<Feature>,
     /// The documentation and the type, rendered.
     pub code: String,
     /// The template's key.
@@ -145,6 +147,7 @@ fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Prob
         about: template.front.about.clone(),
         classes: enumerated(&serving),
         heads: serving,
+        features: template.front.features.clone(),
         code: String::new(),
         key: template.key.clone(),
     })

@@ -105,6 +105,8 @@ impl Renderer<'_> {
         let shown: Vec<_> = opening.iter().filter(|line| !line.starts_with("# ")).collect();
         context.insert("opening_shown", &shown);
         context.insert("opening", &opening);
+        let features: BTreeSet<_> = tasks.iter().flat_map(|task| &task.features).collect();
+        context.insert("features", &features);
         for (path, template) in templates.under("crate/") {
             let mut label = template.label.clone();
             if path == "src/tasks.rs" {

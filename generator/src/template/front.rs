@@ -58,6 +58,25 @@ pub struct Front {
     /// Pipelines: the kinds of pipeline that offer the task; `architectures.yaml` names a model's.
     #[serde(default)]
     pub pipelines: Vec<Pipeline>,
+    /// Pipelines: the cargo features of the runtime that the task needs.
+    #[serde(default)]
+    pub features: Vec<Feature>,
+}
+
+/// A cargo feature of the runtime that a task may need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Feature {
+    /// Spectra and decoders of sound files.
+    Audio,
+    /// Chat templates; with `text`.
+    Chat,
+    /// Image processors and decoders of image files.
+    Image,
+    /// Tokenizers and generation.
+    Text,
+    /// Frames of video files; with `image`.
+    Video,
 }
 
 /// A key that a spec may set.

@@ -14,7 +14,7 @@ use tera::{Context, ErrorKind, Kwargs, State, Tera, TeraResult};
 use walkdir::WalkDir;
 
 pub use front::{
-    Example, ExampleValue, FillWith, Front, GivesSpec, GraphKind, InputSpec, InputType, ModuleSpec,
+    Example, ExampleValue, Feature, FillWith, Front, GivesSpec, GraphKind, InputSpec, InputType, ModuleSpec,
     OptionSpec, OptionType, OutputSpec, SlotSpec, VariableType,
 };
 

@@ -8,6 +8,10 @@ mod browser;
 mod kv_state;
 pub mod library;
 mod onnxruntime;
+#[cfg(feature = "openvino")]
+mod openvino;
+#[cfg(not(feature = "openvino"))]
+#[path = "openvino/absent.rs"]
 mod openvino;
 mod platform;
 

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayD;
 
-use super::batches::output;
+use super::outputs::output;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
 use crate::{Result, Values};

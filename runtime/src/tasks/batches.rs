@@ -3,6 +3,7 @@
 use ndarray::{ArrayD, Axis, Slice};
 use serde_json::Value as Json;
 
+use super::outputs::output;
 use crate::any_model::AnyModel;
 use crate::text::{Batch, EncodeOptions, Encoding, Padding, Text, Tokenizer, Truncation};
 use crate::{Error, Result, Values};
@@ -158,17 +159,6 @@ impl<A: AnyModel> TextModel<A> {
 fn blank(name: String) -> Error {
     let help = "leave it out, or set `allow_empty` for the answer that the reference gives";
     Error::input(name, "is empty: the tokenizer finds nothing in it", help)
-}
-
-/// One output of the model.
-pub(super) fn output<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<f32>> {
-    match values.get(name) {
-        Some(value) => value.f32(name),
-        None => {
-            let names: Vec<_> = values.keys().map(String::as_str).collect();
-            Err(Error::input(name, "the model has no such output", format!("it has {}", names.join(", "))))
-        }
-    }
 }
 
 /// What a model's rows may hold.

@@ -4,7 +4,8 @@
 
 use ndarray::{Array2, Ix2};
 
-use super::batches::{Per, TextModel, output};
+use super::batches::{Per, TextModel};
+use super::outputs::output;
 use super::{Pipeline, PipelineBuilder, Task, TextOptions};
 use crate::Architecture;
 use crate::any_model::AnyModel;

@@ -4,8 +4,7 @@
 
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
-use super::scores::top;
-use super::text_classification::default_function;
+use super::scores::{default_function, top};
 use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
 use crate::Architecture;
 use crate::Result;

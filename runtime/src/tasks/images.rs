@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayD, ArrayViewD, Axis};
 
-use super::batches::output;
+use super::outputs::output;
 use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor};
 use crate::{Error, Result, Value, Values};

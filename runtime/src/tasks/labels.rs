@@ -1,6 +1,16 @@
-//! The names of a classifier's labels: `id2label` of `config.json`.
+//! Labels with their scores, and the names of a classifier's labels: `id2label` of `config.json`.
 
+use serde::Serialize;
 use serde_json::Value as Json;
+
+/// A label and its score.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Label {
+    /// The name, from `id2label` in `config.json`.
+    pub label: String,
+    /// The score.
+    pub score: f32,
+}
 
 /// Names by index.
 #[derive(Clone, Debug)]

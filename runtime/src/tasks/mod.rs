@@ -16,56 +16,106 @@
 //! Text that is empty, or longer than the model's positions, is an error; [`TextOptions`] and [`GenerationOptions`] say
 //! otherwise.
 
+#[cfg(feature = "audio")]
 mod audio;
+#[cfg(feature = "audio")]
 mod audio_classification;
+#[cfg(feature = "text")]
 mod batches;
 mod builder;
+#[cfg(feature = "text")]
 mod characters;
+#[cfg(feature = "text")]
 mod embedding;
+#[cfg(feature = "text")]
 mod feature_extraction;
+#[cfg(feature = "text")]
 mod fill_mask;
 mod heads;
+#[cfg(feature = "text")]
 mod hypotheses;
+#[cfg(feature = "image")]
 mod image_classification;
+#[cfg(feature = "image")]
 mod image_feature_extraction;
+#[cfg(all(feature = "image", feature = "text"))]
 mod image_text_to_text;
+#[cfg(feature = "image")]
 mod images;
 mod json;
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod labels;
+#[cfg(feature = "image")]
 mod object_detection;
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
+mod outputs;
+#[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
+mod paired;
+#[cfg(feature = "text")]
 mod question_answering;
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod scores;
+#[cfg(all(feature = "audio", feature = "text"))]
 mod speech_recognition;
+#[cfg(feature = "text")]
 mod text_classification;
+#[cfg(feature = "text")]
 mod text_generation;
+#[cfg(feature = "text")]
 mod text_to_text;
+#[cfg(feature = "text")]
 mod token_classification;
+#[cfg(all(feature = "audio", feature = "text"))]
 mod zero_shot_audio;
+#[cfg(feature = "text")]
 mod zero_shot_text;
+#[cfg(all(feature = "image", feature = "text"))]
 mod zero_shot_vision;
 
 pub use crate::ScoreFunction;
 pub use crate::task::Task;
+#[cfg(feature = "audio")]
 pub use audio_classification::{AudioClassification, AudioClassificationOptions};
+#[cfg(feature = "text")]
 pub use batches::TextOptions;
 pub use builder::{Pipeline, PipelineBuilder};
+#[cfg(feature = "text")]
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
+#[cfg(feature = "text")]
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
+#[cfg(feature = "text")]
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
+#[cfg(feature = "image")]
 pub use image_classification::{ImageClassification, ImageClassificationOptions};
+#[cfg(feature = "image")]
 pub use image_feature_extraction::{ImageFeatureExtraction, ImageFeatureOptions};
+#[cfg(all(feature = "image", feature = "text"))]
 pub use image_text_to_text::ImageTextToText;
 pub(crate) use json::json_pipeline;
-pub use json::{JsonPipeline, load_json, run_json};
+pub use json::{JsonPipeline, OnText, load_json, run_json};
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
+pub use labels::Label;
+#[cfg(feature = "image")]
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
+#[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
+pub use paired::HypothesisOptions;
+#[cfg(feature = "text")]
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
+#[cfg(all(feature = "audio", feature = "text"))]
 pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};
-pub use text_classification::{ClassificationOptions, Label, TextClassification};
-pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, OnText, TextGeneration};
+#[cfg(feature = "text")]
+pub use text_classification::{ClassificationOptions, TextClassification};
+#[cfg(feature = "text")]
+pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
+#[cfg(feature = "text")]
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
+#[cfg(feature = "text")]
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
+#[cfg(all(feature = "audio", feature = "text"))]
 pub use zero_shot_audio::ZeroShotAudioClassification;
+#[cfg(feature = "text")]
 pub use zero_shot_text::{ZeroShotClassification, ZeroShotOptions};
-pub use zero_shot_vision::{
-    HypothesisOptions, VideoOptions, ZeroShotImageClassification, ZeroShotVideoClassification,
-};
+#[cfg(all(feature = "image", feature = "text"))]
+pub use zero_shot_vision::ZeroShotImageClassification;
+#[cfg(all(feature = "text", feature = "video"))]
+pub use zero_shot_vision::{VideoOptions, ZeroShotVideoClassification};

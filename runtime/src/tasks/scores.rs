@@ -13,6 +13,16 @@ impl ScoreFunction {
     }
 }
 
+/// How the reference scores labels where the caller does not say it: as `problem_type` and their number have it.
+pub(super) fn default_function(problem_type: Option<&str>, labels: usize) -> ScoreFunction {
+    match problem_type {
+        Some("regression") => ScoreFunction::None,
+        Some("multi_label_classification") => ScoreFunction::Sigmoid,
+        _ if labels == 1 => ScoreFunction::Sigmoid,
+        _ => ScoreFunction::Softmax,
+    }
+}
+
 /// `eˣ / Σ eˣ`, from the largest down so that nothing overflows.
 pub(super) fn softmax(logits: &[f32]) -> Vec<f32> {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -78,5 +88,14 @@ mod tests {
             all.truncate(count);
             proptest::prop_assert_eq!(top(&scores, count), all);
         }
+    }
+
+    #[test]
+    fn the_function_follows_the_problem() {
+        assert_eq!(default_function(Some("regression"), 1), ScoreFunction::None);
+        assert_eq!(default_function(Some("multi_label_classification"), 3), ScoreFunction::Sigmoid);
+        assert_eq!(default_function(Some("single_label_classification"), 3), ScoreFunction::Softmax);
+        assert_eq!(default_function(None, 1), ScoreFunction::Sigmoid);
+        assert_eq!(default_function(None, 2), ScoreFunction::Softmax);
     }
 }

@@ -2,12 +2,10 @@
 //!
 //! Reference: `TextClassificationPipeline`.
 
-use serde::Serialize;
-
 use super::batches::{Per, TextModel};
 use super::labels::Labels;
-use super::scores::top;
-use super::{Pipeline, PipelineBuilder, ScoreFunction, Task, TextOptions};
+use super::scores::{default_function, top};
+use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task, TextOptions};
 use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
@@ -45,15 +43,6 @@ impl Default for ClassificationOptions {
     fn default() -> Self {
         Self { top_k: Some(1), function_to_apply: None, text: TextOptions::default() }
     }
-}
-
-/// A label and its score.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Label {
-    /// The name, from `id2label` in `config.json`.
-    pub label: String,
-    /// The score.
-    pub score: f32,
 }
 
 impl<A: AnyModel> Pipeline<A> for TextClassification<A> {
@@ -128,28 +117,5 @@ impl<A: AnyModel> TextClassification<A> {
     fn one(&self, text: Text<'_>) -> Result<Vec<Label>> {
         let labels = self.run_with(&[text], &ClassificationOptions::default())?;
         Ok(labels.into_iter().next().unwrap_or_default())
-    }
-}
-
-pub(super) fn default_function(problem_type: Option<&str>, labels: usize) -> ScoreFunction {
-    match problem_type {
-        Some("regression") => ScoreFunction::None,
-        Some("multi_label_classification") => ScoreFunction::Sigmoid,
-        _ if labels == 1 => ScoreFunction::Sigmoid,
-        _ => ScoreFunction::Softmax,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_function_follows_the_problem() {
-        assert_eq!(default_function(Some("regression"), 1), ScoreFunction::None);
-        assert_eq!(default_function(Some("multi_label_classification"), 3), ScoreFunction::Sigmoid);
-        assert_eq!(default_function(Some("single_label_classification"), 3), ScoreFunction::Softmax);
-        assert_eq!(default_function(None, 1), ScoreFunction::Sigmoid);
-        assert_eq!(default_function(None, 2), ScoreFunction::Softmax);
     }
 }

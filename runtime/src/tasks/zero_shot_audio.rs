@@ -4,8 +4,8 @@
 //! Reference: `ZeroShotAudioClassificationPipeline`.
 
 use super::batches::TextModel;
-use super::zero_shot_vision::{HypothesisOptions, scored};
-use super::{Label, Pipeline, PipelineBuilder, Task};
+use super::paired::scored;
+use super::{HypothesisOptions, Label, Pipeline, PipelineBuilder, Task};
 use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;

@@ -1,18 +1,14 @@
 //! The pipelines of audio: inputs are paths of files, samples with their rate, or lists of either.
 
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::JsonPipeline;
-use super::images::hypothesis;
 use super::parameters::Parameters;
-use super::pipelines::{shaped, start_of, texts};
+use super::shapes::{shaped, start_of};
 use crate::any_model::DynModel;
 use crate::audio::Audio;
-use crate::tasks::{
-    AudioClassification, AudioClassificationOptions, SpeechOptions, SpeechRecognition, Timestamps,
-    ZeroShotAudioClassification,
-};
+use crate::tasks::{AudioClassification, AudioClassificationOptions};
 use crate::{Error, Result};
 
 impl JsonPipeline for AudioClassification<DynModel> {
@@ -29,57 +25,6 @@ impl JsonPipeline for AudioClassification<DynModel> {
     }
 }
 
-impl JsonPipeline for SpeechRecognition<DynModel> {
-    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
-        let parameters = Parameters::new(parameters)?;
-        let stride = match parameters.get::<Json>("stride_length_s")? {
-            None => None,
-            Some(both @ Json::Number(_)) => both.as_f64().map(|seconds| (seconds, seconds)),
-            Some(pair) => Some(serde_json::from_value(pair).map_err(|e| {
-                Error::input("stride_length_s", e.to_string(), "give seconds, or two of them: left and right")
-            })?),
-        };
-        let timestamps = match parameters.get::<Json>("return_timestamps")? {
-            None | Some(Json::Bool(false)) => None,
-            Some(Json::Bool(true)) => Some(Timestamps::Segment),
-            Some(name) => Some(serde_json::from_value(name).map_err(|e| {
-                Error::input("return_timestamps", e.to_string(), "give true, \"char\" or \"word\"")
-            })?),
-        };
-        let inner = parameters.inner("generate_kwargs")?;
-        let language = parameters.get("language")?.or(inner.get("language")?);
-        let task = parameters.get("task")?.or(inner.get("task")?);
-        let options = SpeechOptions {
-            chunk_length_s: parameters.get("chunk_length_s")?,
-            stride_length_s: stride,
-            timestamps,
-            language,
-            task,
-            return_language: parameters.get("return_language")?.unwrap_or(false),
-            generation: parameters.generation()?.or(inner.generation()?),
-        };
-        inner.finish()?;
-        parameters.finish()?;
-        let results: Result<Vec<_>> =
-            clips(inputs)?.iter().map(|audio| self.run_with(audio, &options)).collect();
-        shaped(inputs, results?)
-    }
-}
-
-impl JsonPipeline for ZeroShotAudioClassification<DynModel> {
-    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
-        let parameters = Parameters::new(parameters)?;
-        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
-        let options = hypothesis(&parameters, Self::hypothesis())?;
-        parameters.finish()?;
-        let labels = texts(&labels)?;
-        let clips = clips(inputs)?;
-        let results: Result<Vec<_>> =
-            clips.iter().map(|audio| self.run_with(audio, &labels, &options)).collect();
-        shaped(inputs, results?)
-    }
-}
-
 /// Samples as JSON has them.
 #[derive(Deserialize)]
 struct Samples {
@@ -89,7 +34,7 @@ struct Samples {
 }
 
 /// One audio clip or a list of them.
-fn clips(value: &Json) -> Result<Vec<Audio>> {
+pub(super) fn clips(value: &Json) -> Result<Vec<Audio>> {
     match value {
         Json::Array(list) => list.iter().map(clip).collect(),
         one => Ok(vec![clip(one)?]),

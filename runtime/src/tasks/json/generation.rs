@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::JsonPipeline;
 use super::parameters::Parameters;
-use super::pipelines::{texts, to_json};
+use super::shapes::{texts, to_json};
 use crate::any_model::AnyModel;
 use crate::tasks::{
     GenerationOptions, OnText, Summarization, Text2TextGeneration, TextGeneration, Translation,

@@ -6,7 +6,7 @@ use super::JsonPipeline;
 use super::generation::{chats, options};
 use super::images::images;
 use super::parameters::Parameters;
-use super::pipelines::{start_of, to_json};
+use super::shapes::{start_of, to_json};
 use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::tasks::ImageTextToText;

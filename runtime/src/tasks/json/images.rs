@@ -1,18 +1,16 @@
-//! The pipelines of images and videos: inputs are paths of files, or lists of them.
+//! The pipelines of images: inputs are paths of files, or lists of them.
 
 use serde_json::{Value as Json, json};
 
 use super::JsonPipeline;
 use super::parameters::Parameters;
-use super::pipelines::{shaped, start_of, texts};
+use super::shapes::{shaped, start_of, texts};
 use crate::any_model::DynModel;
 use crate::image::Image;
 use crate::tasks::{
-    DetectionOptions, HypothesisOptions, ImageClassification, ImageClassificationOptions,
-    ImageFeatureExtraction, ImageFeatureOptions, ObjectDetection, VideoOptions, ZeroShotImageClassification,
-    ZeroShotVideoClassification, draw,
+    DetectionOptions, ImageClassification, ImageClassificationOptions, ImageFeatureExtraction,
+    ImageFeatureOptions, ObjectDetection, draw,
 };
-use crate::video::Video;
 use crate::{Error, Result};
 
 impl JsonPipeline for ImageClassification<DynModel> {
@@ -68,57 +66,8 @@ impl JsonPipeline for ObjectDetection<DynModel> {
     }
 }
 
-impl JsonPipeline for ZeroShotImageClassification<DynModel> {
-    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
-        let parameters = Parameters::new(parameters)?;
-        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
-        let options = hypothesis(&parameters, HypothesisOptions::default())?;
-        parameters.finish()?;
-        let labels = texts(&labels)?;
-        let images = images(inputs)?;
-        let results: Result<Vec<_>> =
-            images.iter().map(|image| self.run_with(image, &labels, &options)).collect();
-        shaped(inputs, results?)
-    }
-}
-
-impl JsonPipeline for ZeroShotVideoClassification<DynModel> {
-    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
-        let parameters = Parameters::new(parameters)?;
-        let defaults = VideoOptions::default();
-        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
-        let options = VideoOptions {
-            num_frames: parameters.get("num_frames")?,
-            frame_sampling_rate: parameters
-                .get("frame_sampling_rate")?
-                .unwrap_or(defaults.frame_sampling_rate),
-            hypothesis: hypothesis(&parameters, defaults.hypothesis)?,
-        };
-        parameters.finish()?;
-        let labels = texts(&labels)?;
-        let results: Result<Vec<_>> = paths(inputs)?
-            .into_iter()
-            .map(|path| self.run_with(&Video::open(path)?, &labels, &options))
-            .collect();
-        shaped(inputs, results?)
-    }
-}
-
-pub(super) fn hypothesis(
-    parameters: &Parameters<'_>,
-    defaults: HypothesisOptions,
-) -> Result<HypothesisOptions> {
-    let inner = parameters.inner("tokenizer_kwargs")?;
-    let tokenizing = inner.tokenizer()?;
-    inner.finish()?;
-    Ok(HypothesisOptions {
-        hypothesis_template: parameters.get("hypothesis_template")?.unwrap_or(defaults.hypothesis_template),
-        text: parameters.text(&tokenizing)?,
-    })
-}
-
 /// One path or a list of paths.
-fn paths(value: &Json) -> Result<Vec<&str>> {
+pub(super) fn paths(value: &Json) -> Result<Vec<&str>> {
     texts(value).map_err(|_| {
         let problem = format!("{} is not the path of a file", start_of(value));
         Error::input("inputs", problem, "give a path, or a list of paths")

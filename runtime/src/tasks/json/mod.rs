@@ -4,25 +4,36 @@
 //! those of `SentenceTransformer.encode`. As there, and unlike in the typed pipelines, empty texts get an
 //! answer unless the parameter `allow_empty` is false.
 
+#[cfg(feature = "audio")]
 mod audio;
+#[cfg(feature = "text")]
 mod generation;
+#[cfg(all(feature = "image", feature = "text"))]
 mod image_text;
+#[cfg(feature = "image")]
 mod images;
+#[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
+mod paired;
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod parameters;
+#[cfg(feature = "text")]
 mod pipelines;
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
+mod shapes;
+#[cfg(all(feature = "audio", feature = "text"))]
+mod speech;
+
+use std::ops::ControlFlow;
 
 use serde_json::Value as Json;
 
-use super::{
-    AudioClassification, FeatureExtraction, FillMask, ImageClassification, ImageFeatureExtraction,
-    ImageTextToText, ObjectDetection, OnText, Pipeline, QuestionAnswering, SentenceEmbedding,
-    SpeechRecognition, Summarization, Task, Text2TextGeneration, TextClassification, TextGeneration,
-    TokenClassification, Translation, ZeroShotAudioClassification, ZeroShotClassification,
-    ZeroShotImageClassification, ZeroShotVideoClassification,
-};
+use super::Pipeline;
 use crate::Architecture;
 use crate::any_model::DynModel;
-use crate::{Loader, Result};
+use crate::{Error, Loader, Result, Task};
+
+/// Told of each piece of text as it is generated; `Break` ends generating.
+pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + 'a;
 
 /// A pipeline whose task is known at run time only.
 pub trait JsonPipeline: Send + Sync {
@@ -65,29 +76,67 @@ pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<d
 }
 
 /// The pipeline of a task around a model.
+///
+/// # Errors
+/// When this build has not the features that the task needs, or the checkpoint lacks a file.
 pub(crate) fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
-    Ok(match task {
-        Task::FeatureExtraction => Box::new(FeatureExtraction::from_model(model)?),
-        Task::SentenceEmbedding => Box::new(SentenceEmbedding::from_model(model)?),
-        Task::FillMask => Box::new(FillMask::from_model(model)?),
-        Task::TextClassification => Box::new(TextClassification::from_model(model)?),
-        Task::ZeroShotClassification => Box::new(ZeroShotClassification::from_model(model)?),
-        Task::TokenClassification => Box::new(TokenClassification::from_model(model)?),
-        Task::QuestionAnswering => Box::new(QuestionAnswering::from_model(model)?),
-        Task::TextGeneration => Box::new(TextGeneration::from_model(model)?),
-        Task::Text2TextGeneration => Box::new(Text2TextGeneration::from_model(model)?),
-        Task::Summarization => Box::new(Summarization::from_model(model)?),
-        Task::Translation => Box::new(Translation::from_model(model)?),
-        Task::ImageClassification => Box::new(ImageClassification::from_model(model)?),
-        Task::ImageTextToText => Box::new(ImageTextToText::from_model(model)?),
-        Task::ImageFeatureExtraction => Box::new(ImageFeatureExtraction::from_model(model)?),
-        Task::ObjectDetection => Box::new(ObjectDetection::from_model(model)?),
-        Task::ZeroShotImageClassification => Box::new(ZeroShotImageClassification::from_model(model)?),
-        Task::ZeroShotVideoClassification => Box::new(ZeroShotVideoClassification::from_model(model)?),
-        Task::AutomaticSpeechRecognition => Box::new(SpeechRecognition::from_model(model)?),
-        Task::AudioClassification => Box::new(AudioClassification::from_model(model)?),
-        Task::ZeroShotAudioClassification => Box::new(ZeroShotAudioClassification::from_model(model)?),
-    })
+    match task {
+        #[cfg(feature = "text")]
+        Task::FeatureExtraction => pipeline::<super::FeatureExtraction<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::SentenceEmbedding => pipeline::<super::SentenceEmbedding<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::FillMask => pipeline::<super::FillMask<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::TextClassification => pipeline::<super::TextClassification<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::ZeroShotClassification => pipeline::<super::ZeroShotClassification<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::TokenClassification => pipeline::<super::TokenClassification<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::QuestionAnswering => pipeline::<super::QuestionAnswering<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::TextGeneration => pipeline::<super::TextGeneration<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::Text2TextGeneration => pipeline::<super::Text2TextGeneration<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::Summarization => pipeline::<super::Summarization<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::Translation => pipeline::<super::Translation<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ImageClassification => pipeline::<super::ImageClassification<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ImageFeatureExtraction => pipeline::<super::ImageFeatureExtraction<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ObjectDetection => pipeline::<super::ObjectDetection<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::ZeroShotImageClassification => pipeline::<super::ZeroShotImageClassification<DynModel>>(model),
+        #[cfg(all(feature = "text", feature = "video"))]
+        Task::ZeroShotVideoClassification => pipeline::<super::ZeroShotVideoClassification<DynModel>>(model),
+        #[cfg(feature = "audio")]
+        Task::AudioClassification => pipeline::<super::AudioClassification<DynModel>>(model),
+        #[cfg(all(feature = "audio", feature = "text"))]
+        Task::ZeroShotAudioClassification => pipeline::<super::ZeroShotAudioClassification<DynModel>>(model),
+        #[cfg(all(feature = "audio", feature = "text"))]
+        Task::AutomaticSpeechRecognition => pipeline::<super::SpeechRecognition<DynModel>>(model),
+        #[allow(unreachable_patterns)]
+        task => Err(absent(task)),
+    }
+}
+
+fn absent(task: Task) -> Error {
+    let problem = format!("this build does without what {task} needs");
+    let help = "build weft with the features for what it takes: `text`, `image`, `audio`, `video`";
+    Error::input("task", problem, help)
+}
+
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
+fn pipeline<P: Pipeline<DynModel> + JsonPipeline + 'static>(
+    model: DynModel,
+) -> Result<Box<dyn JsonPipeline>> {
+    Ok(Box::new(P::from_model(model)?))
 }
 
 /// Loads a checkpoint for a task by name and answers one call.

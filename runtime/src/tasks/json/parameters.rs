@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
+#[cfg(feature = "text")]
 use crate::generation::GenerationConfig;
+#[cfg(feature = "text")]
 use crate::tasks::TextOptions;
 use crate::{Error, Result};
 
@@ -32,11 +34,6 @@ impl<'a> Parameters<'a> {
         Ok(Self { values, asked: RefCell::default() })
     }
 
-    /// Whether a parameter was given, be it as null.
-    pub(super) fn given(&self, name: &'static str) -> bool {
-        self.raw(name).is_some()
-    }
-
     fn raw(&self, name: &'static str) -> Option<&'a Json> {
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&name) {
@@ -54,6 +51,26 @@ impl<'a> Parameters<'a> {
                 Error::input(name, format!("{value}: {e}"), "give it in the type that the task takes")
             }),
         }
+    }
+
+    /// Refuses names that nobody asked for.
+    pub(super) fn finish(&self) -> Result<()> {
+        let asked = self.asked.borrow();
+        match self.values.into_iter().flatten().find(|(name, _)| !asked.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let help = format!("one of {}", asked.join(", "));
+                Err(Error::input("parameters", format!("unknown parameter `{name}`"), help))
+            }
+        }
+    }
+}
+
+#[cfg(feature = "text")]
+impl<'a> Parameters<'a> {
+    /// Whether a parameter was given, be it as null.
+    pub(super) fn given(&self, name: &'static str) -> bool {
+        self.raw(name).is_some()
     }
 
     /// A parameter that holds parameters itself.
@@ -104,21 +121,10 @@ impl<'a> Parameters<'a> {
         let given: Map<String, Json> = names.map(|(name, value)| (name.to_owned(), value.clone())).collect();
         GenerationConfig::from_json(&Json::Object(given))
     }
-
-    /// Refuses names that nobody asked for.
-    pub(super) fn finish(&self) -> Result<()> {
-        let asked = self.asked.borrow();
-        match self.values.into_iter().flatten().find(|(name, _)| !asked.contains(&name.as_str())) {
-            None => Ok(()),
-            Some((name, _)) => {
-                let help = format!("one of {}", asked.join(", "));
-                Err(Error::input("parameters", format!("unknown parameter `{name}`"), help))
-            }
-        }
-    }
 }
 
 /// How a call wants its texts tokenized.
+#[cfg(feature = "text")]
 #[derive(Default)]
 pub(super) struct Tokenizing {
     pub(super) truncation: bool,

@@ -135,7 +135,7 @@ impl Dictation {
                 inputs.insert("decoder_input_ids".to_owned(), ids.into());
                 inputs.insert("alignment_heads".to_owned(), self.tokens.heads(model)?);
                 let looked = model.run_graph(GraphKind::CrossAttentions, inputs)?;
-                let looked = crate::tasks::batches::output(&looked, "alignment")?;
+                let looked = crate::tasks::outputs::output(&looked, "alignment")?;
                 let sound = heard_frames.saturating_sub(start) / 2;
                 let times = token_times(looked, prompt.length(), sound, self.filter)?;
                 let after = start as f64 * 0.01;

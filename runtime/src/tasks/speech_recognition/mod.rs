@@ -236,7 +236,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
             };
             let features = self.audio.extractor.extract(&[own], &extract)?;
             let seen = features.get("attention_mask").map(|mask| mask.i64("attention_mask")).transpose()?;
-            let features = super::batches::output(&features, "input_features")?;
+            let features = super::outputs::output(&features, "input_features")?;
             let frames = seen.map_or(features.len_of(ndarray::Axis(2)), |seen| seen.sum() as usize);
             let dictated = dictation.write(&self.audio.model, (features, frames), options)?;
             let mut tokens = dictated.tokens;

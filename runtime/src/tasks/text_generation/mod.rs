@@ -12,16 +12,13 @@ pub use options::GenerationOptions;
 pub(crate) use options::resolve;
 
 use super::batches::TextModel;
-use super::{Pipeline, PipelineBuilder, Task};
+use super::{OnText, Pipeline, PipelineBuilder, Task};
 use crate::Architecture;
 use crate::any_model::AnyModel;
 use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
-
-/// Told of each piece of text as it is generated; `Break` ends generating.
-pub type OnText<'a> = dyn FnMut(&str) -> ControlFlow<()> + 'a;
 
 /// Continues texts and chats.
 ///

@@ -6,7 +6,7 @@ use super::Writer;
 use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
-use crate::tasks::text_generation::OnText;
+use crate::tasks::OnText;
 use crate::tasks::{GenerationOptions, Pipeline, PipelineBuilder, Task};
 
 /// A text written for another.

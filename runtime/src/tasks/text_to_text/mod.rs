@@ -10,9 +10,9 @@ use serde_json::Value as Json;
 pub use kinds::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 
 use self::languages::Pair;
-use super::Task;
 use super::batches::TextModel;
-use super::text_generation::{GenerationOptions, OnText, resolve, streamed};
+use super::text_generation::{GenerationOptions, resolve, streamed};
+use super::{OnText, Task};
 use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
 use crate::text::{Padding, Text};

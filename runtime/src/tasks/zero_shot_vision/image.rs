@@ -1,11 +1,11 @@
 //! Images against labels.
 
-use super::{HypothesisOptions, PairedModel};
+use super::PairedModel;
 use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
-use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
+use crate::tasks::{HypothesisOptions, Label, Pipeline, PipelineBuilder, Task};
 
 /// Labels an image with labels of one's own.
 ///

@@ -1,9 +1,9 @@
 //! Videos against labels.
 
-use super::{HypothesisOptions, PairedModel};
+use super::PairedModel;
 use crate::Architecture;
 use crate::any_model::AnyModel;
-use crate::tasks::{Label, Pipeline, PipelineBuilder, Task};
+use crate::tasks::{HypothesisOptions, Label, Pipeline, PipelineBuilder, Task};
 use crate::video::Video;
 use crate::{Error, Result};
 

@@ -4,19 +4,23 @@
 //! expect of Python (methods of texts and dictionaries, how values are written) is provided here.
 
 mod continuation;
+#[cfg(feature = "chat")]
 mod environment;
 mod load;
 mod message;
+#[cfg(feature = "chat")]
 mod python;
+#[cfg_attr(not(feature = "chat"), path = "absent.rs")]
+mod rendering;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use minijinja::Environment;
 use serde_json::{Map, Value as Json, json};
 
 pub use message::Message;
+use rendering::Rendering;
 
 use super::{Settings, Tokenizer};
 use crate::hub::Checkpoint;
@@ -70,7 +74,7 @@ impl ChatOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
-    environment: Environment<'static>,
+    rendering: Rendering,
     sources: BTreeMap<String, String>,
     /// `bos_token` and the like.
     tokens: Map<String, Json>,
@@ -101,19 +105,8 @@ impl ChatTemplate {
     }
 
     fn new(sources: BTreeMap<String, String>, tokens: Map<String, Json>, file: PathBuf) -> Result<Self> {
-        let mut environment = environment::environment();
-        for (name, source) in &sources {
-            let source = environment::without_generation_tags(source);
-            environment.add_template_owned(name.clone(), source).map_err(|e| {
-                let help = "compare the template with the published one";
-                Error::tokenizer(
-                    &file,
-                    format!("the chat template `{name}` is not Jinja: {}", told(&e)),
-                    help,
-                )
-            })?;
-        }
-        Ok(Self { environment, sources, tokens, file })
+        let rendering = Rendering::new(&sources, &file)?;
+        Ok(Self { rendering, sources, tokens, file })
     }
 
     /// The names of the templates.
@@ -148,25 +141,11 @@ impl ChatTemplate {
         variables.insert("tools".to_owned(), json!(options.tools));
         variables.insert("documents".to_owned(), json!(options.documents));
         variables.insert("add_generation_prompt".to_owned(), options.add_generation_prompt.into());
-        let text = self.apply(name, &variables, options.now)?;
+        let text = self.rendering.apply(name, &variables, options.now, &self.file)?;
         match open {
             None => Ok(text),
             Some(last) => continuation::cut(&text, &last),
         }
-    }
-
-    fn apply(&self, name: &str, variables: &Map<String, Json>, now: Option<SystemTime>) -> Result<String> {
-        let refused = |e: minijinja::Error| {
-            let problem = format!("the chat template `{name}` refuses them: {}", told(&e));
-            let help = format!("see what roles and order of messages it asks for in {}", self.file.display());
-            Error::input("messages", problem, help)
-        };
-        let mut environment = self.environment.clone();
-        if let Some(now) = now {
-            environment::set_now(&mut environment, now);
-        }
-        let template = environment.get_template(name).map_err(refused)?;
-        template.render(minijinja::Value::from_serialize(variables)).map_err(refused)
     }
 
     fn choose(&self, options: &ChatOptions) -> Result<&str> {
@@ -181,17 +160,6 @@ impl ChatTemplate {
             Error::input("template", problem, format!("choose one of {}", names.join(", ")))
         })
     }
-}
-
-/// A template's error with what led to it, on one line.
-fn told(error: &minijinja::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
-    text
 }
 
 /// The special tokens by the names that templates know them by.

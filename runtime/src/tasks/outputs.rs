@@ -1,0 +1,16 @@
+//! A model's outputs by name.
+
+use ndarray::ArrayD;
+
+use crate::{Error, Result, Values};
+
+/// One output of the model.
+pub(super) fn output<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<f32>> {
+    match values.get(name) {
+        Some(value) => value.f32(name),
+        None => {
+            let names: Vec<_> = values.keys().map(String::as_str).collect();
+            Err(Error::input(name, "the model has no such output", format!("it has {}", names.join(", "))))
+        }
+    }
+}
