@@ -19,23 +19,23 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The side of a patch.
     pub patch_size: usize,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// From one patch to the next along frequencies.
+    /// The stride of patches along frequencies.
     pub frequency_stride: usize,
-    /// From one patch to the next along time.
+    /// The stride of patches along time.
     pub time_stride: usize,
-    /// The frames of a spectrum.
+    /// The frames of a spectrogram.
     pub max_length: usize,
-    /// The frequencies of a spectrum.
+    /// Mel bins.
     pub num_mel_bins: usize,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

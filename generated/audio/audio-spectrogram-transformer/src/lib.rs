@@ -4,8 +4,8 @@
 
 //! Audio Spectrogram Transformer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer that looks at spectra: overlapping patches of a sound's mel spectrum, read as tokens
-//! (Gong et al., 2021, arXiv:2104.01778).
+//! Audio Spectrogram Transformer: a vision transformer over overlapping patches of a mel spectrogram (Gong et
+//! al., 2021, arXiv:2104.01778).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Audio classification: classes of a sound, best first.
+/// Audio classification: classes of audio, best first.
 ///
 /// Takes checkpoints of `ASTForAudioClassification`.
 ///

@@ -10,27 +10,27 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The side of the windows that attention stays within.
+    /// The window size of attention.
     pub window_size: usize,
-    /// Frequencies of the spectrum.
+    /// Mel bins.
     pub num_mel_bins: usize,
-    /// The side of the picture that a spectrum is folded into.
+    /// The side of the square image that a spectrogram is reshaped to.
     pub spec_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The side of a patch.
     pub patch_size: usize,
-    /// From one patch to the next.
+    /// The stride of patches.
     pub patch_stride: Vec<usize>,
     /// Layers of each stage.
     pub depths: Vec<usize>,
     /// Attention heads in the layers of each stage.
     pub num_attention_heads: Vec<usize>,
-    /// Whether views of a long sound's parts are fused with the whole.
+    /// Whether features of long audio's chunks are fused with those of the whole.
     pub enable_fusion: bool,
-    /// Which kind of fusion; there is one.
+    /// The kind of feature fusion; there is one.
     pub fusion_type: Option<String>,
-    /// Views that the first convolution takes.
+    /// The input channels of the patch embedding.
     pub patch_embed_input_channels: usize,
     /// The width of the first stage.
     pub patch_embeds_hidden_size: usize,
@@ -38,15 +38,15 @@ pub struct Config {
     pub enable_patch_layer_norm: bool,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// How much wider the MLPs are inside.
+    /// The expansion ratio of the MLPs.
     pub mlp_ratio: f64,
-    /// How much narrower the fusion is inside.
+    /// The reduction of feature fusion.
     pub aff_block_r: usize,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The width of the common space.
+    /// The width of the shared embedding space.
     pub projection_dim: usize,
-    /// The activation function on the way there.
+    /// The activation function of the projection.
     pub projection_hidden_act: Activation,
 }
 

@@ -3,7 +3,7 @@
 
 //! CLAP's audio model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of CLAP that hears sounds: windows of a folded mel spectrum, whose mean meets texts in a shared
+//! The audio encoder of CLAP: HTS-AT, a Swin transformer over mel spectrograms, with projection to the shared
 //! space (Wu et al., 2022, arXiv:2211.06687).
 //!
 //! ```no_run

@@ -5,8 +5,8 @@
 
 //! CLAP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Contrastive Language-Audio Pretraining: sounds and texts as vectors of one space, so that sounds can be
-//! found by words (Wu et al., 2022, arXiv:2211.06687).
+//! Contrastive language-audio pretraining: audio and text encoders with embeddings in one space (Wu et al.,
+//! 2022, arXiv:2211.06687).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Zero-shot audio classification: classes of one's own for a sound, best first.
+/// Zero-shot audio classification: candidate labels for audio, best first.
 ///
 /// Takes checkpoints of `ClapModel`.
 ///

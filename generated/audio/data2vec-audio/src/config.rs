@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -21,11 +21,11 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The activation function of the convolutions.
     pub feat_extract_activation: Activation,
@@ -37,13 +37,13 @@ pub struct Config {
     pub conv_kernel: Vec<usize>,
     /// Whether the convolutions have a bias.
     pub conv_bias: bool,
-    /// The convolutions that give positions.
+    /// The number of convolutional position embeddings.
     pub num_conv_pos_embeddings: usize,
     /// Its groups.
     pub num_conv_pos_embedding_groups: usize,
-    /// Whether classifiers take a mixture of all layers.
+    /// Whether classifiers take a weighted sum of all hidden states.
     pub use_weighted_layer_sum: bool,
-    /// The width before the mean that classifiers take.
+    /// The width of the classifiers' projection.
     pub classifier_proj_size: usize,
     /// The channels of each layer of the speaker head.
     pub tdnn_dim: Vec<usize>,
@@ -51,11 +51,11 @@ pub struct Config {
     pub tdnn_kernel: Vec<usize>,
     /// The dilation of each layer of the speaker head.
     pub tdnn_dilation: Vec<usize>,
-    /// The width of the speaker's vector.
+    /// The width of the speaker embedding.
     pub xvector_output_dim: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether convolutions after the last layer make fewer frames.
+    /// Whether there is an adapter network after the last layer.
     pub add_adapter: bool,
     /// Their kernel.
     pub adapter_kernel_size: usize,
@@ -63,13 +63,13 @@ pub struct Config {
     pub adapter_stride: usize,
     /// How many there are.
     pub num_adapter_layers: usize,
-    /// The width that they give; the hidden size where not said.
+    /// The output width of the adapter network; the hidden size where not given.
     pub output_hidden_size: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// The kernel of each.
+    /// The kernel of each convolutional position embedding.
     pub conv_pos_kernel_size: usize,
 }
 

@@ -4,8 +4,8 @@
 
 //! Data2VecAudio for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! wav2vec 2.0's network, taught to guess its own teacher's states from a part of the sound (Baevski et al.,
-//! 2022, arXiv:2202.03555).
+//! The architecture of wav2vec 2.0, self-supervised by predicting a teacher's contextualised representations
+//! of masked speech (Baevski et al., 2022, arXiv:2202.03555).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! HuBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! wav2vec 2.0's network, taught to name hidden units that clustering found in the sound (Hsu et al., 2021,
-//! arXiv:2106.07447).
+//! The architecture of wav2vec 2.0, self-supervised by masked prediction of clustered hidden units (Hsu et
+//! al., 2021, arXiv:2106.07447).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

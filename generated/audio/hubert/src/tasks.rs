@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Automatic speech recognition: the words of a recording, with the times at which they are said.
+/// Automatic speech recognition: the transcript of speech, with timestamps.
 ///
 /// Takes checkpoints of `HubertForCTC`.
 ///
@@ -20,7 +20,7 @@
 /// ```
 pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;
 
-/// Audio classification: classes of a sound, best first.
+/// Audio classification: classes of audio, best first.
 ///
 /// Takes checkpoints of `HubertForSequenceClassification`.
 ///

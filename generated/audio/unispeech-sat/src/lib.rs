@@ -4,7 +4,7 @@
 
 //! UniSpeech-SAT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! wav2vec 2.0's network, taught to tell speakers apart as well as words (Chen et al., 2021,
+//! The architecture of wav2vec 2.0, with speaker-aware self-supervised pretraining (Chen et al., 2021,
 //! arXiv:2110.05752).
 //!
 //! ```no_run

@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -21,11 +21,11 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// Where the convolutions are normalised: `group` after the first, `layer` after each.
     pub feat_extract_norm: String,
@@ -39,19 +39,19 @@ pub struct Config {
     pub conv_kernel: Vec<usize>,
     /// Whether the convolutions have a bias.
     pub conv_bias: bool,
-    /// The kernel of the convolution that gives positions.
+    /// The kernel of the convolutional position embeddings.
     pub num_conv_pos_embeddings: usize,
     /// Its groups.
     pub num_conv_pos_embedding_groups: usize,
-    /// Whether layers normalise what they take instead of what they give.
+    /// Whether layers are pre-norm, not post-norm.
     pub do_stable_layer_norm: bool,
-    /// Whether classifiers take a mixture of all layers.
+    /// Whether classifiers take a weighted sum of all hidden states.
     pub use_weighted_layer_sum: bool,
-    /// The width before the mean that classifiers take.
+    /// The width of the classifiers' projection.
     pub classifier_proj_size: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// The width of the adapters within layers that normalise first.
+    /// The width of attention adapters in pre-norm layers.
     pub adapter_attn_dim: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

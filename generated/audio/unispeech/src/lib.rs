@@ -4,7 +4,7 @@
 
 //! UniSpeech for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! wav2vec 2.0's network, taught with labelled and unlabelled speech at once (Wang et al., 2021,
+//! The architecture of wav2vec 2.0, pretrained with labelled and unlabelled speech (Wang et al., 2021,
 //! arXiv:2101.07597).
 //!
 //! ```no_run

@@ -3,8 +3,8 @@
 
 //! wav2vec 2.0 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Learns from speech without words and is then taught to write it down: convolutions turn the waveform into
-//! frames, fifty a second, which attend to each other (Baevski et al., 2020, arXiv:2006.11477).
+//! Self-supervised speech representations: a convolutional feature encoder over the waveform and a
+//! transformer encoder, fine-tuned with CTC (Baevski et al., 2020, arXiv:2006.11477).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! WavLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! HuBERT's training on noisy and mixed speech, with attention that knows how far two frames are apart (Chen
-//! et al., 2021, arXiv:2110.13900).
+//! HuBERT pretrained with denoising, and with gated relative position bias (Chen et al., 2021,
+//! arXiv:2110.13900).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -3,7 +3,7 @@
 
 //! BART for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Reads one text and writes another, having learned to mend texts that were spoilt (Lewis et al., 2019,
+//! Denoising encoder-decoder transformer for sequence-to-sequence tasks (Lewis et al., 2019,
 //! arXiv:1910.13461).
 //!
 //! ```no_run

@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text-to-text generation: a text written for another one.
+/// Text-to-text generation: a text generated from another one.
 ///
 /// Takes checkpoints of `BartForConditionalGeneration`.
 ///
@@ -34,7 +34,7 @@ pub type Text2TextGeneration = weft::tasks::Text2TextGeneration<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
-/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+/// Zero-shot classification: candidate labels for a text, scored by entailment of a hypothesis about each.
 ///
 /// Takes checkpoints of `BartForSequenceClassification` that were trained on natural language inference.
 ///

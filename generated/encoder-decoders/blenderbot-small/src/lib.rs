@@ -5,7 +5,7 @@
 
 //! Blenderbot Small for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A smaller Blenderbot, whose layers normalise what they give (Roller et al., 2020, arXiv:2004.13637).
+//! A smaller Blenderbot with post-norm layers (Roller et al., 2020, arXiv:2004.13637).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

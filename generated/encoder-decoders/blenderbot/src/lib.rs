@@ -4,7 +4,7 @@
 
 //! Blenderbot for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Talks about anything, in answers of some sentences (Roller et al., 2020, arXiv:2004.13637).
+//! Encoder-decoder transformer for open-domain dialogue (Roller et al., 2020, arXiv:2004.13637).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,8 @@
 
 //! M2M100 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Translates between any two of 100 languages, or of 200 as NLLB (Fan et al., 2020, arXiv:2010.11125).
+//! Many-to-many translation between 100 languages, and between 200 as NLLB (Fan et al., 2020,
+//! arXiv:2010.11125).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

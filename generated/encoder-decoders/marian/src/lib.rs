@@ -4,7 +4,8 @@
 
 //! Marian for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Translates from one language, or a few, into another (Junczys-Dowmunt et al., 2018, arXiv:1804.00344).
+//! Encoder-decoder transformer for machine translation, trained with Marian NMT (Junczys-Dowmunt et al.,
+//! 2018, arXiv:1804.00344).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text-to-text generation: a text written for another one.
+/// Text-to-text generation: a text generated from another one.
 ///
 /// Takes checkpoints of `MarianMTModel`.
 ///

@@ -4,7 +4,7 @@
 
 //! mBART for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BART for many languages, whose layers normalise what they take (Liu et al., 2020, arXiv:2001.08210).
+//! Multilingual BART with pre-norm layers (Liu et al., 2020, arXiv:2001.08210).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

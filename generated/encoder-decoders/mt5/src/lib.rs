@@ -4,8 +4,8 @@
 
 //! mT5 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! T5 for 101 languages, with gated feed-forward layers and a table of its own for the scores of tokens (Xue
-//! et al., 2020, arXiv:2010.11934).
+//! Multilingual T5 for 101 languages, with gated feed-forward layers and untied embeddings (Xue et al., 2020,
+//! arXiv:2010.11934).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

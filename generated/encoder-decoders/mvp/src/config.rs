@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub d_model: usize,
@@ -21,25 +21,25 @@ pub struct Config {
     pub encoder_layers: usize,
     /// Attention heads in each of its layers.
     pub encoder_attention_heads: usize,
-    /// The width inside its MLPs.
+    /// The intermediate size of its MLPs.
     pub encoder_ffn_dim: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
     /// Attention heads in each of its layers.
     pub decoder_attention_heads: usize,
-    /// The width inside its MLPs.
+    /// The intermediate size of its MLPs.
     pub decoder_ffn_dim: usize,
     /// The activation function of the MLPs.
     pub activation_function: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Whether embeddings of tokens are multiplied by the root of their width.
+    /// Whether token embeddings are scaled by the square root of their width.
     pub scale_embedding: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: usize,
-    /// The token that ends a text.
+    /// The end-of-sequence token.
     pub eos_token_id: usize,
     /// The token that the decoder starts with.
     pub decoder_start_token_id: usize,
@@ -47,7 +47,7 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// Whether layers see a prompt of their own.
+    /// Whether layers have prompts of their own.
     pub use_prompt: bool,
 }
 

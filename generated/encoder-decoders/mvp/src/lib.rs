@@ -4,7 +4,8 @@
 
 //! MVP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BART taught many tasks by name (Tang et al., 2022, arXiv:2206.12131); without the prompts of a task.
+//! BART with supervised multi-task pretraining (Tang et al., 2022, arXiv:2206.12131); without the prompts of
+//! a task.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Pegasus for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Writes summaries, having learned to write sentences that were taken out (Zhang et al., 2019,
-//! arXiv:1912.08777).
+//! Encoder-decoder transformer for abstractive summarisation, pretrained by gap-sentence generation (Zhang et
+//! al., 2019, arXiv:1912.08777).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! PLBART for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BART for programs and what is said of them (Ahmad et al., 2021, arXiv:2103.06333).
+//! BART for source code and natural language (Ahmad et al., 2021, arXiv:2103.06333).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -3,8 +3,8 @@
 
 //! T5 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Reads one text and writes another; attention is biased by how far positions are apart (Raffel et al.,
-//! 2019, arXiv:1910.10683).
+//! Text-to-text transfer transformer: an encoder-decoder with relative attention bias (Raffel et al., 2019,
+//! arXiv:1910.10683).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,13 +13,13 @@ use weft::nn::{Activation, FeedForward};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub d_model: usize,
     /// The width of a head.
     pub d_kv: usize,
-    /// The width inside the feed-forward layers.
+    /// The intermediate size of the feed-forward layers.
     pub d_ff: usize,
     /// Layers of the encoder.
     pub num_layers: usize,
@@ -27,17 +27,17 @@ pub struct Config {
     pub num_decoder_layers: Option<usize>,
     /// Attention heads in each layer.
     pub num_heads: usize,
-    /// Distances that attention tells apart.
+    /// Buckets of the relative attention bias.
     pub relative_attention_num_buckets: usize,
-    /// From here on distances are not told apart.
+    /// The largest distance that buckets distinguish.
     pub relative_attention_max_distance: usize,
-    /// Added to the mean square in normalisation.
+    /// The epsilon of RMS normalisation.
     pub layer_norm_epsilon: f64,
     /// The kind of the feed-forward layers.
     pub feed_forward_proj: FeedForward,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: usize,
-    /// The token that ends a text.
+    /// The end-of-sequence token.
     pub eos_token_id: usize,
     /// The token that the decoder starts with.
     pub decoder_start_token_id: usize,

@@ -4,8 +4,8 @@
 
 //! UMT5 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! mT5 trained on languages in fairer shares; every layer has biases by distance of its own (Chung et al.,
-//! 2023, arXiv:2304.09151).
+//! mT5 with language sampling by UniMax, and a relative attention bias in every layer (Chung et al., 2023,
+//! arXiv:2304.09151).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

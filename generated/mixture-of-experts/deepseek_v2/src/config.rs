@@ -13,13 +13,13 @@ use weft::nn::{Activation, RopeParameters};
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     #[serde(default = "default::vocab_size")]
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(default = "default::hidden_size")]
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     #[serde(default = "default::intermediate_size")]
     pub intermediate_size: usize,
     /// Layers.
@@ -34,19 +34,19 @@ pub struct Config {
     /// The longest sequence.
     #[serde(default = "default::max_position_embeddings")]
     pub max_position_embeddings: usize,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     #[serde(default = "default::rms_norm_eps")]
     pub rms_norm_eps: f64,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     #[serde(default = "default::rope_parameters")]
     pub rope_parameters: RopeParameters,
     /// Whether the projections of queries, keys and values have a bias.
     #[serde(default = "default::attention_bias")]
     pub attention_bias: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     #[serde(default = "default::tie_word_embeddings")]
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     #[serde(default = "default::pad_token_id")]
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -79,7 +79,7 @@ pub struct Config {
     /// `n_shared_experts` of `config.json`.
     #[serde(default = "default::n_shared_experts")]
     pub n_shared_experts: usize,
-    /// Experts that each token is given to.
+    /// Experts selected for each token.
     pub num_experts_per_tok: usize,
     /// `topk_method` of `config.json`.
     #[serde(default = "default::topk_method")]
@@ -93,7 +93,7 @@ pub struct Config {
     /// `routed_scaling_factor` of `config.json`.
     #[serde(default = "default::routed_scaling_factor")]
     pub routed_scaling_factor: f64,
-    /// The width inside an expert.
+    /// The intermediate size of an expert.
     #[serde(default = "default::moe_intermediate_size")]
     pub moe_intermediate_size: usize,
     /// `first_k_dense_replace` of `config.json`.

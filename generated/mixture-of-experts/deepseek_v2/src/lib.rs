@@ -5,8 +5,8 @@
 
 //! DeepSeek-V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; keys and values come from a narrower state, and most MLPs
-//! are mixtures of experts (DeepSeek-AI, 2024, arXiv:2405.04434).
+//! Mixture-of-experts decoder with multi-head latent attention and group-limited routing (DeepSeek-AI, 2024,
+//! arXiv:2405.04434).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,8 @@
 
 //! DeepSeek-V3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! DeepSeek-V2 whose experts are chosen by corrected scores (DeepSeek-AI, 2024, arXiv:2412.19437).
+//! DeepSeek-V2 with sigmoid routing and load balancing without auxiliary loss (DeepSeek-AI, 2024,
+//! arXiv:2412.19437).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

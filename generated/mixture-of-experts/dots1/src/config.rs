@@ -13,13 +13,13 @@ use weft::nn::{Activation, RopeParameters};
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     #[serde(default = "default::vocab_size")]
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(default = "default::hidden_size")]
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     #[serde(default = "default::intermediate_size")]
     pub intermediate_size: usize,
     /// Layers.
@@ -31,7 +31,7 @@ pub struct Config {
     /// Key and value heads in each layer; query heads share them.
     #[serde(default = "default::num_key_value_heads")]
     pub num_key_value_heads: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     #[serde(default = "default::head_dim")]
     pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
@@ -40,16 +40,16 @@ pub struct Config {
     /// The longest sequence.
     #[serde(default = "default::max_position_embeddings")]
     pub max_position_embeddings: usize,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     #[serde(default = "default::rms_norm_eps")]
     pub rms_norm_eps: f64,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     #[serde(default = "default::rope_parameters")]
     pub rope_parameters: RopeParameters,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     #[serde(default = "default::tie_word_embeddings")]
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     #[serde(default = "default::pad_token_id")]
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -58,13 +58,13 @@ pub struct Config {
     /// The number of classes, where they have no names.
     #[serde(default = "default::num_labels")]
     pub num_labels: Option<usize>,
-    /// How many positions each sees, itself among them.
+    /// The size of the sliding window, the position itself included.
     #[serde(default = "default::sliding_window")]
     pub sliding_window: Option<usize>,
     /// `max_window_layers` of `config.json`.
     #[serde(default = "default::max_window_layers")]
     pub max_window_layers: usize,
-    /// What each layer's attention sees.
+    /// The attention type of each layer.
     #[serde(default = "default::layer_types")]
     pub layer_types: Option<Vec<String>>,
     /// Whether the projections of queries, keys and values have a bias.
@@ -74,7 +74,7 @@ pub struct Config {
     pub n_routed_experts: usize,
     /// `n_shared_experts` of `config.json`.
     pub n_shared_experts: usize,
-    /// Experts that each token is given to.
+    /// Experts selected for each token.
     pub num_experts_per_tok: usize,
     /// `n_group` of `config.json`.
     #[serde(default = "default::n_group")]
@@ -82,13 +82,13 @@ pub struct Config {
     /// `topk_group` of `config.json`.
     #[serde(default = "default::topk_group")]
     pub topk_group: usize,
-    /// Whether what the chosen experts count sums to 1.
+    /// Whether routing weights are normalised to sum to 1.
     #[serde(default = "default::norm_topk_prob")]
     pub norm_topk_prob: bool,
     /// `routed_scaling_factor` of `config.json`.
     #[serde(default = "default::routed_scaling_factor")]
     pub routed_scaling_factor: f64,
-    /// The width inside an expert.
+    /// The intermediate size of an expert.
     #[serde(default = "default::moe_intermediate_size")]
     pub moe_intermediate_size: usize,
     /// `first_k_dense_replace` of `config.json`.

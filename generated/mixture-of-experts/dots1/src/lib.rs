@@ -5,8 +5,7 @@
 
 //! dots.llm1 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; experts are chosen by corrected scores (rednote-hilab, 2025,
-//! arXiv:2506.05767).
+//! Mixture-of-experts decoder with the routing of DeepSeek-V3 (rednote-hilab, 2025, arXiv:2506.05767).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

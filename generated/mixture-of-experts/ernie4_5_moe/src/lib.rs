@@ -5,7 +5,7 @@
 
 //! ERNIE 4.5 MoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! ERNIE 4.5 whose MLPs, but for the first, are mixtures of experts and some that all tokens share.
+//! ERNIE 4.5 with mixtures of experts and shared experts in all layers but the first.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,7 @@
 
 //! K-EXAONE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! EXAONE 4 whose experts are chosen by corrected scores, with norms before attention and MLP.
+//! EXAONE 4 with mixtures of experts routed as in DeepSeek-V3, and pre-norm layers.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

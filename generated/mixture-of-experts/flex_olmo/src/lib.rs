@@ -4,7 +4,7 @@
 
 //! FlexOlmo for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! OLMo 2 whose MLPs are mixtures of experts that were trained apart (Shi et al., 2025, arXiv:2507.07024).
+//! OLMo 2 with mixtures of independently trained experts (Shi et al., 2025, arXiv:2507.07024).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -6,8 +6,8 @@
 
 //! GLM-4.5 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; half of each head is rotated, and experts are chosen by
-//! corrected scores (GLM Team, 2025, arXiv:2508.06471).
+//! Mixture-of-experts decoder with partial rotary position embeddings and the routing of DeepSeek-V3 (GLM
+//! Team, 2025, arXiv:2508.06471).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

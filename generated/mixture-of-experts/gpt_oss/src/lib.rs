@@ -4,8 +4,8 @@
 
 //! gpt-oss for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; every other layer sees a window, attention may attend to
-//! nothing, and experts are clamped (OpenAI, 2025, arXiv:2508.10925). Weights in MXFP4 are not read.
+//! Mixture-of-experts decoder with attention sinks, alternating sliding-window attention and clamped SwiGLU
+//! (OpenAI, 2025, arXiv:2508.10925). Weights in MXFP4 are not read.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

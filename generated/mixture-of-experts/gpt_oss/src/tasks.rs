@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text generation: texts and chats continued.
+/// Text generation: continuations of texts and chats.
 ///
 /// Takes checkpoints of `GptOssForCausalLM`.
 ///
@@ -54,7 +54,7 @@ pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
-/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+/// Zero-shot classification: candidate labels for a text, scored by entailment of a hypothesis about each.
 ///
 /// Takes checkpoints of `GptOssForSequenceClassification` that were trained on natural language inference.
 ///
@@ -69,7 +69,7 @@ pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 /// ```
 pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
 
-/// Token classification: classes of the tokens of a text, such as names of people and places.
+/// Token classification: classes of the tokens of a text, such as named entities.
 ///
 /// Takes checkpoints of `GptOssForTokenClassification`.
 ///

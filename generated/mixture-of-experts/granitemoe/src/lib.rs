@@ -5,7 +5,7 @@
 
 //! Granite MoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Granite whose MLPs are mixtures of experts, which are stored as one tensor.
+//! Granite with mixtures of experts, whose weights are batched.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text generation: texts and chats continued.
+/// Text generation: continuations of texts and chats.
 ///
 /// Takes checkpoints of `GraniteMoeForCausalLM`.
 ///

@@ -5,7 +5,7 @@
 
 //! Granite MoE with a shared expert for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Granite MoE with an expert that all tokens share.
+//! Granite MoE with a shared expert.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

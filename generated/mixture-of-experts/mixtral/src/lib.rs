@@ -4,8 +4,7 @@
 
 //! Mixtral for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; each token goes to two of eight MLPs (Jiang et al., 2024,
-//! arXiv:2401.04088).
+//! Mistral with mixtures of experts, two of eight for each token (Jiang et al., 2024, arXiv:2401.04088).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! OLMoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; each token goes to 8 of 64 small MLPs (Muennighoff et al.,
-//! 2024, arXiv:2409.02060).
+//! Mixture-of-experts decoder, 8 of 64 small experts for each token (Muennighoff et al., 2024,
+//! arXiv:2409.02060).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

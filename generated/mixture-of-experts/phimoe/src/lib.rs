@@ -5,8 +5,8 @@
 
 //! Phi-3.5-MoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; each token goes to two of 16 MLPs, weighed against those
-//! that come close (Abdin et al., 2024, arXiv:2404.14219).
+//! Mixture-of-experts decoder with SparseMixer routing, two of 16 experts for each token (Abdin et al., 2024,
+//! arXiv:2404.14219).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

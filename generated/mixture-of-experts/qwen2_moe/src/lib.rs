@@ -5,7 +5,7 @@
 
 //! Qwen2-MoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Qwen2 whose MLPs are mixtures of small experts and one that all tokens share.
+//! Qwen2 with mixtures of fine-grained experts and a shared expert.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,7 @@
 
 //! Qwen3-MoE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Qwen3 whose MLPs are mixtures of small experts (Yang et al., 2025, arXiv:2505.09388).
+//! Qwen3 with mixtures of fine-grained experts (Yang et al., 2025, arXiv:2505.09388).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

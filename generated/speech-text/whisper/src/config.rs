@@ -12,9 +12,9 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
-    /// Frequencies of the spectrum.
+    /// Mel bins.
     pub num_mel_bins: usize,
     /// The width of the hidden states.
     pub d_model: usize,
@@ -22,27 +22,27 @@ pub struct Config {
     pub encoder_layers: usize,
     /// Attention heads in each of its layers.
     pub encoder_attention_heads: usize,
-    /// The width inside its MLPs.
+    /// The intermediate size of its MLPs.
     pub encoder_ffn_dim: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
     /// Attention heads in each of its layers.
     pub decoder_attention_heads: usize,
-    /// The width inside its MLPs.
+    /// The intermediate size of its MLPs.
     pub decoder_ffn_dim: usize,
     /// The activation function of the MLPs.
     pub activation_function: Activation,
-    /// The encoder's positions, of two frames each.
+    /// The positions of the encoder, two frames each.
     pub max_source_positions: usize,
-    /// The longest text.
+    /// The longest sequence.
     pub max_target_positions: usize,
-    /// Whether the classifier takes a mixture of all layers.
+    /// Whether the classifier takes a weighted sum of all hidden states.
     pub use_weighted_layer_sum: bool,
-    /// The width before the mean that the classifier takes.
+    /// The width of the classifier's projection.
     pub classifier_proj_size: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

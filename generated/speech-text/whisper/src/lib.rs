@@ -3,8 +3,8 @@
 
 //! Whisper for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Writes down speech of many languages, or its translation into English: an encoder reads half a minute of a
-//! log-mel spectrum, a decoder writes tokens of text and of time (Radford et al., 2022, arXiv:2212.04356).
+//! Multilingual speech recognition and translation: an encoder-decoder from log-mel spectrograms of 30
+//! seconds to text and timestamps (Radford et al., 2022, arXiv:2212.04356).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Apertus for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; queries and keys are normalised, and the MLP's activation
-//! function is learned (Swiss AI Initiative, 2025, arXiv:2509.14233).
+//! Decoder with query and key normalisation and the learned activation function xIELU (Swiss AI Initiative,
+//! 2025, arXiv:2509.14233).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text generation: texts and chats continued.
+/// Text generation: continuations of texts and chats.
 ///
 /// Takes checkpoints of `ApertusForCausalLM`.
 ///
@@ -38,7 +38,7 @@ pub type TextGeneration = weft::tasks::TextGeneration<crate::Model>;
 /// ```
 pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 
-/// Token classification: classes of the tokens of a text, such as names of people and places.
+/// Token classification: classes of the tokens of a text, such as named entities.
 ///
 /// Takes checkpoints of `ApertusForTokenClassification`.
 ///

@@ -4,7 +4,7 @@
 
 //! Arcee for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama with an MLP of two layers and squared rectifiers between them.
+//! Llama with a feed-forward layer of two linear layers and squared ReLU.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! BertGeneration for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT without segments, to begin encoders and decoders of longer models with (Rothe et al., 2020,
+//! BERT without token types, to initialise sequence-to-sequence models (Rothe et al., 2020,
 //! arXiv:1907.12461).
 //!
 //! ```no_run

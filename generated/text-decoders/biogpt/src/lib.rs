@@ -4,7 +4,7 @@
 
 //! BioGPT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A language model of biomedical texts (Luo et al., 2022, arXiv:2210.10341).
+//! Language model of biomedical text (Luo et al., 2022, arXiv:2210.10341).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! BitNet for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama with norms before the last projection of attention and MLP, and squared rectifiers; in full
-//! precision (Ma et al., 2025, arXiv:2504.12285).
+//! Llama with norms before the output projections of attention and MLP and squared ReLU; in full precision
+//! (Ma et al., 2025, arXiv:2504.12285).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(alias = "n_embed")]
@@ -24,9 +24,9 @@ pub struct Config {
     /// Attention heads in each layer.
     #[serde(alias = "n_head")]
     pub num_attention_heads: usize,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     #[serde(alias = "n_inner")]
     pub intermediate_size: Option<usize>,
     /// The activation function of the MLPs.
@@ -34,9 +34,9 @@ pub struct Config {
     pub hidden_act: Activation,
     /// `layer_norm_epsilon` of `config.json`.
     pub layer_norm_epsilon: f64,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

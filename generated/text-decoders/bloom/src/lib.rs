@@ -4,8 +4,7 @@
 
 //! BLOOM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; scores of attention fall with distance (BigScience, 2022,
-//! arXiv:2211.05100).
+//! Multilingual decoder with ALiBi (BigScience, 2022, arXiv:2211.05100).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,8 @@
 
 //! CodeGen for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! GPT-J for programs, whose heads lie in four groups (Nijkamp et al., 2022, arXiv:2203.13474).
+//! GPT-J for program synthesis, with projections laid out for model parallelism (Nijkamp et al., 2022,
+//! arXiv:2203.13474).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Cohere for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; attention and MLP read the same normalised states, and
-//! neighbours are rotated together.
+//! Decoder with parallel attention and feed-forward, layer normalisation without bias and interleaved rotary
+//! position embeddings.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

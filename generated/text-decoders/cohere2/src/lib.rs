@@ -4,7 +4,7 @@
 
 //! Cohere 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Cohere with windows in three of four layers, which alone are rotated.
+//! Cohere with sliding-window attention in three of four layers, which alone have rotary position embeddings.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

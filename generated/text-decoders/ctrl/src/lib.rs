@@ -4,8 +4,8 @@
 
 //! CTRL for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it, steered by a first one; sines and cosines of positions
-//! (Keskar et al., 2019, arXiv:1909.05858).
+//! Decoder conditioned on control codes, with sinusoidal position embeddings (Keskar et al., 2019,
+//! arXiv:1909.05858).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

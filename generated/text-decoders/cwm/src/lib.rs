@@ -4,7 +4,7 @@
 
 //! CWM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A code world model: Llama in which three of four layers see a window (FAIR CodeGen Team, 2025,
+//! Code world model: Llama with sliding-window attention in three of four layers (FAIR CodeGen Team, 2025,
 //! arXiv:2510.02387).
 //!
 //! ```no_run

@@ -4,7 +4,7 @@
 
 //! DiffLlama for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama whose attention is the difference of two (Ye et al., 2024, arXiv:2410.05258).
+//! Llama with differential attention (Ye et al., 2024, arXiv:2410.05258).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

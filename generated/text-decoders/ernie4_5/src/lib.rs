@@ -4,7 +4,7 @@
 
 //! ERNIE 4.5 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama whose neighbours are rotated together, with biases that one field governs.
+//! Llama with interleaved rotary position embeddings, and biases by one field.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! EXAONE 4 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; three of four layers see a window, and they alone are
-//! rotated (LG AI Research, 2025, arXiv:2507.11407).
+//! Decoder with sliding-window attention in three of four layers, which alone have rotary position embeddings
+//! (LG AI Research, 2025, arXiv:2507.11407).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Falcon for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; attention and MLP side by side, heads that share keys and
-//! values (Almazrouei et al., 2023, arXiv:2311.16867).
+//! Decoder with parallel attention and feed-forward, and multi-query or grouped-query attention (Almazrouei
+//! et al., 2023, arXiv:2311.16867).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

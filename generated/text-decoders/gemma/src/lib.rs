@@ -4,8 +4,7 @@
 
 //! Gemma for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; norms multiply by one more than their weights, embeddings by
-//! the root of their width (Gemma Team, 2024, arXiv:2403.08295).
+//! Decoder with RMS norms of `1 + weight` and scaled embeddings (Gemma Team, 2024, arXiv:2403.08295).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

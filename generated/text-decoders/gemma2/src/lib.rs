@@ -4,8 +4,8 @@
 
 //! Gemma 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Gemma with norms before and after attention and MLP, capped scores, and windows in every other layer
-//! (Gemma Team, 2024, arXiv:2408.00118).
+//! Gemma with norms before and after attention and MLP, soft-capped logits, and alternating sliding-window
+//! attention (Gemma Team, 2024, arXiv:2408.00118).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,8 +5,8 @@
 
 //! Gemma 3 (text) for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Gemma whose queries and keys are normalised; five of six layers see a window and turn faster (Gemma Team,
-//! 2025, arXiv:2503.19786).
+//! Gemma with query and key normalisation, and sliding-window attention in five of six layers, which have
+//! rotary position embeddings of their own (Gemma Team, 2025, arXiv:2503.19786).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -8,7 +8,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Text generation: texts and chats continued.
+/// Text generation: continuations of texts and chats.
 ///
 /// Takes checkpoints of `Gemma3ForCausalLM`.
 ///
@@ -55,7 +55,7 @@ pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
-/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+/// Zero-shot classification: candidate labels for a text, scored by entailment of a hypothesis about each.
 ///
 /// Takes checkpoints of `Gemma3TextForSequenceClassification` that were trained on natural language inference.
 ///

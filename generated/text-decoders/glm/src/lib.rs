@@ -5,8 +5,7 @@
 
 //! GLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; half of each head is rotated, neighbours together (GLM Team,
-//! 2024, arXiv:2406.12793).
+//! Decoder with partial, interleaved rotary position embeddings (GLM Team, 2024, arXiv:2406.12793).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

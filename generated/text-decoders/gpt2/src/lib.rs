@@ -3,8 +3,7 @@
 
 //! GPT-2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; learned positions, layer normalisation before attention and
-//! MLP (Radford et al., 2019).
+//! Decoder with learned position embeddings and pre-norm layers (Radford et al., 2019).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

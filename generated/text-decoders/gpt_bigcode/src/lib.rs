@@ -4,7 +4,7 @@
 
 //! GPTBigCode for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! GPT-2 for programs, whose heads share one key and one value (Ben Allal et al., 2023, arXiv:2301.03988).
+//! GPT-2 for source code, with multi-query attention (Ben Allal et al., 2023, arXiv:2301.03988).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

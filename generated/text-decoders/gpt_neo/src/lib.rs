@@ -4,7 +4,7 @@
 
 //! GPT-Neo for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! GPT-2 in which every other layer sees a window (Black et al., 2021).
+//! GPT-2 with alternating local attention (Black et al., 2021).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! GPT-NeoX for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; attention and MLP side by side, a part of each head rotated
-//! (Black et al., 2022, arXiv:2204.06745).
+//! Decoder with parallel attention and feed-forward, and partial rotary position embeddings (Black et al.,
+//! 2022, arXiv:2204.06745).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! GPT-J for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; attention and MLP side by side, a part of each head rotated,
-//! neighbours together (Wang and Komatsuzaki, 2021).
+//! Decoder with parallel attention and feed-forward, and partial, interleaved rotary position embeddings
+//! (Wang and Komatsuzaki, 2021).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

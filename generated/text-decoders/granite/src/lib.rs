@@ -4,7 +4,7 @@
 
 //! Granite for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama with factors for embeddings, scores of attention, what layers add, and logits.
+//! Llama with multipliers of embeddings, attention, residuals and logits.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,7 @@
 
 //! Granite with windows for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Granite in which three of four layers see a window, and attention may attend to nothing.
+//! Granite with attention sinks, and sliding-window attention in three of four layers.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

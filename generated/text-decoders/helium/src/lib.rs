@@ -4,7 +4,7 @@
 
 //! Helium for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama whose neighbours are rotated together.
+//! Llama with interleaved rotary position embeddings.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

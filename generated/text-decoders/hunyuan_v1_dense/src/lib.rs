@@ -4,7 +4,7 @@
 
 //! HunYuan for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama whose queries and keys are normalised after they are rotated.
+//! Llama with query and key normalisation after rotary position embeddings.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

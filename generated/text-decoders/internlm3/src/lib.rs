@@ -4,7 +4,7 @@
 
 //! InternLM3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama with biases that one field governs (Cai et al., 2024, arXiv:2403.17297).
+//! Llama with biases by one field (Cai et al., 2024, arXiv:2403.17297).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

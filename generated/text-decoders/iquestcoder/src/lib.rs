@@ -4,7 +4,7 @@
 
 //! IQuest-Coder for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama for programs, with heads that share keys and values.
+//! Llama for source code, with grouped-query attention.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

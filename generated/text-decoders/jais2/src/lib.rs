@@ -4,7 +4,7 @@
 
 //! Jais 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A decoder for Arabic and English with layer normalisation, biases and squared rectifiers.
+//! Decoder for Arabic and English with layer normalisation, biases and squared ReLU.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

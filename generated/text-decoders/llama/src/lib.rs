@@ -3,8 +3,8 @@
 
 //! Llama for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; rotary positions, root-mean-square norms, gated MLPs and
-//! heads that share keys and values (Touvron et al., 2023, arXiv:2302.13971).
+//! Decoder with rotary position embeddings, RMS norms, SwiGLU and grouped-query attention (Touvron et al.,
+//! 2023, arXiv:2302.13971).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! MiniCPM3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; keys and values come from a narrower state (Hu et al., 2024,
-//! arXiv:2404.06395).
+//! Decoder with multi-head latent attention (Hu et al., 2024, arXiv:2404.06395).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! Ministral for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it, of which some layers see a window and the others all.
+//! Mistral with sliding-window attention in some layers and full attention in the others.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,11 +13,11 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// Layers.
     pub num_hidden_layers: usize,
@@ -25,25 +25,25 @@ pub struct Config {
     pub num_attention_heads: usize,
     /// Key and value heads in each layer; query heads share them.
     pub num_key_value_heads: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     pub rms_norm_eps: f64,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// How many positions each sees, itself among them.
+    /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
 }
 

@@ -4,7 +4,7 @@
 
 //! Ministral 3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; queries grow with the logarithm of their position.
+//! Mistral with queries scaled by the logarithm of their position.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

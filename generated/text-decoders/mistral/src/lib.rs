@@ -4,8 +4,7 @@
 
 //! Mistral for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it, of which every layer sees a window (Jiang et al., 2023,
-//! arXiv:2310.06825).
+//! Decoder with sliding-window and grouped-query attention (Jiang et al., 2023, arXiv:2310.06825).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,52 +13,52 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// Layers.
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     #[serde(alias = "hidden_activation")]
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: BTreeMap<String, RopeParameters>,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
     /// Whether the layers of the MLPs have a bias.
     pub mlp_bias: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub norm_eps: f64,
     /// Whether layer normalisations have a bias.
     pub norm_bias: bool,
-    /// What each layer's attention sees.
+    /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
-    /// Without `layer_types`, of how many layers one sees all tokens.
+    /// Without `layer_types`, every n-th layer has full attention.
     pub global_attn_every_n_layers: usize,
-    /// Twice the tokens that the other layers see.
+    /// The size of the sliding window in both directions.
     pub local_attention: Option<usize>,
-    /// Without them, the base of the wavelengths of layers that see all tokens.
+    /// Without them, the RoPE base of layers with full attention.
     pub global_rope_theta: f64,
-    /// Without them, that of the other layers.
+    /// Without them, the RoPE base of sliding-window layers.
     pub local_rope_theta: f64,
-    /// Whether scores of tokens have a bias.
+    /// Whether the language modelling head has a bias.
     pub decoder_bias: bool,
     /// Whether linear layers of heads have a bias.
     pub classifier_bias: bool,

@@ -4,8 +4,8 @@
 
 //! ModernBERT Decoder for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! ModernBERT that predicts the next token from those before it; two layers of three see a window (Weller et
-//! al., 2025, arXiv:2507.11412).
+//! ModernBERT as a decoder, with sliding-window attention in two of three layers (Weller et al., 2025,
+//! arXiv:2507.11412).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! MPT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; no biases, and scores of attention that fall with distance
-//! (MosaicML, 2023).
+//! Decoder with ALiBi and without biases (MosaicML, 2023).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

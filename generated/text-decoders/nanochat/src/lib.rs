@@ -5,7 +5,7 @@
 
 //! nanochat for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; norms without weights, squared rectifiers, capped logits.
+//! Decoder with RMS norms without weights, squared ReLU and soft-capped logits.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! Nemotron for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; layer normalisation by one more than its weights, squared
-//! rectifiers, half of each head rotated (Parmar et al., 2024, arXiv:2402.16819).
+//! Decoder with layer normalisation of `1 + weight` and squared ReLU (Parmar et al., 2024, arXiv:2402.16819).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

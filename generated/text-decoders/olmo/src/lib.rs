@@ -4,8 +4,7 @@
 
 //! OLMo for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; norms have no weights (Groeneveld et al., 2024,
-//! arXiv:2402.00838).
+//! Decoder with layer normalisation without weights (Groeneveld et al., 2024, arXiv:2402.00838).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

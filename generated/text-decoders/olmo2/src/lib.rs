@@ -4,8 +4,8 @@
 
 //! OLMo 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; what attention and MLP give is normalised, not what they
-//! read (OLMo Team, 2024, arXiv:2501.00656).
+//! Decoder with norms after attention and MLP, and query and key normalisation (OLMo Team, 2024,
+//! arXiv:2501.00656).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

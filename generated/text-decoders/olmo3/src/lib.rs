@@ -4,7 +4,7 @@
 
 //! OLMo 3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! OLMo 2 in which three of four layers see a window.
+//! OLMo 2 with sliding-window attention in three of four layers.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

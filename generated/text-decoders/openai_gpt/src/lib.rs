@@ -4,8 +4,7 @@
 
 //! GPT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; layer normalisation after attention and MLP (Radford et al.,
-//! 2018).
+//! Generative pretraining: a decoder with post-norm layers (Radford et al., 2018).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! OPT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; positions count tokens and no padding (Zhang et al., 2022,
-//! arXiv:2205.01068).
+//! Decoder with learned position embeddings that skip padding (Zhang et al., 2022, arXiv:2205.01068).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

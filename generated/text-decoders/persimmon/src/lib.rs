@@ -4,8 +4,7 @@
 
 //! Persimmon for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; one projection gives the queries, keys and values of each
-//! head in turn.
+//! Decoder with query and key layer normalisation, fused projections and squared ReLU.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Phi for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; attention and MLP read the same normalised states (Gunasekar
-//! et al., 2023, arXiv:2306.11644).
+//! Decoder with parallel attention and feed-forward, and partial rotary position embeddings (Gunasekar et
+//! al., 2023, arXiv:2306.11644).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

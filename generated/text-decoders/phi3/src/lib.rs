@@ -4,8 +4,8 @@
 
 //! Phi-3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; one projection gives queries, keys and values, another both
-//! halves of the MLP (Abdin et al., 2024, arXiv:2404.14219).
+//! Decoder with fused projections of queries, keys and values, and of gate and up (Abdin et al., 2024,
+//! arXiv:2404.14219).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! Qwen2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; queries, keys and values have biases (Yang et al., 2024,
-//! arXiv:2407.10671).
+//! Decoder with biases of queries, keys and values (Yang et al., 2024, arXiv:2407.10671).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

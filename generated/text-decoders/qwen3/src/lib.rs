@@ -5,8 +5,7 @@
 
 //! Qwen3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; queries and keys are normalised head by head (Yang et al.,
-//! 2025, arXiv:2505.09388).
+//! Decoder with query and key normalisation by head (Yang et al., 2025, arXiv:2505.09388).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! Seed-OSS for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama whose biases of attention's two sides have fields of their own.
+//! Llama with separate fields for the biases of attention's input and output projections.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

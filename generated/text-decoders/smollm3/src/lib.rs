@@ -4,7 +4,7 @@
 
 //! SmolLM3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama in which one of four layers is not rotated.
+//! Llama without rotary position embeddings in one of four layers.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! StableLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; layer normalisation, a part of each head rotated.
+//! Decoder with layer normalisation and partial rotary position embeddings.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! StarCoder2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token of programs; layer normalisation, biases, an MLP of two layers (Lozhkov et al.,
-//! 2024, arXiv:2402.19173).
+//! Decoder for source code with layer normalisation, biases and a feed-forward layer of two linear layers
+//! (Lozhkov et al., 2024, arXiv:2402.19173).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

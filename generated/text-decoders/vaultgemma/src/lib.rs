@@ -5,7 +5,7 @@
 
 //! VaultGemma for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Gemma trained with differential privacy; norms stand before attention and MLP only (Sinha et al., 2025,
+//! Gemma 2 trained with differential privacy, with norms before attention and MLP only (Sinha et al., 2025,
 //! arXiv:2510.15001).
 //!
 //! ```no_run

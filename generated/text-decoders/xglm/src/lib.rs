@@ -4,7 +4,7 @@
 
 //! XGLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A language model of many languages; sines and cosines of positions (Lin et al., 2021, arXiv:2112.10668).
+//! Multilingual decoder with sinusoidal position embeddings (Lin et al., 2021, arXiv:2112.10668).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! Youtu-LLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Predicts the next token from those before it; keys and values come from a narrower state (Tencent, 2025,
-//! arXiv:2512.24618).
+//! Decoder with multi-head latent attention (Tencent, 2025, arXiv:2512.24618).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

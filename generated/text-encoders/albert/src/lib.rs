@@ -4,7 +4,7 @@
 
 //! ALBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT whose layers share their weights, with narrow embeddings (Lan et al., 2019, arXiv:1909.11942).
+//! BERT with parameters shared across layers and factorised embeddings (Lan et al., 2019, arXiv:1909.11942).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

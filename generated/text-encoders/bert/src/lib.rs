@@ -3,8 +3,8 @@
 
 //! BERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Bidirectional Encoder Representations from Transformers: reads a text from both sides at once and gives
-//! every token a vector that depends on all the others (Devlin et al., 2018, arXiv:1810.04805).
+//! Bidirectional Encoder Representations from Transformers: a text encoder pretrained by masked language
+//! modelling and next sentence prediction (Devlin et al., 2018, arXiv:1810.04805).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

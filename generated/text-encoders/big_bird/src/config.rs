@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -21,37 +21,37 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Kinds of segments, such as question and context.
+    /// The size of the token type vocabulary.
     pub type_vocab_size: usize,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether every position sees only those before it.
+    /// Whether attention is causal.
     pub is_decoder: bool,
     /// Whether layers also attend to an encoder's output.
     pub add_cross_attention: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// `block_sparse` for long texts, or `original_full`.
+    /// `block_sparse` for long sequences, or `original_full`.
     pub attention_type: String,
-    /// Tokens of a block.
+    /// The block size of sparse attention.
     pub block_size: usize,
-    /// Blocks that each block sees at random.
+    /// Random blocks of sparse attention.
     pub num_random_blocks: usize,
     /// Whether projections of queries, keys and values have biases.
     pub use_bias: bool,
-    /// Whether words are multiplied by the root of their width.
+    /// Whether token embeddings are scaled by the square root of their width.
     pub rescale_embeddings: bool,
 }
 

@@ -4,8 +4,8 @@
 
 //! BigBird for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT for long texts, to which it attends in blocks (Zaheer et al., 2020, arXiv:2007.14062); here for those
-//! up to the length at which the reference begins to.
+//! BERT with block-sparse attention for long text (Zaheer et al., 2020, arXiv:2007.14062); supported up to
+//! the length at which attention is full.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,8 @@
 
 //! BROS for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT whose attention depends on where the boxes of two tokens are (Hong et al., 2021, arXiv:2108.04539).
+//! BERT with a bias of attention by relative positions of bounding boxes (Hong et al., 2021,
+//! arXiv:2108.04539).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

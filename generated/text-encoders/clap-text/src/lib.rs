@@ -4,8 +4,8 @@
 
 //! CLAP's text model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of CLAP that reads texts: RoBERTa, whose first token meets sounds in a shared space (Wu et al.,
-//! 2022, arXiv:2211.06687).
+//! The text encoder of CLAP: RoBERTa with projection to the space shared with audio (Wu et al., 2022,
+//! arXiv:2211.06687).
 //!
 //! ```no_run
 //! use weft_clap_text::heads::{Inputs, Model};

@@ -3,8 +3,8 @@
 
 //! CLIP's text model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of CLIP that reads texts: a causal transformer whose last token meets images in a shared space
-//! (Radford et al., 2021, arXiv:2103.00020).
+//! The text encoder of CLIP: a causal transformer with projection to the space shared with images (Radford et
+//! al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
 //! use weft_clip_text::heads::{Inputs, Model};

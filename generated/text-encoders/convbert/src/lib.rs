@@ -4,7 +4,8 @@
 
 //! ConvBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! ELECTRA with convolutions in place of half of the heads (Jiang et al., 2020, arXiv:2008.02496).
+//! ELECTRA with span-based dynamic convolution in place of half of the heads (Jiang et al., 2020,
+//! arXiv:2008.02496).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

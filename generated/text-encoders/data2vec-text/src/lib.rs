@@ -5,7 +5,8 @@
 
 //! Data2Vec for text for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa trained to predict its own hidden states (Baevski et al., 2022, arXiv:2202.03555).
+//! RoBERTa, self-supervised by predicting a teacher's contextualised representations (Baevski et al., 2022,
+//! arXiv:2202.03555).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

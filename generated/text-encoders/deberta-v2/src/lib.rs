@@ -4,8 +4,8 @@
 
 //! DeBERTa-v2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! DeBERTa with distances in buckets and a convolution beside the first layer; its third version is this one
-//! too (He et al., 2021, arXiv:2111.09543).
+//! DeBERTa with bucketed relative positions and a convolution beside the first layer; DeBERTa-v3 is this
+//! architecture too (He et al., 2021, arXiv:2111.09543).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

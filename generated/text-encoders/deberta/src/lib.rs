@@ -4,7 +4,7 @@
 
 //! DeBERTa for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Attention between contents, and between contents and distances (He et al., 2020, arXiv:2006.03654).
+//! BERT with disentangled attention of contents and relative positions (He et al., 2020, arXiv:2006.03654).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

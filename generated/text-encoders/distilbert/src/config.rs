@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(rename = "dim", alias = "hidden_size")]
@@ -24,7 +24,7 @@ pub struct Config {
     /// Attention heads in each layer.
     #[serde(rename = "n_heads", alias = "num_attention_heads")]
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     #[serde(rename = "hidden_dim", alias = "intermediate_size")]
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
@@ -32,9 +32,9 @@ pub struct Config {
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

@@ -4,7 +4,7 @@
 
 //! DistilBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT in half the layers, taught by BERT (Sanh et al., 2019, arXiv:1910.01108).
+//! A distilled BERT with half of the layers (Sanh et al., 2019, arXiv:1910.01108).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! DPR for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Dense passage retrieval: BERT gives questions and passages vectors that meet, and reads answers off
-//! passages (Karpukhin et al., 2020, arXiv:2004.04906).
+//! Dense passage retrieval: question and passage encoders and a reader with the architecture of BERT
+//! (Karpukhin et al., 2020, arXiv:2004.04906).
 //!
 //! ```no_run
 //! use weft_dpr::heads::{Inputs, QuestionEncoder};

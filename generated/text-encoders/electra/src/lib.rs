@@ -4,7 +4,7 @@
 
 //! ELECTRA for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Trained to tell which tokens a small generator has replaced; both are this model (Clark et al., 2020,
+//! Text encoder pretrained by replaced token detection; generator and discriminator (Clark et al., 2020,
 //! arXiv:2003.10555).
 //!
 //! ```no_run

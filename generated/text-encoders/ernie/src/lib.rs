@@ -4,7 +4,7 @@
 
 //! ERNIE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT with masked entities and phrases, and an embedding of the task (Sun et al., 2019 and 2020,
+//! BERT pretrained with entity and phrase masking, with task type embeddings (Sun et al., 2019 and 2020,
 //! arXiv:1904.09223, arXiv:1907.12412).
 //!
 //! ```no_run

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(default = "default::hidden_size")]
@@ -22,24 +22,24 @@ pub struct Config {
     /// Attention heads in each layer.
     #[serde(default = "default::num_attention_heads")]
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     #[serde(default = "default::intermediate_size")]
     pub intermediate_size: usize,
     /// The longest sequence.
     #[serde(default = "default::max_position_embeddings")]
     pub max_position_embeddings: usize,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     #[serde(default = "default::layer_norm_eps")]
     pub layer_norm_eps: f64,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: usize,
-    /// Whether every position sees only those before it.
+    /// Whether attention is causal.
     #[serde(default = "default::is_decoder")]
     pub is_decoder: bool,
     /// Whether layers also attend to an encoder's output.
     #[serde(default = "default::add_cross_attention")]
     pub add_cross_attention: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     #[serde(default = "default::tie_word_embeddings")]
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
@@ -48,18 +48,18 @@ pub struct Config {
     /// The number of classes, where they have no names.
     #[serde(default = "default::num_labels")]
     pub num_labels: Option<usize>,
-    /// The token that hides others.
+    /// The mask token.
     pub mask_token_id: usize,
-    /// The size of each head.
+    /// The dimension of each head.
     #[serde(default = "default::head_dim")]
     pub head_dim: Option<usize>,
-    /// `rotary`, or `absolute` for a table.
+    /// `rotary`, or `absolute` for learned position embeddings.
     #[serde(default = "default::position_embedding_type")]
     pub position_embedding_type: String,
     /// Whether embeddings are normalised.
     #[serde(default = "default::emb_layer_norm_before")]
     pub emb_layer_norm_before: Option<bool>,
-    /// Whether embeddings are scaled by how many tokens are masked.
+    /// Whether there is token dropout.
     #[serde(default = "default::token_dropout")]
     pub token_dropout: bool,
     /// `is_folding_model` of `config.json`.

@@ -4,8 +4,8 @@
 
 //! ESM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Language models of proteins: tokens are amino acids (Rives et al., 2019, doi:10.1073/pnas.2016239118; Lin
-//! et al., 2022, doi:10.1126/science.ade2574).
+//! Protein language models: tokens are amino acids (Rives et al., 2019, doi:10.1073/pnas.2016239118; Lin et
+//! al., 2022, doi:10.1126/science.ade2574).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,8 +5,8 @@
 
 //! ESM Cambrian for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Reads proteins amino acid by amino acid; what layers add is less the more of them there are
-//! (EvolutionaryScale, 2024).
+//! Protein language model with rotary position embeddings and residuals scaled by depth (EvolutionaryScale,
+//! 2024).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -21,7 +21,7 @@
 /// ```
 pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 
-/// Fill-mask: tokens for the gaps of a text.
+/// Fill-mask: tokens for the masks of a text.
 ///
 /// Takes checkpoints of `EsmcForMaskedLM`.
 ///
@@ -52,7 +52,7 @@ pub type FillMask = weft::tasks::FillMask<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
-/// Token classification: classes of the tokens of a text, such as names of people and places.
+/// Token classification: classes of the tokens of a text, such as named entities.
 ///
 /// Takes checkpoints of `EsmcForTokenClassification`.
 ///

@@ -13,7 +13,7 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -21,25 +21,25 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
-    /// How far positions are turned.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     pub rms_norm_eps: f64,
     /// Key and value heads in each layer; query heads share them.
     pub num_key_value_heads: Option<usize>,
@@ -47,7 +47,7 @@ pub struct Config {
     pub attention_bias: bool,
     /// Whether the layers of the MLPs have a bias.
     pub mlp_bias: bool,
-    /// The token that hides others.
+    /// The mask token.
     pub mask_token_id: usize,
     /// What classes are of: `bos`, the first token, `mean`, or `late`, the mean of all tokens' scores.
     pub classifier_pooling: String,

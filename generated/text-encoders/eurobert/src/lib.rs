@@ -4,8 +4,8 @@
 
 //! EuroBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Llama's layers without the order of time, for European languages, mathematics and code (Boizard et al.,
-//! 2025, arXiv:2503.05500).
+//! Bidirectional encoder with the architecture of Llama, for European languages, mathematics and code
+//! (Boizard et al., 2025, arXiv:2503.05500).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -14,7 +14,7 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -22,27 +22,27 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Kinds of segments, such as question and context.
+    /// The size of the token type vocabulary.
     pub type_vocab_size: usize,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: usize,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
 }
 

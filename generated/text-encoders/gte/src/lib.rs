@@ -5,7 +5,7 @@
 
 //! GTE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT with rotary positions and gated MLPs, for long texts in many languages (Zhang et al., 2024,
+//! BERT with rotary position embeddings and gated MLPs, for long multilingual text (Zhang et al., 2024,
 //! arXiv:2407.19669).
 //!
 //! ```no_run

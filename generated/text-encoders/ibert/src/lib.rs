@@ -4,7 +4,7 @@
 
 //! I-BERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa made to be computed in integers (Kim et al., 2021, arXiv:2101.01321); here before it is quantised.
+//! RoBERTa for integer-only quantisation (Kim et al., 2021, arXiv:2101.01321); in full precision.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,7 @@
 
 //! Jina Embeddings v3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! XLM-RoBERTa with rotary positions, for long texts (Sturua et al., 2024, arXiv:2409.10173).
+//! XLM-RoBERTa with rotary position embeddings, for long text (Sturua et al., 2024, arXiv:2409.10173).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

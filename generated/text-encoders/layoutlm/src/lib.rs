@@ -4,7 +4,7 @@
 
 //! LayoutLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT for documents, where each token has a place on the page (Xu et al., 2019, arXiv:1912.13318).
+//! BERT for documents, with bounding box embeddings (Xu et al., 2019, arXiv:1912.13318).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

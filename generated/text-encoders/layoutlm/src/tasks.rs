@@ -20,7 +20,7 @@
 /// ```
 pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 
-/// Fill-mask: tokens for the gaps of a text.
+/// Fill-mask: tokens for the masks of a text.
 ///
 /// Takes checkpoints of `LayoutLMForMaskedLM`.
 ///

@@ -4,7 +4,8 @@
 
 //! LiLT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa with a narrow stream for where tokens are on the page (Wang et al., 2022, arXiv:2202.13669).
+//! RoBERTa with a layout stream and bi-directional attention complementation (Wang et al., 2022,
+//! arXiv:2202.13669).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! LUKE for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa that reads the entities of a text too (Yamada et al., 2020, arXiv:2010.01057); here the words
-//! alone.
+//! RoBERTa with entity-aware self-attention (Yamada et al., 2020, arXiv:2010.01057); without entities.
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -21,7 +21,7 @@
 /// ```
 pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 
-/// Sentence embedding: one vector for a text, pooled as the checkpoint says in `modules.json`.
+/// Sentence embedding: an embedding of a text, pooled as the checkpoint says in `modules.json`.
 ///
 /// Takes checkpoints of `LukeModel`.
 ///
@@ -35,7 +35,7 @@ pub type FeatureExtraction = weft::tasks::FeatureExtraction<crate::Model>;
 /// ```
 pub type SentenceEmbedding = weft::tasks::SentenceEmbedding<crate::Model>;
 
-/// Fill-mask: tokens for the gaps of a text.
+/// Fill-mask: tokens for the masks of a text.
 ///
 /// Takes checkpoints of `LukeForMaskedLM`.
 ///
@@ -66,7 +66,7 @@ pub type FillMask = weft::tasks::FillMask<crate::Model>;
 /// ```
 pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 
-/// Zero-shot classification: classes that are named with the text, scored by whether it entails a sentence about each.
+/// Zero-shot classification: candidate labels for a text, scored by entailment of a hypothesis about each.
 ///
 /// Takes checkpoints of `LukeForSequenceClassification` that were trained on natural language inference.
 ///
@@ -81,7 +81,7 @@ pub type TextClassification = weft::tasks::TextClassification<crate::Model>;
 /// ```
 pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Model>;
 
-/// Token classification: classes of the tokens of a text, such as names of people and places.
+/// Token classification: classes of the tokens of a text, such as named entities.
 ///
 /// Takes checkpoints of `LukeForTokenClassification`.
 ///
@@ -96,7 +96,7 @@ pub type ZeroShotClassification = weft::tasks::ZeroShotClassification<crate::Mod
 /// ```
 pub type TokenClassification = weft::tasks::TokenClassification<crate::Model>;
 
-/// Question answering: the words of a text that answer a question.
+/// Question answering: the span of a text that answers a question.
 ///
 /// Takes checkpoints of `LukeForQuestionAnswering`.
 ///

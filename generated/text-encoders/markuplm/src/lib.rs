@@ -4,7 +4,7 @@
 
 //! MarkupLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT for web pages, where each token has a place in the page's tree (Li et al., 2021, arXiv:2110.08518).
+//! BERT for HTML documents, with XPath embeddings (Li et al., 2021, arXiv:2110.08518).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! MegatronBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT larger, with normalisation before attention and MLP (Shoeybi et al., 2019, arXiv:1909.08053).
+//! A larger BERT with pre-norm layers (Shoeybi et al., 2019, arXiv:1909.08053).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! MobileBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A deep and thin BERT with bottlenecks, for phones (Sun et al., 2020, arXiv:2004.02984).
+//! A thin BERT with bottleneck layers, for mobile devices (Sun et al., 2020, arXiv:2004.02984).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,7 +13,7 @@ use weft::nn::{Activation, RopeParameters};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -21,13 +21,13 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
@@ -35,7 +35,7 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_activation: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub norm_eps: f64,
     /// Whether layer normalisations have a bias.
     pub norm_bias: bool,
@@ -43,23 +43,23 @@ pub struct Config {
     pub layer_types: Vec<String>,
     /// Without `layer_types`, of how many layers one sees all tokens.
     pub global_attn_every_n_layers: usize,
-    /// The tokens that the other layers see.
+    /// The size of the sliding window.
     pub local_attention: usize,
-    /// How far positions are turned in either kind of layer.
+    /// The parameters of rotary position embeddings by layer type.
     pub rope_parameters: BTreeMap<String, RopeParameters>,
     /// Without it, the base of the wavelengths of layers that see all tokens.
     pub global_rope_theta: f64,
-    /// Without it, that of the other layers.
+    /// Without it, the RoPE base of sliding-window layers.
     pub local_rope_theta: f64,
     /// Whether projections of attention have a bias.
     pub attention_bias: bool,
     /// Whether linear layers of MLPs have a bias.
     pub mlp_bias: bool,
-    /// Whether scores of tokens have a bias.
+    /// Whether the language modelling head has a bias.
     pub decoder_bias: bool,
-    /// What classes are of: `cls`, the first token, or `mean`.
+    /// The pooling of classifiers: `cls` or `mean`.
     pub classifier_pooling: String,
-    /// Whether the linear layer of all heads has a bias.
+    /// Whether the prediction head has a bias.
     pub classifier_bias: bool,
     /// The activation function of all heads.
     pub classifier_activation: Activation,

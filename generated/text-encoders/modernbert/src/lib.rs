@@ -4,8 +4,8 @@
 
 //! ModernBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT with what was learned since: rotary positions, windows in two layers of three, gated MLPs, long texts
-//! (Warner et al., 2024, arXiv:2412.13663).
+//! A modernised BERT for long text: rotary position embeddings, sliding-window attention in two of three
+//! layers and gated MLPs (Warner et al., 2024, arXiv:2412.13663).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

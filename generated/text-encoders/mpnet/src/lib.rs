@@ -4,8 +4,8 @@
 
 //! MPNet for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Masked and permuted language modelling; attention also depends on how far two positions are apart (Song et
-//! al., 2020, arXiv:2004.09297).
+//! Masked and permuted language modelling, with relative attention bias (Song et al., 2020,
+//! arXiv:2004.09297).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

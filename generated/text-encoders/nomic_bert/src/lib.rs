@@ -4,7 +4,8 @@
 
 //! NomicBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT for long texts, with rotary positions and gated MLPs (Nussbaum et al., 2024, arXiv:2402.01613).
+//! BERT for long text, with rotary position embeddings and gated MLPs (Nussbaum et al., 2024,
+//! arXiv:2402.01613).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! Nyströmformer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT with attention by landmarks, and a convolution of the values (Xiong et al., 2021, arXiv:2102.03902).
+//! BERT with Nyström attention and a convolution of values (Xiong et al., 2021, arXiv:2102.03902).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! RemBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A multilingual BERT whose input embeddings are narrow and whose output embeddings are wide (Chung et al.,
-//! 2020, arXiv:2010.12821).
+//! Multilingual BERT with decoupled input and output embeddings (Chung et al., 2020, arXiv:2010.12821).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -5,7 +5,7 @@
 
 //! RoBERTa-PreLayerNorm for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa with normalisation before attention and MLP (Ott et al., 2019, arXiv:1904.01038).
+//! RoBERTa with pre-norm layers (Ott et al., 2019, arXiv:1904.01038).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

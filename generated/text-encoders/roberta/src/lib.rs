@@ -4,8 +4,8 @@
 
 //! RoBERTa for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT trained longer, on more text and without next sentence prediction; byte-level tokens, one segment
-//! (Liu et al., 2019, arXiv:1907.11692).
+//! BERT pretrained longer, on more text and without next sentence prediction, with byte-level BPE (Liu et
+//! al., 2019, arXiv:1907.11692).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

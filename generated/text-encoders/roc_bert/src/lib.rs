@@ -4,7 +4,7 @@
 
 //! RoCBERT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT for Chinese that also reads how characters look and sound (Su et al., 2022,
+//! BERT for Chinese with shape and pronunciation embeddings (Su et al., 2022,
 //! doi:10.18653/v1/2022.acl-long.65).
 //!
 //! ```no_run

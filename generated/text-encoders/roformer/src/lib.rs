@@ -4,7 +4,7 @@
 
 //! RoFormer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! BERT whose queries and keys turn with their positions (Su et al., 2021, arXiv:2104.09864).
+//! BERT with rotary position embeddings (Su et al., 2021, arXiv:2104.09864).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -11,7 +11,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -19,11 +19,11 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The longest sequence.
     pub max_position_embeddings: usize,

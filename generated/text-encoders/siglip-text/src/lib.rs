@@ -4,8 +4,8 @@
 
 //! SigLIP's text model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of SigLIP that reads texts: a transformer that sees both sides, whose last position, mostly
-//! padding, meets images in a shared space (Zhai et al., 2023, arXiv:2303.15343).
+//! The text encoder of SigLIP: a bidirectional transformer whose last position is pooled (Zhai et al., 2023,
+//! arXiv:2303.15343).
 //!
 //! ```no_run
 //! use weft_siglip_text::heads::{Inputs, Model};

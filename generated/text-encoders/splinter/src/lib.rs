@@ -4,8 +4,8 @@
 
 //! Splinter for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Trained to find the spans that occur twice; a question token asks for an answer's span (Ram et al., 2021,
-//! arXiv:2101.00438).
+//! Text encoder pretrained by recurring span selection, with a question-aware span selection head (Ram et
+//! al., 2021, arXiv:2101.00438).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! X-CLIP's text model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of X-CLIP that reads texts: CLIP's, where the token with the largest id ends a text (Ni et al.,
-//! 2022, arXiv:2208.02816).
+//! The text encoder of X-CLIP, which is CLIP's (Ni et al., 2022, arXiv:2208.02816).
 //!
 //! ```no_run
 //! use weft_xclip_text::heads::{Inputs, Model};

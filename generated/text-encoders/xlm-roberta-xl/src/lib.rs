@@ -5,7 +5,7 @@
 
 //! XLM-RoBERTa-XL for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! XLM-RoBERTa larger, with normalisation before attention and MLP (Goyal et al., 2021, arXiv:2105.00572).
+//! A larger XLM-RoBERTa with pre-norm layers (Goyal et al., 2021, arXiv:2105.00572).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

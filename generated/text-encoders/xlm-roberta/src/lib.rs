@@ -5,7 +5,7 @@
 
 //! XLM-RoBERTa for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! RoBERTa for a hundred languages at once (Conneau et al., 2019, arXiv:1911.02116).
+//! RoBERTa for a hundred languages (Conneau et al., 2019, arXiv:1911.02116).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(alias = "emb_dim")]
@@ -23,25 +23,25 @@ pub struct Config {
     /// Attention heads in each layer.
     #[serde(alias = "n_heads")]
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: Option<usize>,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// Whether the MLPs' activation is GELU; rectifiers otherwise.
+    /// Whether the MLPs' activation is GELU; ReLU otherwise.
     pub gelu_activation: bool,
     /// Languages.
     pub n_langs: usize,
-    /// Whether tokens may have a language.
+    /// Whether there are language embeddings.
     pub use_lang_emb: bool,
     /// `causal` of `config.json`.
     pub causal: bool,

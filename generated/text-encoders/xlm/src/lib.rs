@@ -4,8 +4,7 @@
 
 //! XLM for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A transformer for many languages, where each token may have its language (Lample and Conneau, 2019,
-//! arXiv:1901.07291).
+//! Multilingual transformer with language embeddings (Lample and Conneau, 2019, arXiv:1901.07291).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,7 +4,7 @@
 
 //! X-MOD for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! XLM-RoBERTa with an adapter for each language in every layer (Pfeiffer et al., 2022, arXiv:2205.06266).
+//! XLM-RoBERTa with language adapters in every layer (Pfeiffer et al., 2022, arXiv:2205.06266).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

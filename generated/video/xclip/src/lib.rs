@@ -4,8 +4,8 @@
 
 //! X-CLIP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! CLIP for videos: frames that exchange messages, a transformer over frames, and texts that are rewritten
-//! for each video (Ni et al., 2022, arXiv:2208.02816).
+//! CLIP for videos: cross-frame attention, multi-frame integration and video-specific prompts (Ni et al.,
+//! 2022, arXiv:2208.02816).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

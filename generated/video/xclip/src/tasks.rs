@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Zero-shot video classification: how well labels of your own fit a video.
+/// Zero-shot video classification: candidate labels for a video, scored by similarity.
 ///
 /// Takes checkpoints of `XCLIPModel`.
 ///

@@ -6,8 +6,7 @@
 
 //! AltCLIP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! CLIP whose texts are read by XLM-RoBERTa, in many languages, and led to where CLIP's own were (Chen et
-//! al., 2022, arXiv:2211.06679).
+//! CLIP with XLM-RoBERTa as a multilingual text encoder (Chen et al., 2022, arXiv:2211.06679).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

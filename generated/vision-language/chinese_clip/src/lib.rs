@@ -5,7 +5,7 @@
 
 //! Chinese CLIP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! CLIP whose texts, Chinese ones, are read by BERT (Yang et al., 2022, arXiv:2211.01335).
+//! CLIP with BERT as a text encoder for Chinese (Yang et al., 2022, arXiv:2211.01335).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -8,7 +8,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Zero-shot image classification: how well labels of your own fit a picture.
+/// Zero-shot image classification: candidate labels for an image, scored by similarity.
 ///
 /// Takes checkpoints of `ChineseCLIPModel`.
 ///

@@ -4,8 +4,8 @@
 
 //! CLIP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Contrastive Language-Image Pre-training: an image encoder and a text encoder whose vectors meet in one
-//! space (Radford et al., 2021, arXiv:2103.00020).
+//! Contrastive language-image pretraining: image and text encoders with embeddings in one space (Radford et
+//! al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -22,12 +22,12 @@ pub struct Config {
     /// `vision_config` of `config.json`.
     #[serde(deserialize_with = "weft::config::or_default")]
     pub vision_config: VisionConfig,
-    /// The token that stands for a patch of an image.
+    /// The image token.
     #[serde(alias = "image_token_id")]
     pub image_token_index: usize,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The tokens that stand for an image.
+    /// Image tokens per image.
     pub mm_tokens_per_image: usize,
 }
 
@@ -66,11 +66,11 @@ impl weft::Configuration for Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// Layers.
     pub num_hidden_layers: usize,
@@ -78,22 +78,22 @@ pub struct TextConfig {
     pub num_attention_heads: usize,
     /// Key and value heads in each layer; query heads share them.
     pub num_key_value_heads: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     #[serde(alias = "hidden_activation")]
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     pub rms_norm_eps: f64,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: BTreeMap<String, RopeParameters>,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
@@ -101,9 +101,9 @@ pub struct TextConfig {
     pub num_labels: Option<usize>,
     /// `query_pre_attn_scalar` of `config.json`.
     pub query_pre_attn_scalar: usize,
-    /// How many positions each sees, itself among them.
+    /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
-    /// What each layer's attention sees.
+    /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
     /// `final_logit_softcapping` of `config.json`.
     pub final_logit_softcapping: Option<f64>,
@@ -218,19 +218,19 @@ pub struct VisionConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// Whether a probe sums up the patches.
+    /// Whether there is an attention pooling head.
     pub vision_use_head: bool,
 }
 

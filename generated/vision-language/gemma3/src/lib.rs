@@ -7,8 +7,8 @@
 
 //! Gemma 3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Gemma that reads images: each becomes 256 tokens, which see each other whole (Gemma Team, 2025,
-//! arXiv:2503.19786).
+//! Gemma 3 with images: 256 tokens per image, which attend to each other in both directions (Gemma Team,
+//! 2025, arXiv:2503.19786).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -6,7 +6,7 @@
 
 //! InternVL for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Qwen2 that reads images in square tiles, four patches of which become one token (Zhu et al., 2025,
+//! Qwen2 with images: square tiles through InternViT, pixel shuffle and an MLP projector (Zhu et al., 2025,
 //! arXiv:2504.10479).
 //!
 //! ```no_run

@@ -4,8 +4,8 @@
 
 //! LLaVA for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A language model that reads images: CLIP's patches, projected to the width of its embeddings, stand in the
-//! places of image tokens (Liu et al., 2023, arXiv:2304.08485).
+//! Vision-language model: CLIP's patch features through an MLP projector replace the image tokens of a
+//! language model (Liu et al., 2023, arXiv:2304.08485).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

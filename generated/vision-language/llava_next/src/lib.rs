@@ -5,7 +5,7 @@
 
 //! LLaVA-NeXT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! LLaVA for images of any size: each is read as a whole and in tiles (Liu et al., 2024,
+//! LLaVA for images of any resolution, as a thumbnail and tiles (anyres) (Liu et al., 2024,
 //! llava-vl.github.io/blog/2024-01-30-llava-next).
 //!
 //! ```no_run

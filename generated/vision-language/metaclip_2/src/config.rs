@@ -66,7 +66,7 @@ impl weft::Configuration for Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -74,17 +74,17 @@ pub struct TextConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The width of the space that images and texts share.
     pub projection_dim: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// The token that ends a text.
+    /// The end-of-sequence token.
     pub eos_token_id: usize,
 }
 
@@ -141,19 +141,19 @@ pub struct VisionConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The width of the space that images and texts share.
     pub projection_dim: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
 }
 

@@ -5,7 +5,7 @@
 
 //! MetaCLIP 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! CLIP for three hundred languages at once, its texts cut into XLM-RoBERTa's tokens (Chuang et al., 2025,
+//! CLIP for more than three hundred languages, with XLM-RoBERTa's tokenizer (Chuang et al., 2025,
 //! arXiv:2507.22062).
 //!
 //! ```no_run

@@ -8,8 +8,8 @@
 
 //! ShieldGemma 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Gemma 3 that judges whether an image violates a policy, by the token that it would write next (Zeng et
-//! al., 2025, arXiv:2504.01081).
+//! Gemma 3 as an image safety classifier, by the logits of `Yes` and `No` (Zeng et al., 2025,
+//! arXiv:2504.01081).
 //!
 //! ```no_run
 //! use weft_shieldgemma2::heads::{Inputs, ForImageClassification};

@@ -5,8 +5,8 @@
 
 //! SigLIP for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Sigmoid loss for language-image pre-training: an image encoder and a text encoder that judge every pair of
-//! an image and a text for itself (Zhai et al., 2023, arXiv:2303.15343).
+//! Language-image pretraining with a pairwise sigmoid loss: image and text encoders (Zhai et al., 2023,
+//! arXiv:2303.15343).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -8,7 +8,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Zero-shot image classification: how well labels of your own fit a picture.
+/// Zero-shot image classification: candidate labels for an image, scored by similarity.
 ///
 /// Takes checkpoints of `SiglipModel`.
 ///
@@ -27,7 +27,7 @@ pub type ZeroShotImageClassification = weft::tasks::ZeroShotImageClassification<
     crate::Model,
 >;
 
-/// Image classification: classes of a picture, best first.
+/// Image classification: classes of an image, best first.
 ///
 /// Takes checkpoints of `SiglipForImageClassification`.
 ///

@@ -58,7 +58,7 @@ impl weft::Configuration for Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
@@ -66,11 +66,11 @@ pub struct TextConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The longest sequence.
     pub max_position_embeddings: usize,
@@ -136,21 +136,21 @@ pub struct VisionConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// Whether a probe sums up the patches.
+    /// Whether there is an attention pooling head.
     pub vision_use_head: bool,
-    /// Places that were learned, a square number.
+    /// The number of position embeddings, a square number.
     pub num_patches: usize,
 }
 

@@ -6,8 +6,8 @@
 
 //! SigLIP 2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! SigLIP trained on more tasks, in its form for images of all shapes, NaFlex: patches of their own number,
-//! whose places are resized for each image (Tschannen et al., 2025, arXiv:2502.14786).
+//! SigLIP pretrained with more objectives, in the NaFlex variant for images of native aspect ratio (Tschannen
+//! et al., 2025, arXiv:2502.14786).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -21,18 +21,18 @@ pub struct Config {
     /// `vision_config` of `config.json`.
     #[serde(deserialize_with = "weft::config::or_default")]
     pub vision_config: VisionConfig,
-    /// The token that stands for a patch of an image.
+    /// The image token.
     #[serde(alias = "image_token_id")]
     pub image_token_index: usize,
     /// The activation function of the projector.
     pub projector_hidden_act: Activation,
     /// `default`, patches alone, or `full`, the class token too.
     pub vision_feature_select_strategy: String,
-    /// The layers of the vision model whose results are read; -1 is the last.
+    /// The hidden states of the vision model that are selected; -1 is the last.
     pub vision_feature_layer: LayerIndices,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// What is added to the variance of what the projector reads.
+    /// The epsilon of the projector's norm.
     pub projector_layernorm_eps: f64,
 }
 
@@ -74,11 +74,11 @@ impl weft::Configuration for Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
-    /// Tokens in the vocabulary.
+    /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
     pub hidden_size: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// Layers.
     pub num_hidden_layers: usize,
@@ -86,23 +86,23 @@ pub struct TextConfig {
     pub num_attention_heads: usize,
     /// Key and value heads in each layer; query heads share them.
     pub num_key_value_heads: Option<usize>,
-    /// The size of each head.
+    /// The dimension of each head.
     pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
-    /// Added to the mean square in root-mean-square normalisation.
+    /// The epsilon of RMS normalisation.
     pub rms_norm_eps: f64,
-    /// How the angles of rotary position embeddings grow with the position.
+    /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
     /// Whether the layers of the MLPs have a bias.
     pub mlp_bias: bool,
-    /// Whether the language modelling head multiplies by the word embeddings.
+    /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
-    /// The token that fills up shorter sequences of a batch.
+    /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
@@ -199,19 +199,19 @@ pub struct VisionConfig {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The width of the space that images and texts share.
     pub projection_dim: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
 }
 

@@ -5,8 +5,8 @@
 
 //! VipLLaVA for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! LLaVA that understands what is drawn onto an image: it reads several layers of CLIP side by side (Cai et
-//! al., 2024, arXiv:2312.00784).
+//! LLaVA that follows visual prompts, with hidden states of several layers of CLIP concatenated (Cai et al.,
+//! 2024, arXiv:2312.00784).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Image-text-to-text: what follows a text with pictures in it, or the answer to such a chat.
+/// Image-text-to-text: a continuation of a text with images, or the reply in a chat with images.
 ///
 /// Takes checkpoints of `VipLlavaForConditionalGeneration`.
 ///

@@ -3,7 +3,7 @@
 
 //! BEiT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer that learned to name the visual tokens of hidden patches, with biases by distance
+//! Vision transformer pretrained by masked image modelling over visual tokens, with relative position bias
 //! (Bao et al., 2021, arXiv:2106.08254).
 //!
 //! ```no_run

@@ -3,8 +3,8 @@
 
 //! CLIP's vision model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of CLIP that reads images: a vision transformer whose class token meets texts in a shared space
-//! (Radford et al., 2021, arXiv:2103.00020).
+//! The vision encoder of CLIP: a vision transformer with projection to the space shared with texts (Radford
+//! et al., 2021, arXiv:2103.00020).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

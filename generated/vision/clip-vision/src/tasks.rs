@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Image feature extraction: the hidden states of a picture, or one vector for it.
+/// Image feature extraction: the hidden states or the pooled output of an image.
 ///
 /// Takes checkpoints of `CLIPVisionModel`.
 ///

@@ -3,8 +3,8 @@
 
 //! ConvNeXT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Convolutions put together as transformers are: wide ones of each channel, then layers place by place (Liu
-//! et al., 2022, arXiv:2201.03545).
+//! A convolutional network with the design of vision transformers: depthwise convolutions and inverted
+//! bottlenecks (Liu et al., 2022, arXiv:2201.03545).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,7 +13,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
@@ -23,7 +23,7 @@ pub struct Config {
     pub depths: Vec<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

@@ -4,7 +4,7 @@
 
 //! ConvNeXT V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! ConvNeXT whose channels compete, and which learned from masked images first (Woo et al., 2023,
+//! ConvNeXT with global response normalisation, pretrained as a masked autoencoder (Woo et al., 2023,
 //! arXiv:2301.00808).
 //!
 //! ```no_run

@@ -19,27 +19,27 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// Whether positions of patches are added.
+    /// Whether there are absolute position embeddings.
     pub use_absolute_position_embeddings: bool,
-    /// Whether each layer has biases by distance.
+    /// Whether each layer has a relative position bias.
     pub use_relative_position_bias: bool,
-    /// Whether layers share biases by distance.
+    /// Whether layers share a relative position bias.
     pub use_shared_relative_position_bias: bool,
-    /// What layers' scales begin with; there are none where it is 0.
+    /// The initial value of layer scale; none where it is 0.
     pub layer_scale_init_value: f64,
-    /// Whether an image's vector is the mean of its patches, not the class token.
+    /// Whether the pooled output is the mean of patches, not the class token.
     pub use_mean_pooling: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

@@ -4,8 +4,8 @@
 
 //! Data2Vec's vision model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A BEiT that learned to foretell what a teacher makes of hidden patches (Baevski et al., 2022,
-//! arXiv:2202.03555).
+//! BEiT, self-supervised by predicting a teacher's contextualised representations of masked patches (Baevski
+//! et al., 2022, arXiv:2202.03555).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Image classification: classes of a picture, best first.
+/// Image classification: classes of an image, best first.
 ///
 /// Takes checkpoints of `Data2VecVisionForImageClassification`.
 ///
@@ -24,7 +24,7 @@
 /// ```
 pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
 
-/// Image feature extraction: the hidden states of a picture, or one vector for it.
+/// Image feature extraction: the hidden states or the pooled output of an image.
 ///
 /// Takes checkpoints of `Data2VecVisionModel`.
 ///

@@ -4,8 +4,7 @@
 
 //! DeiT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Data-efficient image transformer: ViT with one more token, which learned from a teacher (Touvron et al.,
-//! 2020, arXiv:2012.12877).
+//! Data-efficient image transformer: ViT with a distillation token (Touvron et al., 2020, arXiv:2012.12877).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! DETR for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Detection Transformer: object queries that look at a convolutional network's feature map, and each find
-//! one object or none (Carion et al., 2020, arXiv:2005.12872).
+//! Detection transformer: an encoder-decoder over a convolutional feature map, with object queries (Carion et
+//! al., 2020, arXiv:2005.12872).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

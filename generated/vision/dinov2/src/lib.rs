@@ -3,8 +3,7 @@
 
 //! DINOv2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer that learned from images alone, for features of all purposes; reads images of any
-//! size (Oquab et al., 2023, arXiv:2304.07193).
+//! Self-supervised vision transformer for general-purpose features (Oquab et al., 2023, arXiv:2304.07193).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! DINOv2 with registers for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! DINOv2 with tokens of no place of their own, which keep patches free for what is seen there (Darcet et
-//! al., 2023, arXiv:2309.16588).
+//! DINOv2 with register tokens (Darcet et al., 2023, arXiv:2309.16588).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

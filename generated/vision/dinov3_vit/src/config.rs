@@ -16,17 +16,17 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The base of the frequencies by which patches turn.
+    /// The RoPE base.
     pub rope_theta: f64,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// Whether queries have a bias.
     pub query_bias: bool,
@@ -34,13 +34,13 @@ pub struct Config {
     pub key_bias: bool,
     /// Whether values have a bias.
     pub value_bias: bool,
-    /// Whether what attention gives has a bias.
+    /// Whether the output projection of attention has a bias.
     pub proj_bias: bool,
     /// Whether the layers of the MLPs have a bias.
     pub mlp_bias: bool,
     /// Whether the MLPs are gated.
     pub use_gated_mlp: bool,
-    /// Tokens between the class token and the patches.
+    /// Register tokens.
     pub num_register_tokens: usize,
 }
 

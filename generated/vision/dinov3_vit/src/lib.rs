@@ -3,8 +3,8 @@
 
 //! DINOv3 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer that learned from images alone, for features of all purposes; patches turn with their
-//! places, so that images may be of any size (Siméoni et al., 2025, arXiv:2508.10104).
+//! Self-supervised vision transformer with two-dimensional rotary position embeddings and register tokens
+//! (Siméoni et al., 2025, arXiv:2508.10104).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

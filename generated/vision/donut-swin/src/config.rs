@@ -18,7 +18,7 @@ pub struct Config {
     pub image_size: ImageSize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The width of the first stage; each has twice that of the one before.
     pub embed_dim: usize,
@@ -27,17 +27,17 @@ pub struct Config {
     /// Attention heads in the layers of each stage.
     #[serde(alias = "num_attention_heads")]
     pub num_heads: Vec<usize>,
-    /// The edge of the windows that attention stays within, patches.
+    /// The window size of attention, patches.
     pub window_size: usize,
-    /// How many times wider the MLPs are inside.
+    /// The expansion ratio of the MLPs.
     pub mlp_ratio: f64,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether positions of patches are added.
+    /// Whether there are absolute position embeddings.
     pub use_absolute_embeddings: bool,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

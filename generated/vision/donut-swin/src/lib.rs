@@ -4,8 +4,7 @@
 
 //! Donut's Swin Transformer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of Donut that reads pictures of documents, a Swin Transformer without a last norm (Kim et al.,
-//! 2021, arXiv:2111.15664).
+//! The vision encoder of Donut, a Swin transformer without a final norm (Kim et al., 2021, arXiv:2111.15664).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -12,35 +12,35 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// How many times as many channels layers have.
+    /// The depth multiplier of channels.
     pub width_coefficient: f64,
-    /// How many times as many blocks stages have.
+    /// The depth coefficient of blocks.
     pub depth_coefficient: f64,
-    /// What channels are rounded to multiples of.
+    /// The divisor of channels.
     pub depth_divisor: usize,
-    /// The edges of the windows of each stage.
+    /// The window size of each stage.
     pub kernel_sizes: Vec<usize>,
-    /// The channels that each stage is given.
+    /// The input channels of each stage.
     pub in_channels: Vec<usize>,
-    /// The channels that each stage gives.
+    /// The output channels of each stage.
     pub out_channels: Vec<usize>,
-    /// Blocks with as many zeros before the map as behind.
+    /// Blocks whose depthwise convolution is padded symmetrically.
     pub depthwise_padding: Vec<usize>,
-    /// From one window to the next in the first block of each stage.
+    /// The stride of each stage's first block.
     pub strides: Vec<usize>,
     /// The blocks of each stage.
     pub num_block_repeats: Vec<usize>,
-    /// How many times wider the blocks of each stage are inside.
+    /// The expansion ratio of each stage's blocks.
     pub expand_ratios: Vec<usize>,
-    /// How much narrower it is where channels are weighed.
+    /// The reduction of squeeze-and-excitation.
     pub squeeze_expansion_ratio: f64,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// `mean` or `max` of the last map.
+    /// `mean` or `max` pooling.
     pub pooling_type: String,
-    /// What batch normalisation adds to the variance.
+    /// The epsilon of batch normalisation.
     pub batch_norm_eps: f64,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

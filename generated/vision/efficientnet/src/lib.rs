@@ -3,8 +3,8 @@
 
 //! EfficientNet for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Networks of blocks that widen, look around, weigh channels and narrow again, scaled in width, depth and
-//! resolution at once (Tan and Le, 2019, arXiv:1905.11946).
+//! Convolutional networks of inverted bottlenecks with squeeze-and-excitation, scaled in depth, width and
+//! resolution (Tan and Le, 2019, arXiv:1905.11946).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

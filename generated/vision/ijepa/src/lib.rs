@@ -4,8 +4,8 @@
 
 //! I-JEPA for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer without a class token, which learned to foretell hidden parts (Assran et al., 2023,
-//! arXiv:2301.08243).
+//! Vision transformer without a class token, pretrained with a joint-embedding predictive architecture
+//! (Assran et al., 2023, arXiv:2301.08243).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

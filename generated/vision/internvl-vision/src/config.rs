@@ -17,11 +17,11 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     #[serde(deserialize_with = "weft::config::square_size")]
@@ -29,7 +29,7 @@ pub struct Config {
     /// The edge of a patch, pixels.
     #[serde(deserialize_with = "weft::config::square_size")]
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,

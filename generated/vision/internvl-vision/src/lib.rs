@@ -4,8 +4,8 @@
 
 //! InternVL's vision model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of InternVL that reads images: a vision transformer whose layers scale what they add (Chen et
-//! al., 2023, arXiv:2312.14238).
+//! InternViT, the vision encoder of InternVL: a vision transformer with layer scale (Chen et al., 2023,
+//! arXiv:2312.14238).
 //!
 //! ```no_run
 //! use weft_internvl_vision::heads::{Inputs, Model};

@@ -13,19 +13,19 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The height and width of the images, pixels.
     pub image_size: ImageSize,
-    /// How many times as many channels layers have.
+    /// The depth multiplier of channels.
     pub depth_multiplier: f64,
     /// The fewest channels that a layer has.
     pub min_depth: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether as much is put around maps as the last window lacks, as in TensorFlow.
+    /// Whether padding is TensorFlow's `SAME`.
     pub tf_padding: bool,
-    /// What batch normalisation adds to the variance.
+    /// The epsilon of batch normalisation.
     pub layer_norm_eps: f64,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

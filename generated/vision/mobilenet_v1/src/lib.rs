@@ -3,8 +3,7 @@
 
 //! MobileNet V1 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A small network of convolutions, channel by channel and place by place in turn (Howard et al., 2017,
-//! arXiv:1704.04861).
+//! A small convolutional network of depthwise separable convolutions (Howard et al., 2017, arXiv:1704.04861).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

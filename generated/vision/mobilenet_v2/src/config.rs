@@ -14,33 +14,33 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The height and width of the images, pixels.
     pub image_size: ImageSize,
-    /// How many times as many channels layers have.
+    /// The depth multiplier of channels.
     pub depth_multiplier: f64,
     /// The fewest channels that a layer has.
     pub min_depth: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether as much is put around maps as the last window lacks, as in TensorFlow.
+    /// Whether padding is TensorFlow's `SAME`.
     pub tf_padding: bool,
-    /// What batch normalisation adds to the variance.
+    /// The epsilon of batch normalisation.
     pub layer_norm_eps: f64,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// What channels are rounded to multiples of.
+    /// The divisor of channels.
     pub depth_divisible_by: usize,
-    /// How many times wider blocks are inside.
+    /// The expansion ratio of blocks.
     pub expand_ratio: f64,
-    /// How many times smaller the last map is at most; windows grow from there on.
+    /// The output stride, from which on convolutions dilate.
     pub output_stride: usize,
-    /// Whether the first convolution widens for the first block.
+    /// Whether the first convolution is the expansion of the first block.
     pub first_layer_is_expansion: bool,
-    /// Whether the last map has no fewer channels where others have.
+    /// Whether the last convolution keeps its channels with a depth multiplier below 1.
     pub finegrained_output: bool,
 }
 

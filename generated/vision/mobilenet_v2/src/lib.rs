@@ -4,8 +4,8 @@
 
 //! MobileNet V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A small network of blocks that widen, look around channel by channel and narrow again (Sandler et al.,
-//! 2018, arXiv:1801.04381).
+//! A small convolutional network of inverted residuals with linear bottlenecks (Sandler et al., 2018,
+//! arXiv:1801.04381).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

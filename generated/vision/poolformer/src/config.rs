@@ -12,25 +12,25 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// The edge of the windows that means are of.
+    /// The window size of pooling.
     pub pool_size: usize,
-    /// How many times wider the MLPs are inside.
+    /// The expansion ratio of the MLPs.
     pub mlp_ratio: f64,
     /// The layers of each stage.
     pub depths: Vec<usize>,
     /// The channels of each stage.
     pub hidden_sizes: Vec<usize>,
-    /// The edges of each stage's patches.
+    /// The patch size of each stage.
     pub patch_sizes: Vec<usize>,
-    /// From one patch to the next in each stage.
+    /// The stride of each stage's patch embedding.
     pub strides: Vec<usize>,
-    /// Zeros around the map that each stage cuts into patches.
+    /// The padding of each stage's patch embedding.
     pub padding: Vec<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether what layers add is scaled channel by channel.
+    /// Whether there is layer scale.
     pub use_layer_scale: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

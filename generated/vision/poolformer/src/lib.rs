@@ -3,8 +3,7 @@
 
 //! PoolFormer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A transformer whose layers have means of neighbours in the place of attention (Yu et al., 2021,
-//! arXiv:2111.11418).
+//! MetaFormer with average pooling in place of attention (Yu et al., 2021, arXiv:2111.11418).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

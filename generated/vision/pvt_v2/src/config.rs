@@ -13,21 +13,21 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The layers of each stage.
     pub depths: Vec<usize>,
-    /// How many times smaller the map is that the places of each stage look at.
+    /// The spatial reduction of keys and values in each stage.
     pub sr_ratios: Vec<usize>,
     /// The channels of each stage.
     pub hidden_sizes: Vec<usize>,
-    /// The edges of each stage's patches.
+    /// The patch size of each stage.
     pub patch_sizes: Vec<usize>,
-    /// From one patch to the next in each stage.
+    /// The stride of each stage's patch embedding.
     pub strides: Vec<usize>,
     /// Attention heads in the layers of each stage.
     pub num_attention_heads: Vec<usize>,
-    /// How many times wider the MLPs of each stage are inside.
+    /// The expansion ratio of each stage's MLPs.
     pub mlp_ratios: Vec<f64>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
@@ -37,7 +37,7 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// `linear_attention` of `config.json`.
     pub linear_attention: bool,

@@ -4,8 +4,8 @@
 
 //! PVT V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Pyramid Vision Transformer, whose patches overlap and whose MLPs tell by convolutions where they are (Wang
-//! et al., 2021, arXiv:2106.13797).
+//! Pyramid vision transformer with overlapping patch embeddings, spatial-reduction attention and
+//! convolutional feed-forward (Wang et al., 2021, arXiv:2106.13797).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -12,7 +12,7 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The channels of the first convolution.
     pub embedding_size: usize,
@@ -22,11 +22,11 @@ pub struct Config {
     pub depths: Vec<usize>,
     /// The channels of each group.
     pub groups_width: usize,
-    /// `y`, which weighs channels by what the whole map shows, or `x`.
+    /// `y`, with squeeze-and-excitation, or `x`.
     pub layer_type: String,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether the first stage halves rows and columns too.
+    /// Whether the first stage downsamples too.
     pub downsample_in_first_stage: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

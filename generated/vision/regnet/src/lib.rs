@@ -3,7 +3,7 @@
 
 //! RegNet for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Residual networks of convolutions in groups, whose widths and depths follow a rule (Radosavovic et al.,
+//! Residual networks of grouped convolutions with widths and depths from a linear rule (Radosavovic et al.,
 //! 2020, arXiv:2003.13678).
 //!
 //! ```no_run

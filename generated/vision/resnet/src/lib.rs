@@ -3,8 +3,7 @@
 
 //! ResNet for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Residual network: stages of convolutions, each added to what it was given (He et al., 2015,
-//! arXiv:1512.03385).
+//! Residual convolutional network (He et al., 2015, arXiv:1512.03385).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -12,25 +12,25 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The layers of each stage.
     pub depths: Vec<usize>,
-    /// How many times smaller the map is that the places of each stage look at.
+    /// The spatial reduction of keys and values in each stage.
     pub sr_ratios: Vec<usize>,
     /// The channels of each stage.
     pub hidden_sizes: Vec<usize>,
-    /// The edges of each stage's patches.
+    /// The patch size of each stage.
     pub patch_sizes: Vec<usize>,
-    /// From one patch to the next in each stage.
+    /// The stride of each stage's patch embedding.
     pub strides: Vec<usize>,
     /// Attention heads in the layers of each stage.
     pub num_attention_heads: Vec<usize>,
-    /// How many times wider the MLPs of each stage are inside.
+    /// The expansion ratio of each stage's MLPs.
     pub mlp_ratios: Vec<f64>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// The channels that the maps of all stages get before they are put together.
+    /// The hidden size of the decode head.
     pub decoder_hidden_size: usize,
     /// `reshape_last_stage` of `config.json`.
     pub reshape_last_stage: bool,

@@ -3,8 +3,8 @@
 
 //! SegFormer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Stages of overlapping patches without positions, in whose layers all places look at a smaller map; their
-//! maps together tell what each place shows (Xie et al., 2021, arXiv:2105.15203).
+//! Hierarchical vision transformer with spatial-reduction attention and an all-MLP decode head for semantic
+//! segmentation (Xie et al., 2021, arXiv:2105.15203).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! SigLIP's vision model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The half of SigLIP that reads images: a vision transformer without a class token, whose patches a learned
-//! probe sums up (Zhai et al., 2023, arXiv:2303.15343).
+//! The vision encoder of SigLIP: a vision transformer without a class token, with multi-head attention
+//! pooling (Zhai et al., 2023, arXiv:2303.15343).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -3,8 +3,7 @@
 
 //! Swin Transformer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Stages of attention within windows of an image that are shifted from layer to layer, each at half the
-//! resolution of the one before (Liu et al., 2021, arXiv:2103.14030).
+//! Hierarchical vision transformer with shifted-window attention (Liu et al., 2021, arXiv:2103.14030).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,8 @@
 
 //! Swin Transformer V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A Swin Transformer that compares by cosines, and makes biases of distances by a small network (Liu et al.,
-//! 2021, arXiv:2111.09883).
+//! Swin transformer with scaled cosine attention and continuous relative position bias (Liu et al., 2021,
+//! arXiv:2111.09883).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -13,32 +13,32 @@ use weft::nn::Activation;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// timm's name of the convolutional network, where there is no `backbone_config`.
+    /// timm's name of the backbone, where there is no `backbone_config`.
     pub backbone: Option<String>,
     /// `backbone_config` of `config.json`.
     #[serde(deserialize_with = "weft::config::or_default")]
     pub backbone_config: BackboneConfig,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
-    /// The most objects that are found.
+    /// The number of object queries or detection tokens.
     pub num_queries: usize,
     /// The width of the hidden states.
     pub d_model: usize,
     /// Layers of the encoder.
     pub encoder_layers: usize,
-    /// The width inside the encoder's MLPs.
+    /// The intermediate size of the encoder's MLPs.
     pub encoder_ffn_dim: usize,
     /// Attention heads in each of the encoder's layers.
     pub encoder_attention_heads: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
-    /// The width inside the decoder's MLPs.
+    /// The intermediate size of the decoder's MLPs.
     pub decoder_ffn_dim: usize,
     /// Attention heads in each of the decoder's layers.
     pub decoder_attention_heads: usize,
     /// The activation function of the MLPs.
     pub activation_function: Activation,
-    /// `sine`, or `learned` for rows and columns.
+    /// `sine` or `learned`.
     pub position_embedding_type: String,
     /// `dilation` of `config.json`.
     pub dilation: bool,
@@ -112,7 +112,7 @@ impl weft::Configuration for Config {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct BackboneConfig {
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// The channels of the first convolution.
     pub embedding_size: usize,
@@ -124,9 +124,9 @@ pub struct BackboneConfig {
     pub layer_type: String,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Whether the first stage halves rows and columns too.
+    /// Whether the first stage downsamples too.
     pub downsample_in_first_stage: bool,
-    /// Whether the first convolution of a layer halves them, not the second.
+    /// Whether the first convolution of a bottleneck downsamples, not the second.
     pub downsample_in_bottleneck: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

@@ -4,8 +4,8 @@
 
 //! Table Transformer for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A DETR that finds tables, rows and columns in pictures of documents, and normalises before each step
-//! (Smock et al., 2021, arXiv:2110.00061).
+//! DETR for table detection and structure recognition, with pre-norm layers (Smock et al., 2021,
+//! arXiv:2110.00061).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

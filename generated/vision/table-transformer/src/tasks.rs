@@ -7,7 +7,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Object detection: what is in a picture, and where.
+/// Object detection: labels and boxes of the objects in an image.
 ///
 /// Takes checkpoints of `TableTransformerForObjectDetection`.
 ///

@@ -18,23 +18,23 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The edge of the square images, pixels.
     pub image_size: usize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// The edge of what one patch becomes in masked image modelling, pixels.
+    /// The stride of the decoder in masked image modelling, pixels.
     pub encoder_stride: usize,
-    /// The width of the image's vector; that of the hidden states where not given.
+    /// The width of the pooled output; the hidden size where not given.
     pub pooler_output_size: Option<usize>,
     /// The activation function of the pooler.
     pub pooler_act: Activation,

@@ -3,8 +3,8 @@
 
 //! ViT for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! Vision Transformer: cuts an image into square patches and reads them as a text encoder reads tokens
-//! (Dosovitskiy et al., 2020, arXiv:2010.11929).
+//! Vision transformer: a transformer encoder over square patches of an image (Dosovitskiy et al., 2020,
+//! arXiv:2010.11929).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

@@ -4,8 +4,7 @@
 
 //! ViT MSN for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A vision transformer that learned from masked images which of them are alike (Assran et al., 2022,
-//! arXiv:2204.07141).
+//! Vision transformer pretrained with masked siamese networks (Assran et al., 2022, arXiv:2204.07141).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

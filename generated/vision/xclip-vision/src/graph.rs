@@ -145,7 +145,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state, normalised (`CLIPVisionModel`) (`CLIPVisionModel`) (`CLIPVisionModel`): `[batch, hidden_size]`.
+/// The class token's hidden state, normalised (`CLIPVisionModel`) (`CLIPVisionModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     g.layer_norm(&w.scope("post_layernorm"), &class, c.layer_norm_eps)

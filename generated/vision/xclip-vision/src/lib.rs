@@ -4,8 +4,8 @@
 
 //! X-CLIP's vision model for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! The part of X-CLIP that reads frames, one by one but for the messages that those of a video exchange (Ni
-//! et al., 2022, arXiv:2208.02816).
+//! The vision encoder of X-CLIP: a vision transformer with cross-frame attention (Ni et al., 2022,
+//! arXiv:2208.02816).
 //!
 //! ```no_run
 //! use weft_xclip_vision::heads::{Inputs, Model};

@@ -19,23 +19,23 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
-    /// The width inside the MLPs.
+    /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
-    /// Added to the variance in layer normalisation.
+    /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
-    /// The height and width that positions were learned for, pixels.
+    /// The image size of the position embeddings, height and width in pixels.
     pub image_size: ImageSize,
     /// The edge of a patch, pixels.
     pub patch_size: usize,
-    /// The channels of a pixel, such as red, green and blue.
+    /// The channels of images.
     pub num_channels: usize,
     /// Whether queries, keys and values have a bias.
     pub qkv_bias: bool,
-    /// The most objects that are found.
+    /// The number of object queries or detection tokens.
     pub num_detection_tokens: usize,
-    /// Whether positions are added between layers too.
+    /// Whether position embeddings are added between layers too.
     pub use_mid_position_embeddings: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,

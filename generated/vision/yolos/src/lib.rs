@@ -3,8 +3,8 @@
 
 //! YOLOS for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! You Only Look at One Sequence: a vision transformer with detection tokens, each of which finds one object
-//! or none (Fang et al., 2021, arXiv:2106.00666).
+//! You Only Look at One Sequence: object detection by a vision transformer with detection tokens (Fang et
+//! al., 2021, arXiv:2106.00666).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {

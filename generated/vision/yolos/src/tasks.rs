@@ -6,7 +6,7 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
-/// Image feature extraction: the hidden states of a picture, or one vector for it.
+/// Image feature extraction: the hidden states or the pooled output of an image.
 ///
 /// Takes checkpoints of `YolosModel`.
 ///
@@ -22,7 +22,7 @@
 /// ```
 pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;
 
-/// Object detection: what is in a picture, and where.
+/// Object detection: labels and boxes of the objects in an image.
 ///
 /// Takes checkpoints of `YolosForObjectDetection`.
 ///
