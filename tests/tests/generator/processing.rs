@@ -16,7 +16,7 @@ fn workshop(processing: &str) -> Workshop {
 /// The lines of the function in the crate; none if there is no such function.
 fn function(processing: &str) -> String {
     let workshop = workshop(processing);
-    workshop.run().unwrap();
+    workshop.run().expect("the spec is sound");
     let model = &workshop.files("out/text-encoders/loud/src")["model.rs"];
     let lines = model.lines().skip_while(|line| !line.contains("fn processing"));
     lines.take_while(|line| *line != "    }").map(str::trim).collect::<Vec<_>>().join(" ")
