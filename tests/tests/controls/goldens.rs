@@ -227,7 +227,7 @@ fn unexplained_failure() {
             r#"{"model": "bert", "case": "file", "reason": " "}"#,
             "the known failure `file` of bert has no reason",
         ),
-        (r#"{"model": "bert", "case": "fiel", "reason": "it is cursed"}"#, "bert has no case `fiel`"),
+        (r#"{"model": "bert", "case": "heads", "reason": "it is cursed"}"#, "bert has no case `heads`"),
         (
             r#"{"model": "bert", "case": "file", "precision": "bf16", "reason": "so"}"#,
             "bf16 is not run on cpu",
