@@ -216,6 +216,12 @@ fn binary(operator: Operator, a: &Checked, b: &Checked, own: Kind, kind: Kind) -
     if operator == Subtract && inside == Kind::Usize {
         return Rust::atom(format!("{}.saturating_sub({})", receiver(a, inside), value(b, inside).text));
     }
+    if operator == Operator::Equal
+        && inside == Kind::Usize
+        && let Some(text) = multiple_of(a, b)
+    {
+        return Rust::atom(text);
+    }
     let (level, left, right) = match operator {
         Or => (Level::Or, Level::Or, Level::And),
         And => (Level::And, Level::And, Level::Comparison),
@@ -229,6 +235,17 @@ fn binary(operator: Operator, a: &Checked, b: &Checked, own: Kind, kind: Kind) -
         first = format!("({first})");
     }
     Rust::new(format!("{first} {} {}", operator.rust(), value(b, inside).within(right)), level)
+}
+
+/// `a % every == 0` as Rust says it where `every` is no literal; clippy asks for it.
+fn multiple_of(a: &Checked, b: &Checked) -> Option<String> {
+    let (Tree::Binary(Operator::Remainder, count, every), Tree::Number(zero)) = (&a.tree, &b.tree) else {
+        return None;
+    };
+    let differs = zero == "0" && !matches!(every.tree, Tree::Number(_));
+    differs.then(|| {
+        format!("{}.is_multiple_of({})", receiver(count, Kind::Usize), value(every, Kind::Usize).text)
+    })
 }
 
 fn contains(item: &Checked, list: &Name) -> Rust {

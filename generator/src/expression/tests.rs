@@ -123,6 +123,11 @@ fn truths() {
     assert_eq!(flag("true"), "true");
     assert_eq!(flag("use_window and not (scaled ?? false)"), "c.use_window && !c.scaled.unwrap_or(false)");
     assert_eq!(flag("(layer + 1) % 4 != 0"), "(index + 1) % 4 != 0");
+    assert_eq!(flag("(layer + 1) % 4 == 0"), "(index + 1) % 4 == 0");
+    assert_eq!(
+        flag("(layer + 1) % num_hidden_layers == 0"),
+        "(index + 1).is_multiple_of(c.num_hidden_layers)"
+    );
     assert_eq!(flag("window is null or window is not null"), "c.window.is_none() || c.window.is_some()");
     assert_eq!(
         flag("not (use_window or every > 1) and use_window"),

@@ -136,7 +136,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = (index + 1) % c.moe_layer_interval == 0
+    let sparse = (index + 1).is_multiple_of(c.moe_layer_interval)
         && index as i64 >= c.moe_layer_start_index
         && (c.moe_layer_end_index < 0 || index as i64 <= c.moe_layer_end_index);
     if !sparse {

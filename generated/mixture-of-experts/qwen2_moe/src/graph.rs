@@ -178,7 +178,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
-    let sparse = (index + 1) % c.decoder_sparse_step == 0
+    let sparse = (index + 1).is_multiple_of(c.decoder_sparse_step)
         && !c.mlp_only_layers.as_ref().is_some_and(|list| list.contains(&index));
     if !sparse {
         return expert_mlp(g, c, w, x, c.intermediate_size);
