@@ -91,9 +91,9 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let x = g.transpose(&x, &[0, 2, 1])?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, width])?;
-    let positions = g.slice(&positions, 1, 1..1 + side * side)?;
-    let positions = interpolate(g, c, &positions, grid)?;
-    let x = g.add(&x, &positions)?;
+    let patch_positions = g.slice(&positions, 1, 1..1 + side * side)?;
+    let patch_positions = interpolate(g, c, &patch_positions, grid)?;
+    let x = g.add(&x, &patch_positions)?;
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
     let class_position = g.slice(&positions, 1, 0..1)?;
     let class = g.add(&class, &class_position)?;
