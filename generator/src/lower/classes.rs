@@ -114,11 +114,11 @@ fn given(head: &Head) -> Vec<Struct> {
         let type_name = camel(field);
         let place = structs.iter().position(|known| known.name == type_name).unwrap_or(structs.len());
         if place == structs.len() {
-            let of = field.trim_end_matches("_output").replace('_', " ");
-            let about = format!("What the {of} of `{}` gives.", head.class);
+            let of = field.trim_end_matches("_output");
+            let about = format!("What `{of}` of `{}` gives.", head.class);
             structs[0].fields.push(Field {
                 name: field.to_owned(),
-                doc: format!("What the {of} gives."),
+                doc: format!("What `{of}` gives."),
                 type_name: type_name.clone(),
                 optional: false,
                 shown: String::new(),

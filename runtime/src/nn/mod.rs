@@ -11,6 +11,7 @@ mod feed_forward;
 mod heads;
 mod layer_types;
 mod norms;
+mod pooled_output;
 mod pooling;
 mod relative;
 pub mod rope;
@@ -39,6 +40,7 @@ pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
 };
+pub use pooled_output::PooledOutput;
 pub use pooling::{argmax_pool, eos_pool, last_token_pool};
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};

@@ -157,13 +157,11 @@ def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:
 
 
 def run(model: transformers.PreTrainedModel, inputs: Inputs, forward: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The compared outputs of one forward call, nested ones named `name.0`, `name.1` ..."""
+    """The compared outputs of one forward call: of a tuple `name.0`, `name.1` ..., of a sub-model `name.last_hidden_state`."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     result = model(**arguments, **{"return_dict": True, **forward})
     outputs: dict[str, np.ndarray] = {}
-    for name, value in result.items():
-        if name not in NOT_COMPARED:
-            _flatten(name, value, outputs)
+    _flatten("", result, outputs)
     if not outputs:
         raise ValueError(f"{type(model).__name__} returned nothing to compare, only {list(result)}")
     for name, value in outputs.items():
@@ -179,3 +177,7 @@ def _flatten(name: str, value: Any, into: dict[str, np.ndarray]) -> None:
     elif isinstance(value, (tuple, list)):
         for index, item in enumerate(value):
             _flatten(f"{name}.{index}", item, into)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            if key not in NOT_COMPARED:
+                _flatten(f"{name}.{key}" if name else key, item, into)

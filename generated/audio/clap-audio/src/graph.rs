@@ -9,7 +9,7 @@ use weft::graph::{
     Conv, Dim, Graph, Input, InputDefault, Interpolation, PadMode, Reduction, Scope,
     Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention, Windows};
+use weft::nn::{self, Activation, Attention, PooledOutput, Windows};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -30,11 +30,9 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `last_hidden_state` `[audios, width, bins, times]`, `pooler_output` `[audios, width]`.
 fn clap_audio_features(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c);
-    let states = states(g, c, &g.scope("audio_encoder"), &inputs)?;
-    let pooled = g.reduce(Reduction::Mean, &states, &[1], false)?;
-    let unfolded = unfold_time(g, c, &states)?;
-    g.output("last_hidden_state", &unfolded)?;
-    g.output("pooler_output", &pooled)
+    let audio = encoder(g, c, &g.scope("audio_encoder"), &inputs)?;
+    g.output("last_hidden_state", &audio.last_hidden_state)?;
+    g.output("pooler_output", &audio.pooler_output)
 }
 
 /// Audio embeddings in the space shared with texts (`ClapAudioModelWithProjection`).
@@ -42,15 +40,13 @@ fn clap_audio_features(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `audio_embeds` `[audios, projection_dim]`, `last_hidden_state` `[audios, width, bins, times]`.
 fn clap_audio_embeds(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c);
-    let states = states(g, c, &g.scope("audio_model").scope("audio_encoder"), &inputs)?;
-    let pooled = g.reduce(Reduction::Mean, &states, &[1], false)?;
+    let audio = encoder(g, c, &g.scope("audio_model").scope("audio_encoder"), &inputs)?;
     let w = g.scope("audio_projection");
-    let h = g.linear(&w.scope("linear1"), &pooled, c.projection_dim)?;
+    let h = g.linear(&w.scope("linear1"), &audio.pooler_output, c.projection_dim)?;
     let h = g.activation(c.projection_hidden_act, &h)?;
     let embeds = g.linear(&w.scope("linear2"), &h, c.projection_dim)?;
-    let unfolded = unfold_time(g, c, &states)?;
     g.output("audio_embeds", &embeds)?;
-    g.output("last_hidden_state", &unfolded)
+    g.output("last_hidden_state", &audio.last_hidden_state)
 }
 
 /// The batch of audio inputs.
@@ -79,6 +75,13 @@ impl Inputs {
         let (features, longer) = (g.input(features), g.input(longer));
         Self { input_features: features, is_longer: c.enable_fusion.then_some(longer) }
     }
+}
+
+/// The hidden states by frequency and time, `[audios, width, bins, times]`, and their mean, `[audios, width]`.
+fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<PooledOutput> {
+    let x = states(g, c, w, inputs)?;
+    let pooler_output = g.reduce(Reduction::Mean, &x, &[1], false)?;
+    Ok(PooledOutput { last_hidden_state: unfold_time(g, c, &x)?, pooler_output })
 }
 
 /// The stages (`ClapAudioStage`), each at half the resolution and twice the width of the one before:

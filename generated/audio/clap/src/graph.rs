@@ -9,6 +9,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Graph, Reduction, Scope, Tensor, Unary};
+use weft::nn::PooledOutput;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -29,10 +30,12 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Contrastive logits of audio and texts, and their embeddings (`ClapModel`).
 ///
 /// Outputs: `logits_per_audio` `[audios, batch]`, `logits_per_text` `[batch, audios]`, `text_embeds`
-/// `[batch, projection_dim]`, `audio_embeds` `[audios, projection_dim]`.
+/// `[batch, projection_dim]`, `audio_embeds` `[audios, projection_dim]`, and what `text_model` and `audio_model` give.
 fn audio_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
-    let audio = audio_embeds(g, c)?;
-    let text = text_embeds(g, c)?;
+    let audio_model = audio_model_output(g, c)?;
+    let audio = project(g, c, &g.scope("audio_projection"), &audio_model.pooler_output)?;
+    let text_model = text_model_output(g, c)?;
+    let text = project(g, c, &g.scope("text_projection"), &text_model.pooler_output)?;
     let similar = |g: &mut Graph, a: &Tensor, b: &Tensor, scale: &str| {
         let b = g.transpose(b, &[1, 0])?;
         let cosine = g.matmul(a, &b)?;
@@ -45,30 +48,30 @@ fn audio_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits_per_audio", &per_audio)?;
     g.output("logits_per_text", &per_text)?;
     g.output("text_embeds", &text)?;
-    g.output("audio_embeds", &audio)
+    g.output("audio_embeds", &audio)?;
+    text_model.output(g, "text_model_output")?;
+    audio_model.output(g, "audio_model_output")
 }
 
-/// Text embeddings, L2-normalised: `[batch, projection_dim]`.
-fn text_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The text model: hidden states `[batch, sequence, hidden_size]` and pooled output `[batch, hidden_size]`.
+fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
     for name in ["position_ids", "token_type_ids"] {
         g.unused_weight(&w.scope("embeddings").name(name));
     }
-    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
-    let pooled = text::pooler(g, &c.text_config, &w, &hidden)?;
-    project(g, c, &g.scope("text_projection"), &pooled)
+    let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
+    let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
 }
 
-/// Audio embeddings, L2-normalised: `[audios, projection_dim]`.
-fn audio_embeds(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The audio model: hidden states `[audios, width, bins, times]` and pooled output `[audios, width]`.
+fn audio_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let inputs = audio::Inputs::new(g, &c.audio_config);
-    let w = g.scope("audio_model.audio_encoder");
-    let pooled = audio::encoder(g, &c.audio_config, &w, &inputs)?;
-    project(g, c, &g.scope("audio_projection"), &pooled)
+    audio::encoder(g, &c.audio_config, &g.scope("audio_model.audio_encoder"), &inputs)
 }
 
-/// The projection layer (`ClapProjectionLayer`) and L2 normalisation.
+/// The projection layer (`ClapProjectionLayer`) and L2 normalisation: `[batch, projection_dim]`.
 fn project(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("linear1"), x, c.projection_dim)?;
     let h = g.activation(c.projection_hidden_act, &h)?;

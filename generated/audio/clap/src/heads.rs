@@ -5,7 +5,7 @@
 
 //! CLAP's classes, each as a type: `forward` takes and gives what the reference's does, by the same names.
 
-use ndarray::{Array2, Array4};
+use ndarray::{Array2, Array3, Array4};
 use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
@@ -65,6 +65,35 @@ pub struct ModelOutput {
     pub text_embeds: Array2<f32>,
     /// Audio embeddings, L2-normalised. `[audios, projection_dim]`
     pub audio_embeds: Array2<f32>,
+    /// What `text_model` gives.
+    pub text_model_output: TextModelOutput,
+    /// What `audio_model` gives.
+    pub audio_model_output: AudioModelOutput,
 }
 
-weft::outputs!(ModelOutput { logits_per_audio, logits_per_text, text_embeds, audio_embeds });
+weft::outputs!(
+    ModelOutput { logits_per_audio, logits_per_text, text_embeds, audio_embeds,
+    text_model_output, audio_model_output }
+);
+
+/// What `text_model` of `ClapModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextModelOutput {
+    /// The hidden states after the last layer. `[batch, sequence, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, not projected. `[batch, hidden_size]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(TextModelOutput { last_hidden_state, pooler_output });
+
+/// What `audio_model` of `ClapModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AudioModelOutput {
+    /// The last hidden states, by frequency and time. `[audios, width, bins, times]`
+    pub last_hidden_state: Array4<f32>,
+    /// Their mean, not projected. `[audios, width]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(AudioModelOutput { last_hidden_state, pooler_output });

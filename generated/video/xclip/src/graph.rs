@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE, VIDEOS};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor, Unary};
-use weft::nn::Attention;
+use weft::nn::{Attention, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head, VisionConfig};
@@ -30,19 +30,21 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Contrastive logits of videos and texts, and their embeddings (`XCLIPModel`).
 ///
 /// Outputs: `logits_per_video` `[videos, batch]`, `logits_per_text` `[batch, videos]`, `text_embeds`
-/// `[videos, batch, projection_dim]`, `video_embeds` `[videos, projection_dim]`.
+/// `[videos, batch, projection_dim]`, `video_embeds` `[videos, projection_dim]`, and what `text_model`, `vision_model` and
+/// `mit` give.
 fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
-    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
-    let texts = text::pooler(g, &c.text_config, &w, &hidden)?;
-    let texts = g.linear_no_bias(&g.scope("text_projection"), &texts, c.projection_dim)?;
-    let Videos { vectors, patches } = videos(g, c)?;
+    let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
+    let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
+    let text = PooledOutput { last_hidden_state, pooler_output };
+    let texts = g.linear_no_bias(&g.scope("text_projection"), &text.pooler_output, c.projection_dim)?;
+    let Videos { vision, mit, patches } = videos(g, c)?;
     let texts = g.expand(&texts, dims![VIDEOS, BATCH, c.projection_dim])?;
     let added = prompts(g, c, &g.scope("prompts_generator"), &texts, &patches)?;
     let texts = g.add(&texts, &added)?;
     let texts = l2_normalize(g, &texts)?;
-    let vectors = l2_normalize(g, &vectors)?;
+    let vectors = l2_normalize(g, &mit.pooler_output)?;
     let scale = g.weight("logit_scale", &[])?;
     let scale = g.unary(Unary::Exp, &scale);
     let scaled = g.mul(&scale, &texts)?;
@@ -53,13 +55,18 @@ fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits_per_video", &per_video)?;
     g.output("logits_per_text", &per_text)?;
     g.output("text_embeds", &texts)?;
-    g.output("video_embeds", &vectors)
+    g.output("video_embeds", &vectors)?;
+    text.output(g, "text_model_output")?;
+    vision.output(g, "vision_model_output")?;
+    mit.output(g, "mit_output")
 }
 
 /// Video features.
 struct Videos {
-    /// Video embeddings: `[videos, projection_dim]`.
-    vectors: Tensor,
+    /// Of each frame: `[videos * num_frames, positions, hidden_size]` and `[videos * num_frames, hidden_size]`.
+    vision: PooledOutput,
+    /// Of each video: `[videos, num_frames, projection_dim]` and `[videos, projection_dim]`.
+    mit: PooledOutput,
     /// Patch features, averaged over the frames of a video: `[videos, patches, projection_dim]`.
     patches: Tensor,
 }
@@ -74,13 +81,14 @@ fn videos(g: &mut Graph, c: &Config) -> Result<Videos> {
     let pixels = g.input(Input::f32("pixel_values", dims![VIDEOS, frames, channels, size, size]));
     let pixels = g.reshape(&pixels, dims![VIDEOS * frames.into(), channels, size, size])?;
     let w = g.scope("vision_model");
-    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    let pooled = vision::pooler(g, &c.vision_config, &w, &hidden)?;
-    let pooled = g.linear_no_bias(&g.scope("visual_projection"), &pooled, c.projection_dim)?;
+    let last_hidden_state = vision::encoder(g, &c.vision_config, &w, &pixels)?;
+    let pooler_output = vision::pooler(g, &c.vision_config, &w, &last_hidden_state)?;
+    let vision = PooledOutput { last_hidden_state, pooler_output };
+    let pooled = g.linear_no_bias(&g.scope("visual_projection"), &vision.pooler_output, c.projection_dim)?;
     let pooled = g.reshape(&pooled, dims![VIDEOS, frames, c.projection_dim])?;
-    let vectors = integrate(g, c, &g.scope("mit"), &pooled)?;
-    let end = hidden.shape()[1].clone();
-    let patches = g.slice_dims(&hidden, 1, 1.into(), end)?;
+    let mit = integrate(g, c, &g.scope("mit"), &pooled)?;
+    let states = &vision.last_hidden_state;
+    let patches = g.slice_dims(states, 1, 1.into(), states.shape()[1].clone())?;
     let epsilon = c.vision_config.layer_norm_eps;
     let patches = g.layer_norm(&g.scope("prompts_visual_layernorm"), &patches, epsilon)?;
     let projection = g.weight("prompts_visual_projection", &[c.vision_config.hidden_size, c.projection_dim])?;
@@ -88,12 +96,12 @@ fn videos(g: &mut Graph, c: &Config) -> Result<Videos> {
     let count = patches.shape()[1].clone();
     let patches = g.reshape(&patches, dims![VIDEOS, frames, count, c.projection_dim])?;
     let patches = g.reduce(Reduction::Mean, &patches, &[1], false)?;
-    Ok(Videos { vectors, patches })
+    Ok(Videos { vision, mit, patches })
 }
 
-/// The multi-frame integration transformer (`XCLIPMultiframeIntegrationTransformer`), averaged over frames:
-/// `[videos, projection_dim]`.
-fn integrate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+/// The multi-frame integration transformer (`XCLIPMultiframeIntegrationTransformer`) over `[videos, num_frames,
+/// projection_dim]`, and its mean over frames, `[videos, projection_dim]`.
+fn integrate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<PooledOutput> {
     let mut sizes = VisionConfig::clone(&c.vision_config);
     sizes.hidden_size = sizes.mit_hidden_size;
     sizes.intermediate_size = sizes.mit_intermediate_size;
@@ -102,8 +110,9 @@ fn integrate(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor>
     let positions = g.weight(&w.name("position_embedding"), &[1, sizes.num_frames, sizes.hidden_size])?;
     let h = g.add(x, &positions)?;
     let h = integration::layers(g, &sizes, w, h)?;
-    let h = g.add(&h, x)?;
-    g.reduce(Reduction::Mean, &h, &[1], false)
+    let last_hidden_state = g.add(&h, x)?;
+    let pooler_output = g.reduce(Reduction::Mean, &last_hidden_state, &[1], false)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
 }
 
 /// The video-specific prompt generator (`XCLIPPromptGenerator`): `[videos, texts, projection_dim]`.

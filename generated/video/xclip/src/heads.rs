@@ -50,6 +50,48 @@ pub struct ModelOutput {
     pub text_embeds: Array3<f32>,
     /// Video embeddings, L2-normalised. `[videos, projection_dim]`
     pub video_embeds: Array2<f32>,
+    /// What `text_model` gives.
+    pub text_model_output: TextModelOutput,
+    /// What `vision_model` gives.
+    pub vision_model_output: VisionModelOutput,
+    /// What `mit` gives.
+    pub mit_output: MitOutput,
 }
 
-weft::outputs!(ModelOutput { logits_per_video, logits_per_text, text_embeds, video_embeds });
+weft::outputs!(
+    ModelOutput { logits_per_video, logits_per_text, text_embeds, video_embeds,
+    text_model_output, vision_model_output, mit_output }
+);
+
+/// What `text_model` of `XCLIPModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextModelOutput {
+    /// The hidden states after the last layer. `[batch, sequence, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, not projected. `[batch, hidden_size]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(TextModelOutput { last_hidden_state, pooler_output });
+
+/// What `vision_model` of `XCLIPModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisionModelOutput {
+    /// The hidden states after the last layer. `[videos * num_frames, positions, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, not projected. `[videos * num_frames, hidden_size]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(VisionModelOutput { last_hidden_state, pooler_output });
+
+/// What `mit` of `XCLIPModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MitOutput {
+    /// The hidden states of the frames after the last layer. `[videos, num_frames, projection_dim]`
+    pub last_hidden_state: Array3<f32>,
+    /// Their mean. `[videos, projection_dim]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(MitOutput { last_hidden_state, pooler_output });

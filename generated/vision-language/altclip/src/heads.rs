@@ -6,7 +6,7 @@
 
 //! AltCLIP's classes, each as a type: `forward` takes and gives what the reference's does, by the same names.
 
-use ndarray::{Array2, Array4};
+use ndarray::{Array2, Array3, Array4};
 use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
@@ -35,7 +35,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { pixel_values, input_ids, attention_mask, token_type_ids, position_ids });
 
-/// `AltCLIPModel`: Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
+/// `AltCLIPModel`: Contrastive logits of images and texts in many languages, and their embeddings (`AltCLIPModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -54,6 +54,35 @@ pub struct ModelOutput {
     pub text_embeds: Array2<f32>,
     /// Image embeddings, L2-normalised. `[images, projection_dim]`
     pub image_embeds: Array2<f32>,
+    /// What `text_model` gives.
+    pub text_model_output: TextModelOutput,
+    /// What `vision_model` gives.
+    pub vision_model_output: VisionModelOutput,
 }
 
-weft::outputs!(ModelOutput { logits_per_image, logits_per_text, text_embeds, image_embeds });
+weft::outputs!(
+    ModelOutput { logits_per_image, logits_per_text, text_embeds, image_embeds,
+    text_model_output, vision_model_output }
+);
+
+/// What `text_model` of `AltCLIPModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextModelOutput {
+    /// The hidden states after the last layer, normalised and projected. `[batch, sequence, project_dim]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, not projected. `[batch, project_dim]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(TextModelOutput { last_hidden_state, pooler_output });
+
+/// What `vision_model` of `AltCLIPModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisionModelOutput {
+    /// The hidden states after the last layer. `[images, positions, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, not projected. `[images, hidden_size]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(VisionModelOutput { last_hidden_state, pooler_output });

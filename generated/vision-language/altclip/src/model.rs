@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `AltCLIPModel`: Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
+    /// `AltCLIPModel`: Contrastive logits of images and texts in many languages, and their embeddings (`AltCLIPModel`).
     Model,
 }
 

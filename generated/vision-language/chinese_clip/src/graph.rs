@@ -10,6 +10,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, IMAGES, SEQUENCE, WIDTH};
 use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
+use weft::nn::PooledOutput;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -30,24 +31,23 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Contrastive logits of images and texts, and their embeddings (`CLIPModel`).
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
-/// `[batch, projection_dim]`, `image_embeds` `[images, projection_dim]`.
+/// `[batch, projection_dim]`, `image_embeds` `[images, projection_dim]`, and what `text_model` and `vision_model` give.
 fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
-    let texts = text_pooler_output(g, c)?;
-    let texts = g.linear_no_bias(&g.scope("text_projection"), &texts, c.projection_dim)?;
-    let texts = l2_normalize(g, &texts)?;
-    let images = image_pooler_output(g, c)?;
-    let images = g.linear_no_bias(&g.scope("visual_projection"), &images, c.projection_dim)?;
-    let images = l2_normalize(g, &images)?;
-    let scale = g.weight("logit_scale", &[])?;
-    let scale = g.unary(Unary::Exp, &scale);
-    let across = g.transpose(&images, &[1, 0])?;
-    let per_text = g.matmul(&texts, &across)?;
-    let per_text = g.mul(&per_text, &scale)?;
-    let per_image = g.transpose(&per_text, &[1, 0])?;
-    g.output("logits_per_image", &per_image)?;
-    g.output("logits_per_text", &per_text)?;
-    g.output("text_embeds", &texts)?;
-    g.output("image_embeds", &images)
+    let mut text = text_model_output(g, c)?;
+    text.pooler_output = g.linear_no_bias(
+        &g.scope("text_projection"),
+        &text.pooler_output,
+        c.projection_dim,
+    )?;
+    let mut vision = vision_model_output(g, c)?;
+    vision.pooler_output = g.linear_no_bias(
+        &g.scope("visual_projection"),
+        &vision.pooler_output,
+        c.projection_dim,
+    )?;
+    contrastive_logits(g, &text.pooler_output, &vision.pooler_output)?;
+    text.output(g, "text_model_output")?;
+    vision.output(g, "vision_model_output")
 }
 
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
@@ -60,20 +60,38 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// The pooled output of the vision model: `[images, hidden_size]`.
-fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The vision model: hidden states `[images, positions, hidden_size]` and pooled output `[images, hidden_size]`.
+fn vision_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
-    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    vision::pooler(g, &c.vision_config, &w, &hidden)
+    let last_hidden_state = vision::encoder(g, &c.vision_config, &w, &pixels)?;
+    let pooler_output = vision::pooler(g, &c.vision_config, &w, &last_hidden_state)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
 }
 
-/// The pooled output of the text model: `[batch, hidden_size]`.
-fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The text model: hidden states `[batch, sequence, hidden_size]` and pooled output `[batch, hidden_size]`.
+fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
-    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
-    text::pooler(g, &c.text_config, &w, &hidden)
+    let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
+    let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
+}
+
+/// The outputs of contrastive learning, of text embeddings `[batch, width]` and image embeddings `[images, width]`.
+fn contrastive_logits(g: &mut Graph, texts: &Tensor, images: &Tensor) -> Result<()> {
+    let texts = l2_normalize(g, texts)?;
+    let images = l2_normalize(g, images)?;
+    let scale = g.weight("logit_scale", &[])?;
+    let scale = g.unary(Unary::Exp, &scale);
+    let across = g.transpose(&images, &[1, 0])?;
+    let per_text = g.matmul(&texts, &across)?;
+    let per_text = g.mul(&per_text, &scale)?;
+    let per_image = g.transpose(&per_text, &[1, 0])?;
+    g.output("logits_per_image", &per_image)?;
+    g.output("logits_per_text", &per_text)?;
+    g.output("text_embeds", &texts)?;
+    g.output("image_embeds", &images)
 }
 
 /// L2 normalisation over the last axis.

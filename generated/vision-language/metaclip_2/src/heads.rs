@@ -5,7 +5,7 @@
 
 //! MetaCLIP 2's classes, each as a type: `forward` takes and gives what the reference's does, by the same names.
 
-use ndarray::{Array2, Array4};
+use ndarray::{Array2, Array3, Array4};
 use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
@@ -67,9 +67,38 @@ pub struct ModelOutput {
     pub text_embeds: Array2<f32>,
     /// Image embeddings, L2-normalised. `[images, projection_dim]`
     pub image_embeds: Array2<f32>,
+    /// What `text_model` gives.
+    pub text_model_output: TextModelOutput,
+    /// What `vision_model` gives.
+    pub vision_model_output: VisionModelOutput,
 }
 
-weft::outputs!(ModelOutput { logits_per_image, logits_per_text, text_embeds, image_embeds });
+weft::outputs!(
+    ModelOutput { logits_per_image, logits_per_text, text_embeds, image_embeds,
+    text_model_output, vision_model_output }
+);
+
+/// What `text_model` of `MetaClip2Model` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextModelOutput {
+    /// The hidden states after the last layer. `[batch, sequence, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, projected. `[batch, projection_dim]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(TextModelOutput { last_hidden_state, pooler_output });
+
+/// What `vision_model` of `MetaClip2Model` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VisionModelOutput {
+    /// The hidden states after the last layer. `[images, positions, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+    /// The pooled output, projected. `[images, projection_dim]`
+    pub pooler_output: Array2<f32>,
+}
+
+weft::outputs!(VisionModelOutput { last_hidden_state, pooler_output });
 
 /// `MetaClip2ForImageClassification`: Image classification by mean pooling over patches (`CLIPForImageClassification`).
 pub type ForImageClassification = HeadModel<crate::Model, ForImageClassificationOutput>;

@@ -10,6 +10,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, IMAGES, SEQUENCE, WIDTH};
 use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
+use weft::nn::PooledOutput;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -31,12 +32,12 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Image-text logits and embeddings (`SiglipModel`); the sigmoid of a pair's logit is its probability.
 ///
 /// Outputs: `logits_per_image` `[images, batch]`, `logits_per_text` `[batch, images]`, `text_embeds`
-/// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`.
+/// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`, and what `text_model` and `vision_model` give.
 fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
-    let texts = text_pooler_output(g, c)?;
-    let texts = l2_normalize(g, &texts)?;
-    let images = image_pooler_output(g, c)?;
-    let images = l2_normalize(g, &images)?;
+    let text = text_model_output(g, c)?;
+    let texts = l2_normalize(g, &text.pooler_output)?;
+    let vision = vision_model_output(g, c)?;
+    let images = l2_normalize(g, &vision.pooler_output)?;
     let scale = g.weight("logit_scale", &[1])?;
     let scale = g.unary(Unary::Exp, &scale);
     let shift = g.weight("logit_bias", &[1])?;
@@ -48,7 +49,9 @@ fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits_per_image", &per_image)?;
     g.output("logits_per_text", &per_text)?;
     g.output("text_embeds", &texts)?;
-    g.output("image_embeds", &images)
+    g.output("image_embeds", &images)?;
+    text.output(g, "text_model_output")?;
+    vision.output(g, "vision_model_output")
 }
 
 /// Image classification by mean pooling over patches (`CLIPForImageClassification`).
@@ -74,20 +77,22 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", shape))
 }
 
-/// The pooled output of the vision model: `[images, hidden_size]`.
-fn image_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The vision model: hidden states `[images, positions, hidden_size]` and pooled output `[images, hidden_size]`.
+fn vision_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
-    let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    vision::pooler(g, &c.vision_config, &w, &hidden)
+    let last_hidden_state = vision::encoder(g, &c.vision_config, &w, &pixels)?;
+    let pooler_output = vision::pooler(g, &c.vision_config, &w, &last_hidden_state)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
 }
 
-/// The pooled output of the text model: `[batch, hidden_size]`.
-fn text_pooler_output(g: &mut Graph, c: &Config) -> Result<Tensor> {
+/// The text model: hidden states `[batch, sequence, hidden_size]` and pooled output `[batch, hidden_size]`.
+fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let inputs = text::Inputs::new(g, &c.text_config, dims![BATCH, SEQUENCE]);
     let w = g.scope("text_model");
-    let hidden = text::encoder(g, &c.text_config, &w, &inputs)?;
-    text::pooler(g, &c.text_config, &w, &hidden)
+    let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
+    let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
+    Ok(PooledOutput { last_hidden_state, pooler_output })
 }
 
 /// L2 normalisation over the last axis.

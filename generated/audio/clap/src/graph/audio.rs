@@ -11,7 +11,7 @@ use weft::graph::{
     Conv, Dim, Graph, Input, InputDefault, Interpolation, PadMode, Reduction, Scope,
     Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention, Windows};
+use weft::nn::{self, Activation, Attention, PooledOutput, Windows};
 use weft::{Result, dims};
 
 use crate::AudioConfig as Config;
@@ -44,10 +44,11 @@ impl Inputs {
     }
 }
 
-/// Pooling: the mean over all positions, `[audios, hidden_size]`.
-pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
+/// The hidden states by frequency and time, `[audios, width, bins, times]`, and their mean, `[audios, width]`.
+pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<PooledOutput> {
     let x = states(g, c, w, inputs)?;
-    g.reduce(Reduction::Mean, &x, &[1], false)
+    let pooler_output = g.reduce(Reduction::Mean, &x, &[1], false)?;
+    Ok(PooledOutput { last_hidden_state: unfold_time(g, c, &x)?, pooler_output })
 }
 
 /// The stages (`ClapAudioStage`), each at half the resolution and twice the width of the one before:
@@ -79,6 +80,18 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
         }
     }
     g.layer_norm(&w.scope("norm"), &x, EPSILON)
+}
+
+/// Undoes the reshape of the spectrogram: `[audios, hidden_size, bins, times]`.
+fn unfold_time(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+    let last = c.depths.len().saturating_sub(1) as u32;
+    let side = c.spec_size / 2_usize.pow(last) / c.patch_stride[0].max(1);
+    let ratio = (c.spec_size / c.num_mel_bins.max(1)).max(1);
+    let (width, bins) = (x.shape()[2].clone(), side / ratio);
+    let x = g.transpose(x, &[0, 2, 1])?;
+    let x = g.reshape(&x, dims![AUDIOS, &width, ratio, bins, side])?;
+    let x = g.transpose(&x, &[0, 1, 3, 2, 4])?;
+    g.reshape(&x, dims![AUDIOS, &width, bins, ratio * side])
 }
 
 /// Spectrograms as square images, chunks of time below each other (`reshape_mel2img`):
