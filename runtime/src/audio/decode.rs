@@ -1,6 +1,7 @@
 //! Audio files to samples: WAV, FLAC, MP3 and OGG Vorbis.
 
 use std::io::{Cursor, ErrorKind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use symphonia::core::audio::SampleBuffer;
 use symphonia::core::codecs::{CODEC_TYPE_NULL, DecoderOptions};
@@ -18,14 +19,29 @@ const FORMATS: &str = "give a WAV, FLAC, MP3 or OGG Vorbis file";
 /// Programs that write to a pipe cannot know the length, and declare the largest that fits the header.
 const UNKNOWN: u64 = u32::MAX as u64 / 16;
 
+/// How many samples a file of this length may hold: three minutes of silence take hardly a byte, but all that is heard
+/// takes one for a few samples.
+fn most_samples(bytes: usize) -> usize {
+    (64 * bytes).saturating_add(1 << 23)
+}
+
 /// All samples of the first track, channels mixed down; `name` is what errors call the file.
 pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result<Audio> {
+    // The decoders are others' and index what damaged files say; a file must not end the program.
+    catch_unwind(AssertUnwindSafe(|| read(bytes, ending, name))).unwrap_or_else(|_| {
+        let problem = format!("{name}: is damaged: its decoder cannot go on");
+        Err(refused(problem, "fetch or make the file again"))
+    })
+}
+
+fn read(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result<Audio> {
     if bytes.is_empty() {
         return Err(refused(format!("{name}: is empty"), FORMATS));
     }
     if rate_is_zero(&bytes) {
         return Err(refused(format!("{name}: says that it has 0 samples a second"), "make the file again"));
     }
+    let most = most_samples(bytes.len());
     let mut hint = Hint::new();
     if let Some(ending) = ending {
         hint.with_extension(ending);
@@ -78,6 +94,10 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
         buffer.copy_interleaved_ref(decoded);
         let mean = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
         samples.extend(buffer.samples().chunks_exact(channels).map(mean));
+        if samples.len() > most {
+            let problem = format!("{name}: holds more than {most} samples, far more than its bytes could be");
+            return Err(refused(problem, "split it, or save it as WAV"));
+        }
     }
     // The last packet of a lossy format may reach beyond the end.
     samples.truncate(declared.map_or(usize::MAX, |frames| frames as usize));
@@ -95,23 +115,29 @@ pub(super) fn decode(bytes: Vec<u8>, ending: Option<&str>, name: &str) -> Result
     }
 }
 
-/// Whether a WAV file's header, or that of Vorbis, gives a sampling rate of 0, on which the decoder would panic.
+/// How far into a file its header is looked for.
+const SEARCHED: usize = 1 << 20;
+
+/// Whether the header of a WAV file or of Vorbis, wherever it begins, gives a sampling rate of 0, on which the decoder
+/// would panic.
 fn rate_is_zero(bytes: &[u8]) -> bool {
-    let rate = |at: usize| bytes.get(at..at + 4).map(|rate| rate == [0; 4]);
-    if !bytes.starts_with(b"RIFF") {
-        let head = &bytes[..bytes.len().min(4096)];
-        let header = head.windows(7).position(|name| name == b"\x01vorbis");
-        return header.and_then(|at| rate(at + 12)) == Some(true);
-    }
-    let mut at = 12;
-    while let Some((name, length)) = bytes.get(at..).and_then(|chunk| chunk.split_first_chunk::<4>()) {
-        if name == b"fmt " {
-            return rate(at + 12) == Some(true);
+    let rate = |at: usize| bytes.get(at..at + 4) == Some(&[0; 4]);
+    let head = &bytes[..bytes.len().min(SEARCHED)];
+    if let Some(riff) = head.windows(4).position(|name| name == b"RIFF") {
+        let mut at = riff + 12;
+        while let Some((name, length)) = bytes.get(at..).and_then(|chunk| chunk.split_first_chunk::<4>()) {
+            if name == b"fmt " {
+                return rate(at + 12);
+            }
+            let Some(length) = length.first_chunk().map(|length| u32::from_le_bytes(*length) as usize) else {
+                break;
+            };
+            at = at.saturating_add(8 + length + length % 2);
         }
-        let Some(length) = length.first_chunk().map(|length| u32::from_le_bytes(*length) as usize) else {
-            break;
-        };
-        at = at.saturating_add(8 + length + length % 2);
     }
-    false
+    if bytes.starts_with(b"RIFF") {
+        return false;
+    }
+    let header = head.windows(7).position(|name| name == b"\x01vorbis");
+    header.is_some_and(|at| rate(at + 12))
 }

@@ -9,7 +9,7 @@
 //!
 //! let checkpoint = weft::hub::Checkpoint::open("org/checkpoint")?;
 //! let extractor = FeatureExtractor::read(&checkpoint)?;
-//! let speech = Audio::open("speech.flac")?.resample(extractor.sampling_rate());
+//! let speech = Audio::open("speech.flac")?.resample(extractor.sampling_rate())?;
 //! let inputs = extractor.extract(&[&speech.samples], &ExtractOptions::default())?;
 //! # Ok(())
 //! # }
@@ -48,7 +48,8 @@ impl Audio {
     /// Reads a WAV, FLAC, MP3 or OGG Vorbis file; several channels become their mean.
     ///
     /// # Errors
-    /// When the file cannot be read, is none of these formats, is damaged, or holds no samples.
+    /// When the file cannot be read, is none of these formats, is damaged, holds no samples, or many more than its
+    /// bytes could be.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
@@ -68,10 +69,12 @@ impl Audio {
     ///
     /// Windowed-sinc interpolation as in `torchaudio.functional.resample` with its defaults, which the reference's
     /// pipelines use.
-    #[must_use]
-    pub fn resample(self, sampling_rate: u32) -> Self {
-        let samples = resample::resample(self.samples, self.sampling_rate, sampling_rate);
-        Self { samples, sampling_rate }
+    ///
+    /// # Errors
+    /// When a rate is above 2 MHz, or it would become more than eight times as many samples, and more than 16 million.
+    pub fn resample(self, sampling_rate: u32) -> Result<Self> {
+        let samples = resample::resample(self.samples, self.sampling_rate, sampling_rate)?;
+        Ok(Self { samples, sampling_rate })
     }
 
     /// How long it lasts, seconds.

@@ -51,6 +51,111 @@ fn a_rate_of_zero_is_refused() {
 }
 
 #[test]
+fn a_rate_of_zero_is_refused_behind_other_bytes() {
+    let mut bytes = b"junk".to_vec();
+    bytes.extend(std::fs::read(folder().join("files/speech.wav")).unwrap());
+    let at = bytes.windows(4).position(|name| name == b"fmt ").unwrap();
+    bytes[at + 12..at + 16].fill(0);
+    let said = decode::decode(bytes, Some("wav"), "speech.wav").unwrap_err().to_string();
+    assert!(said.contains("speech.wav: says that it has 0 samples a second"), "{said}");
+}
+
+/// What the definition gives at `n`: all samples, each weighted by the window.
+fn by_definition(samples: &[f32], from: u32, to: u32, n: usize) -> f64 {
+    use std::f64::consts::PI;
+    let cutoff = f64::from(from.min(to)) * 0.99;
+    let weight = |index: usize| {
+        let at = index as f64 / f64::from(from) - n as f64 / f64::from(to);
+        let t = at * cutoff;
+        let window = if t.abs() < 6.0 { (t * PI / 12.0).cos().powi(2) } else { 0.0 };
+        let sinc = if t == 0.0 { 1.0 } else { (t * PI).sin() / (t * PI) };
+        window * sinc * cutoff / f64::from(from)
+    };
+    samples.iter().enumerate().map(|(index, x)| weight(index) * f64::from(*x)).sum()
+}
+
+#[test]
+fn odd_rates_are_resampled_by_the_definition_at_once() {
+    let samples: Vec<f32> = (0..3000).map(|n| ((n * n % 97) as f32 / 97.0) - 0.5).collect();
+    // Rates without a common divisor, to fewer samples than phases and to more; and a very high one.
+    for (from, to) in [(44_101, 16_000), (16_001, 44_100), (999, 1_000), (7, 5), (2_000_003, 16_000)] {
+        let start = std::time::Instant::now();
+        let audio = Audio { samples: samples.clone(), sampling_rate: from };
+        let got = audio.resample(to).unwrap();
+        assert!(start.elapsed().as_secs() < 1, "{from} to {to}: {:?}", start.elapsed());
+        let length = (3000 * to as usize).div_ceil(from as usize);
+        assert_eq!(got.samples.len(), length, "{from} to {to}");
+        for n in [0, 1, length / 3, length / 2, length - 1] {
+            let n = n.min(length - 1);
+            let want = by_definition(&samples, from, to, n);
+            assert!((f64::from(got.samples[n]) - want).abs() < 2e-6, "{from} to {to} at {n}: {want}");
+        }
+    }
+}
+
+#[test]
+fn rates_that_fill_the_memory_are_refused() {
+    let refusal = |count: usize, from, to| {
+        let audio = Audio { samples: vec![0.5; count], sampling_rate: from };
+        audio.resample(to).unwrap_err().to_string()
+    };
+    let text = refusal(20_000, 1, 16_000);
+    assert!(
+        text.contains("320000000 samples, 20000 of 1 Hz") && text.contains("resample it first"),
+        "{text}"
+    );
+    for (from, to) in [(u32::MAX, 16_000), (16_000, u32::MAX)] {
+        assert!(refusal(2, from, to).contains("4294967295 Hz is no sampling rate"));
+    }
+}
+
+/// A FLAC file of silence: each frame of 4096 equal samples takes 15 bytes or fewer.
+#[test]
+fn silence_cannot_fill_the_memory() {
+    let text = Audio::decode(silent_flac(4000)).unwrap_err().to_string();
+    assert!(text.contains("far more than its bytes could be"), "{text}");
+    assert_eq!(Audio::decode(silent_flac(3)).unwrap().samples, vec![0.0; 3 * 65_535]);
+}
+
+fn silent_flac(frames: u64) -> Vec<u8> {
+    let crc = |bytes: &[u8], width: u32, polynomial: u32| {
+        bytes.iter().fold(0_u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte) << (width - 8), |crc, _| {
+                let out = crc >> (width - 1) & 1;
+                ((crc << 1) ^ (out * polynomial)) & ((1_u64 << width) - 1) as u32
+            })
+        })
+    };
+    let samples = frames * 65_535;
+    let mut file = b"fLaC\x80\0\0\x22".to_vec();
+    file.extend([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0]);
+    // 16 kHz in 20 bits, 1 channel in 3, 16 bits a sample in 5, the number of samples in 36.
+    file.extend((16_000_u64 << 44 | 15 << 36 | samples).to_be_bytes());
+    file.extend([0; 16]);
+    for number in 0..frames as u32 {
+        // A fixed block size that 16 bits give, the rate and the depth from the header, one channel.
+        let mut frame = vec![0xff, 0xf8, 0x70, 0x00];
+        match number {
+            0..0x80 => frame.push(number as u8),
+            0x80..0x800 => frame.extend([0xc0 | (number >> 6) as u8, 0x80 | (number & 63) as u8]),
+            _ => frame.extend([
+                0xe0 | (number >> 12) as u8,
+                0x80 | (number >> 6 & 63) as u8,
+                0x80 | (number & 63) as u8,
+            ]),
+        }
+        frame.extend(65_534_u16.to_be_bytes());
+        frame.push(crc(&frame, 8, 0x07) as u8);
+        // One constant subframe of a sample.
+        frame.extend([0, 0, 0]);
+        let check = crc(&frame, 16, 0x8005) as u16;
+        frame.extend(check.to_be_bytes());
+        file.extend(frame);
+    }
+    file
+}
+
+#[test]
 fn files_decode_as_elsewhere() {
     let decoded = tensors(&folder().join("decoded.safetensors"));
     let mut seen = 0;
@@ -75,7 +180,7 @@ fn resampling_follows_its_definition() {
     for (name, want) in tensors.iter().filter(|(name, _)| name.starts_with("out.")) {
         let rates: Vec<u32> = name.split('.').skip(1).map(|rate| rate.parse().unwrap()).collect();
         let audio = Audio { samples: sweep.iter().map(|x| *x as f32).collect(), sampling_rate: rates[0] };
-        let got = audio.resample(rates[1]);
+        let got = audio.resample(rates[1]).unwrap();
         assert_eq!(got.sampling_rate, rates[1]);
         let difference = largest_difference(got.samples.iter().map(|x| f64::from(*x)), want);
         assert!(difference <= 2e-6, "{name}: off by {difference:e}");

@@ -21,8 +21,8 @@ impl<A: AnyModel> AudioModel<A> {
     }
 
     /// The samples at the rate that the model was trained with.
-    pub(super) fn samples(&self, audio: &Audio) -> Vec<f32> {
-        audio.clone().resample(self.extractor.sampling_rate()).samples
+    pub(super) fn samples(&self, audio: &Audio) -> Result<Vec<f32>> {
+        Ok(audio.clone().resample(self.extractor.sampling_rate())?.samples)
     }
 
     /// One of the model's outputs for one audio clip.

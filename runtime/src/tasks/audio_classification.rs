@@ -79,7 +79,7 @@ impl<A: AnyModel> AudioClassification<A> {
     /// # Errors
     /// As [`AudioClassification::run`].
     pub fn run_with(&self, audio: &Audio, options: &AudioClassificationOptions) -> Result<Vec<Label>> {
-        let samples = self.audio.samples(audio);
+        let samples = self.audio.samples(audio)?;
         let logits = self.audio.run(&samples, &ExtractOptions::default(), "logits")?;
         let logits: Vec<f32> = logits.iter().copied().collect();
         let problem_type = self.audio.model.raw_config()["problem_type"].as_str();

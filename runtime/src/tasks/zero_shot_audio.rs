@@ -82,7 +82,7 @@ impl<A: AnyModel> ZeroShotAudioClassification<A> {
         candidate_labels: &[&str],
         options: &HypothesisOptions,
     ) -> Result<Vec<Label>> {
-        let samples = audio.clone().resample(self.extractor.sampling_rate()).samples;
+        let samples = audio.clone().resample(self.extractor.sampling_rate())?.samples;
         let features = self.extractor.extract(&[&samples], &ExtractOptions::default())?;
         scored(&self.text, &features, candidate_labels, options, "logits_per_audio")
     }

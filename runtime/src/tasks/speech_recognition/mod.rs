@@ -153,7 +153,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
     /// # Errors
     /// As [`SpeechRecognition::run`], and when pieces are shorter than what they overlap by.
     pub fn run_with(&self, audio: &Audio, options: &SpeechOptions) -> Result<Transcript> {
-        let samples = self.audio.samples(audio);
+        let samples = self.audio.samples(audio)?;
         let unit = match &self.writing {
             Writing::Frames { samples_per_frame, .. } => *samples_per_frame,
             Writing::Tokens(_) => 1,
