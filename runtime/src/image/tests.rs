@@ -101,6 +101,56 @@ fn a_small_file_cannot_fill_the_memory() {
     assert!(text.contains("60000 x 60000") && text.contains("scale it down"), "{text}");
 }
 
+/// A grey JPEG file of `size` x `size` pixels with a restart after every block, and this for its data.
+fn restarting_jpeg(size: u16, data: &[u8]) -> Vec<u8> {
+    let mut file = vec![0xff, 0xd8, 0xff, 0xdb, 0, 67, 0];
+    file.extend([1; 64]);
+    file.extend([0xff, 0xc0, 0, 11, 8]);
+    file.extend([size.to_be_bytes(), size.to_be_bytes()].concat());
+    file.extend([1, 1, 0x11, 0, 0xff, 0xdd, 0, 4, 0, 1, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0]);
+    file.extend(data);
+    file.extend([0xff, 0xd9]);
+    file
+}
+
+#[test]
+fn restarts_of_a_jpeg_take_no_longer_than_its_data() {
+    // Each of 22,500 restarts finds the same wrong marker, behind as many bytes.
+    for fill in [0xff, 0x55] {
+        let start = std::time::Instant::now();
+        let image =
+            Image::decode(&restarting_jpeg(1200, &[&[fill; 200_000][..], &[0xff, 0xd1]].concat())).unwrap();
+        assert_eq!((image.width(), image.height()), (1200, 1200));
+        assert!(start.elapsed().as_secs() < 4, "{fill:#x}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_jpeg_is_given_no_more_memory_than_its_bytes_can_fill() {
+    let text = Image::decode(&restarting_jpeg(13_000, &[])).unwrap_err().to_string();
+    assert!(text.contains("13000 x 13000 pixels, more than 102 bytes can hold"), "{text}");
+    // A block takes a bit for its level at least, and 2,000 bytes may hold 10,000 of them.
+    assert!(Image::decode(&restarting_jpeg(800, &[0; 2_000])).is_ok());
+}
+
+#[test]
+fn a_jpeg_may_have_so_many_scans() {
+    let bytes = std::fs::read(folder().join("files/progressive.jpg")).unwrap();
+    let scan = bytes.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap();
+    let next = |from: usize| {
+        let ends = |pair: &[u8]| pair[0] == 0xff && !matches!(pair[1], 0 | 0xd0..=0xd7);
+        from + bytes[from..].windows(2).position(ends).unwrap()
+    };
+    let end = next(scan + 2);
+    let repeated = |count: usize| {
+        let scans = bytes[scan..end].repeat(count);
+        Image::decode(&[&bytes[..scan], &scans, &bytes[end..]].concat())
+    };
+    assert_eq!(repeated(20).unwrap().pixels(), Image::decode(&bytes).unwrap().pixels());
+    let text = repeated(120).unwrap_err().to_string();
+    assert!(text.contains("more than a hundred times"), "{text}");
+}
+
 /// The checksum of a PNG chunk.
 fn crc(bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| {

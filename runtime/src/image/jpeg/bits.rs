@@ -33,11 +33,13 @@ impl<'a> Bits<'a> {
             if *byte == 0xff {
                 // Any number of 0xff may stand before a marker; before a 0 they are one byte of data.
                 let rest = &self.bytes[self.at..];
-                let Some(after) = rest.iter().position(|byte| *byte != 0xff) else { return };
-                if rest[after] != 0 {
+                let after = rest.iter().position(|byte| *byte != 0xff);
+                // The last of them stands for all: they are not gone through again.
+                self.at += after.unwrap_or(rest.len()) - 1;
+                if after.is_none_or(|after| rest[after] != 0) {
                     return;
                 }
-                self.at += after;
+                self.at += 1;
             }
             self.at += 1;
             self.buffer |= u64::from(*byte) << (56 - self.count);
@@ -100,6 +102,8 @@ impl<'a> Bits<'a> {
                 return;
             };
             let ahead = marker.wrapping_sub(FIRST_RESTART);
+            // What stands before the marker is passed over, whatever becomes of it.
+            self.at = after - 2;
             let skipped = match marker {
                 0..0xc0 => true,
                 _ if ahead > 7 => break,

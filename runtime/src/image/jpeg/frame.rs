@@ -59,10 +59,16 @@ pub(super) struct Frame {
     pub(super) across: usize,
     pub(super) down: usize,
     pub(super) components: Vec<Component>,
+    /// How many more blocks scans may go through.
+    pub(super) blocks_left: usize,
 }
 
+/// How often scans may go through all blocks: published progressive files do so some ten times.
+const MOST_PASSES: usize = 100;
+
 impl Frame {
-    pub(super) fn read(kind: u8, segment: &[u8], most: u64) -> Result<Self> {
+    /// Reads a frame header of a file of `length` bytes.
+    pub(super) fn read(kind: u8, segment: &[u8], length: usize, most: u64) -> Result<Self> {
         match kind {
             0xc0..=0xc2 => {}
             0xc3 => return unsupported("is lossless JPEG"),
@@ -97,6 +103,13 @@ impl Frame {
         let (across, down) = (largest(4).unwrap_or(1), largest(0).unwrap_or(1));
         let progressive = kind == 0xc2;
         let mcus = (width.div_ceil(8 * across), height.div_ceil(8 * down));
+        let per_mcu: usize =
+            described.iter().map(|[_, size, _]| usize::from(size >> 4) * usize::from(size & 15)).sum();
+        let blocks = mcus.0 * mcus.1 * per_mcu;
+        // A block takes at least one bit, so no memory is given for what the file cannot hold.
+        if blocks > 8 * length {
+            return damaged(format!("it has {width} x {height} pixels, more than {length} bytes can hold"));
+        }
         let component = |[id, size, table]: &[u8; 3]| {
             let (h, v) = (usize::from(size >> 4), usize::from(size & 15));
             let (stride, rows) = (mcus.0 * h, mcus.1 * v);
@@ -116,7 +129,8 @@ impl Frame {
             }
         };
         let components = described.iter().map(component).collect();
-        Ok(Self { width, height, progressive, across, down, components })
+        let blocks_left = MOST_PASSES * blocks;
+        Ok(Self { width, height, progressive, across, down, components, blocks_left })
     }
 
     /// Transforms what a progressive file's scans put together.

@@ -64,7 +64,7 @@ pub(super) fn decode(bytes: &[u8], most: u64) -> Result<Decoded> {
                 if frame.is_some() {
                     return damaged("it has two frames");
                 }
-                frame = Some(Frame::read(kind, markers.segment()?, most)?);
+                frame = Some(Frame::read(kind, markers.segment()?, bytes.len(), most)?);
             }
             markers::SCAN => {
                 let Some(frame) = &mut frame else {

@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::frame::Frame;
 use super::huffman::Huffman;
 use super::markers::NATURAL_ORDER;
-use super::scan::{Coding, GraphKind};
+use super::scan::{Coding, ScanComponent};
 use super::{Result, damaged};
 
 /// What a scan holds of each block.
@@ -39,8 +39,8 @@ pub(super) struct Progressive<'t> {
 }
 
 impl<'t> Progressive<'t> {
-    pub(super) fn new(parts: &[GraphKind<'t>], band: Band) -> Result<Self> {
-        let table = |part: &GraphKind<'t>| match (band.first, band.refines) {
+    pub(super) fn new(parts: &[ScanComponent<'t>], band: Band) -> Result<Self> {
+        let table = |part: &ScanComponent<'t>| match (band.first, band.refines) {
             (0, true) => Some((part.component, None)),
             (0, false) => Some((part.component, Some(part.dc.filter(|dc| dc.is_dc())?))),
             _ => Some((part.component, Some(part.ac?))),

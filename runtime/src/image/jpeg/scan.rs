@@ -10,7 +10,7 @@ use super::{Result, damaged};
 
 /// A component in a scan, with its tables.
 #[derive(Clone, Copy)]
-pub(super) struct GraphKind<'t> {
+pub(super) struct ScanComponent<'t> {
     pub(super) component: usize,
     pub(super) dc: Option<&'t Huffman>,
     pub(super) ac: Option<&'t Huffman>,
@@ -32,7 +32,7 @@ pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame
     if !(1..=frame.components.len()).contains(&count) || rest.len() != 2 * count + 3 {
         return damaged("a scan's header has a wrong length");
     }
-    let mut parts: Vec<GraphKind<'_>> = Vec::with_capacity(count);
+    let mut parts: Vec<ScanComponent<'_>> = Vec::with_capacity(count);
     for [id, of] in rest[..2 * count].as_chunks::<2>().0 {
         let fits =
             |i: &usize| frame.components[*i].id == *id && parts.iter().all(|part| part.component != *i);
@@ -41,7 +41,7 @@ pub(super) fn read(markers: &mut Markers<'_>, tables: &Tables, frame: &mut Frame
         };
         frame.components[component].keep_steps(&tables.quantization)?;
         let (dc, ac) = (table(&tables.dc, of >> 4), table(&tables.ac, of & 15));
-        parts.push(GraphKind { component, dc, ac });
+        parts.push(ScanComponent { component, dc, ac });
     }
     let [first, last, shifts] = [rest[2 * count], rest[2 * count + 1], rest[2 * count + 2]];
     let mut bits = Bits::new(markers.bytes, markers.at);
@@ -66,7 +66,7 @@ fn blocks(
     bits: &mut Bits<'_>,
     interval: usize,
     frame: &mut Frame,
-    parts: &[GraphKind<'_>],
+    parts: &[ScanComponent<'_>],
     coding: &mut impl Coding,
 ) -> Result<()> {
     let alone = parts.len() == 1;
@@ -76,14 +76,19 @@ fn blocks(
     } else {
         (frame.width.div_ceil(8 * frame.across), frame.height.div_ceil(8 * frame.down))
     };
-    let size = |frame: &Frame, part: &GraphKind<'_>| {
+    let size = |frame: &Frame, part: &ScanComponent<'_>| {
         let component = &frame.components[part.component];
         if alone { (1, 1) } else { (component.across, component.down) }
     };
+    let in_mcu: usize = parts.iter().map(|part| size(frame, part)).map(|(h, v)| h * v).sum();
     // The standard's limit, which libjpeg keeps.
-    if !alone && parts.iter().map(|part| size(frame, part)).map(|(h, v)| h * v).sum::<usize>() > 10 {
+    if in_mcu > 10 {
         return damaged("an MCU has more than 10 blocks");
     }
+    let Some(left) = frame.blocks_left.checked_sub(wide * high * in_mcu) else {
+        return damaged("its scans go through it more than a hundred times");
+    };
+    frame.blocks_left = left;
     for index in 0..wide * high {
         if interval > 0 && index > 0 && index % interval == 0 {
             bits.restart(((index / interval - 1) % 8) as u8);

@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::frame::Frame;
 use super::huffman::Huffman;
 use super::markers::NATURAL_ORDER;
-use super::scan::{Coding, GraphKind};
+use super::scan::{Coding, ScanComponent};
 use super::{Result, damaged};
 
 pub(super) struct Sequential<'t> {
@@ -14,10 +14,10 @@ pub(super) struct Sequential<'t> {
 }
 
 impl<'t> Sequential<'t> {
-    pub(super) fn new(parts: &[GraphKind<'t>]) -> Result<Self> {
+    pub(super) fn new(parts: &[ScanComponent<'t>]) -> Result<Self> {
         let last = vec![0; parts.len()];
         let tables =
-            |part: &GraphKind<'t>| Some((part.component, part.dc.filter(|dc| dc.is_dc())?, part.ac?));
+            |part: &ScanComponent<'t>| Some((part.component, part.dc.filter(|dc| dc.is_dc())?, part.ac?));
         let Some(parts) = parts.iter().map(tables).collect() else {
             return damaged("a scan names a Huffman table that is not there");
         };
