@@ -7,7 +7,7 @@ use chrono::{DateTime, Local};
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
-use super::python;
+use super::{limits, python};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -22,10 +22,11 @@ pub(super) fn environment() -> Environment<'static> {
         if let Some(text) = value.as_str() {
             return out.write_str(text).map_err(Error::from);
         }
-        out.write_str(&python::text(value)).map_err(Error::from)
+        out.write_str(&python::text(value)?).map_err(Error::from)
     });
     environment.add_filter("tojson", python::to_json);
     environment.add_filter("string", |value: &Value| python::text(value));
+    limits::limit(&mut environment);
     environment.add_function("raise_exception", |message: String| -> Result<Value> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });
@@ -64,6 +65,9 @@ fn dictionary(arguments: &[Value], named: &Kwargs) -> Result<Value> {
 
 /// Methods of Python's types, with a few more than `minijinja-contrib` has.
 fn method(state: &State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value> {
+    if name == "format" {
+        limits::brace_format(value.as_str().unwrap_or_default())?;
+    }
     if let (Some(text), [first, ..]) = (value.as_str(), arguments)
         && let Some(part) = first.as_str()
     {

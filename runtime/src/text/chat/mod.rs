@@ -6,6 +6,8 @@
 mod continuation;
 #[cfg(feature = "chat")]
 mod environment;
+#[cfg(feature = "chat")]
+mod limits;
 mod load;
 mod message;
 #[cfg(feature = "chat")]

@@ -5,39 +5,60 @@ use std::fmt::Write as _;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
+use super::limits::{self, MOST_DEPTH, MOST_TEXT};
+
 type Result<T> = std::result::Result<T, Error>;
 
 /// `str(value)`.
-pub(super) fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> Result<String> {
+    let mut out = String::new();
     match value.as_str() {
-        Some(text) => text.to_owned(),
-        None if value.is_undefined() => String::new(),
-        None => representation(value),
+        Some(text) => out.push_str(text),
+        None if value.is_undefined() => {}
+        None => represent(value, 0, &mut out)?,
     }
+    Ok(out)
 }
 
-/// `repr(value)`.
-fn representation(value: &Value) -> String {
+/// Appends `repr(value)`.
+fn represent(value: &Value, depth: usize, out: &mut String) -> Result<()> {
+    bounded(depth, out)?;
     match value.kind() {
-        ValueKind::None => "None".to_owned(),
-        ValueKind::Bool => if value.is_true() { "True" } else { "False" }.to_owned(),
-        ValueKind::Number => number(value),
-        ValueKind::String => quoted(value.as_str().unwrap_or_default()),
+        ValueKind::None => out.push_str("None"),
+        ValueKind::Bool => out.push_str(if value.is_true() { "True" } else { "False" }),
+        ValueKind::Number => out.push_str(&number(value)),
+        ValueKind::String => out.push_str(&quoted(value.as_str().unwrap_or_default())),
         ValueKind::Seq | ValueKind::Iterable => {
-            let items: Vec<String> =
-                value.try_iter().into_iter().flatten().map(|v| representation(&v)).collect();
-            format!("[{}]", items.join(", "))
+            out.push('[');
+            for (index, item) in value.try_iter().into_iter().flatten().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                represent(&item, depth + 1, out)?;
+            }
+            out.push(']');
         }
         ValueKind::Map => {
-            let keys = value.try_iter().into_iter().flatten();
-            let pairs = keys.map(|key| {
-                let item = value.get_item(&key).unwrap_or_default();
-                format!("{}: {}", representation(&key), representation(&item))
-            });
-            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+            out.push('{');
+            for (index, key) in value.try_iter().into_iter().flatten().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                represent(&key, depth + 1, out)?;
+                out.push_str(": ");
+                represent(&value.get_item(&key).unwrap_or_default(), depth + 1, out)?;
+            }
+            out.push('}');
         }
-        _ => value.to_string(),
+        _ => out.push_str(&value.to_string()),
     }
+    Ok(())
+}
+
+/// Refuses values that nest too deep, or whose text is too long.
+fn bounded(depth: usize, out: &str) -> Result<()> {
+    let problem = match () {
+        () if depth > MOST_DEPTH => format!("a value nests more than {MOST_DEPTH} deep"),
+        () if out.len() > MOST_TEXT => format!("a value takes more than {MOST_TEXT} bytes to write"),
+        () => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::InvalidOperation, problem))
 }
 
 /// A text in the quotes that Python chooses.
@@ -110,7 +131,7 @@ pub(super) fn to_json(value: &Value, options: Kwargs) -> Result<String> {
         None => None,
         Some(value) if value.is_none() || value.is_undefined() => None,
         Some(value) => Some(match value.as_usize() {
-            Some(width) => " ".repeat(width),
+            Some(width) => " ".repeat(limits::width(width)?),
             None => value.as_str().unwrap_or_default().to_owned(),
         }),
     };
@@ -133,6 +154,7 @@ pub(super) fn to_json(value: &Value, options: Kwargs) -> Result<String> {
 }
 
 fn dump(value: &Value, style: &Style, depth: usize, out: &mut String) -> Result<()> {
+    bounded(depth, out)?;
     match value.kind() {
         ValueKind::None => out.push_str("null"),
         ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
@@ -148,7 +170,7 @@ fn dump(value: &Value, style: &Style, depth: usize, out: &mut String) -> Result<
                 keys.sort();
             }
             block(out, style, depth, ['{', '}'], &keys, |key, out| {
-                escape(&key_text(key), style, out);
+                escape(&key_text(key)?, style, out);
                 out.push_str(&style.key);
                 dump(&value.get_item(key)?, style, depth + 1, out)
             })?;
@@ -192,10 +214,10 @@ fn block(
 }
 
 /// Keys that are no texts are written as JSON writes them.
-fn key_text(key: &Value) -> String {
+fn key_text(key: &Value) -> Result<String> {
     match key.kind() {
-        ValueKind::Bool => key.is_true().to_string(),
-        ValueKind::None => "null".to_owned(),
+        ValueKind::Bool => Ok(key.is_true().to_string()),
+        ValueKind::None => Ok("null".to_owned()),
         _ => text(key),
     }
 }

@@ -1,14 +1,29 @@
-//! Templates by name, parsed and filled in by MiniJinja.
+//! Templates by name, parsed and filled in by MiniJinja, within limits: they come with checkpoints that anybody may publish.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::Path;
+use std::thread;
 use std::time::SystemTime;
 
-use minijinja::Environment;
+use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 
 use super::environment;
+use super::limits::MOST_TEXT;
 use crate::{Error, Result};
+
+/// The longest template, bytes: several times the longest published ones.
+const MOST_SOURCE: usize = 128 << 10;
+
+/// The instructions that a template may take, and as many more for each value of a chat; each byte of a text allows one.
+/// Published templates take some hundred for a message.
+const INSTRUCTIONS: u64 = 1_000_000;
+const INSTRUCTIONS_PER_VALUE: u64 = 1_000;
+
+/// Stack for what the limits above let a template nest: calls of the parser, and lists within lists. Memory is taken
+/// only for what is used.
+const STACK: usize = if cfg!(target_pointer_width = "64") { 512 << 20 } else { 64 << 20 };
 
 /// A checkpoint's templates, parsed.
 #[derive(Clone, Debug)]
@@ -17,13 +32,20 @@ pub(super) struct Rendering(Environment<'static>);
 impl Rendering {
     /// Parses templates, which `file` holds.
     pub(super) fn new(sources: &BTreeMap<String, String>, file: &Path) -> Result<Self> {
+        let refused = |name: &str, problem: String| {
+            let help = "compare the template with the published one";
+            Error::tokenizer(file, format!("the chat template `{name}` is not Jinja: {problem}"), help)
+        };
         let mut environment = environment::environment();
         for (name, source) in sources {
+            if source.len() > MOST_SOURCE {
+                let problem = format!("{} bytes; at most {MOST_SOURCE} are read", source.len());
+                return Err(refused(name, problem));
+            }
             let source = environment::without_generation_tags(source);
-            environment.add_template_owned(name.clone(), source).map_err(|e| {
-                let help = "compare the template with the published one";
-                Error::tokenizer(file, format!("the chat template `{name}` is not Jinja: {}", told(&e)), help)
-            })?;
+            let added =
+                on_deep_stack(|| environment.add_template_owned(name.clone(), source).map_err(|e| told(&e)));
+            added.map_err(|problem| refused(name, problem))?;
         }
         Ok(Self(environment))
     }
@@ -36,22 +58,70 @@ impl Rendering {
         now: Option<SystemTime>,
         file: &Path,
     ) -> Result<String> {
-        let refused = |e: minijinja::Error| {
-            let problem = format!("the chat template `{name}` refuses them: {}", told(&e));
-            let help = format!("see what roles and order of messages it asks for in {}", file.display());
-            Error::input("messages", problem, help)
-        };
         let mut environment = self.0.clone();
         if let Some(now) = now {
             environment::set_now(&mut environment, now);
         }
-        let template = environment.get_template(name).map_err(refused)?;
-        template.render(minijinja::Value::from_serialize(variables)).map_err(refused)
+        environment.set_fuel(Some(variables.values().map(instructions).sum::<u64>() + INSTRUCTIONS));
+        let filled = on_deep_stack(|| {
+            let template = environment.get_template(name).map_err(|e| told(&e))?;
+            let mut out = Text(vec![]);
+            let context = minijinja::Value::from_serialize(variables);
+            template.render_captured_to(context, &mut out).map_err(|e| told(&e))?;
+            String::from_utf8(out.0).map_err(|e| e.to_string())
+        });
+        filled.map_err(|problem| {
+            let problem = format!("the chat template `{name}` refuses them: {problem}");
+            let help = format!("see what roles and order of messages it asks for in {}", file.display());
+            Error::input("messages", problem, help)
+        })
     }
+}
+
+/// The instructions that a value may cost.
+fn instructions(value: &Json) -> u64 {
+    INSTRUCTIONS_PER_VALUE
+        + match value {
+            Json::String(text) => text.len() as u64,
+            Json::Array(items) => items.iter().map(instructions).sum(),
+            Json::Object(items) => items.values().map(instructions).sum(),
+            _ => 0,
+        }
+}
+
+/// What a template wrote, of bounded length.
+struct Text(Vec<u8>);
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_TEXT {
+            return Err(io::Error::other(format!("it writes more than {MOST_TEXT} bytes")));
+        }
+        self.0.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs on a thread that has stack enough, so that nesting ends in an error and not the program.
+fn on_deep_stack<T: Send>(
+    run: impl FnOnce() -> std::result::Result<T, String> + Send,
+) -> std::result::Result<T, String> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("chat template".to_owned()).stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, run).map_err(|e| format!("no thread for it: {e}"))?;
+        thread.join().unwrap_or_else(|_| Err("the library that fills it in cannot go on".to_owned()))
+    })
 }
 
 /// A template's error with what led to it, on one line.
 fn told(error: &minijinja::Error) -> String {
+    if error.kind() == ErrorKind::OutOfFuel {
+        return format!("it does not end within the instructions that such a chat may take ({error})");
+    }
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

@@ -108,6 +108,81 @@ fn wrong_templates_and_options_are_named() {
     assert!(template.render(&[], &ChatOptions::default()).is_err());
 }
 
+/// What becomes of a template.
+fn rendered(source: &str) -> Result<String> {
+    ChatTemplate::from_source(source)?.render(&[Message::user("Hello")], &ChatOptions::default())
+}
+
+#[test]
+fn templates_that_never_end_are_stopped() {
+    let start = std::time::Instant::now();
+    let nested = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
+    let endless = "{% macro m(n) %}{% for a in range(9) %}{{ m(n) }}{% endfor %}{% endmacro %}{{ m(1) }}";
+    let text = rendered(nested).unwrap_err().to_string();
+    assert!(text.contains("does not end within the instructions") && text.contains("default"), "{text}");
+    assert!(rendered(endless).is_err());
+    let writes = "{% for a in range(99999) %}{{ 'long' * 9999 }}{% endfor %}";
+    let text = rendered(writes).unwrap_err().to_string();
+    assert!(text.contains("writes more than 16777216 bytes"), "{text}");
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[test]
+fn chats_get_instructions_by_their_length() {
+    let each = "{% for m in messages %}{% for a in range(300) %}{% endfor %}{% endfor %}";
+    let template = ChatTemplate::from_source(each).unwrap();
+    let chat = vec![Message::user("Hello"); 2000];
+    template.render(&chat, &ChatOptions::default()).unwrap();
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("{% if 1 %}", "{% endif %}")] {
+        let block = open.starts_with("{%");
+        let source =
+            [open.repeat(9_000).as_str(), if block { "" } else { "1" }, &close.repeat(9_000)].concat();
+        let source = if block { source } else { format!("{{{{ {source} }}}}") };
+        let text = rendered(&source).unwrap_err().to_string();
+        assert!(text.contains("not Jinja") && text.contains("default"), "{text}");
+    }
+    // Chains are read without nesting, and nest only once they are read.
+    assert_eq!(rendered(&format!("{{{{ 1{} }}}}", "+1".repeat(60_000))).unwrap(), "60001");
+    assert_eq!(rendered(&format!("{{{{ {}1 }}}}", "not ".repeat(30_000))).unwrap(), "True");
+    let long = rendered(&"{{ 1 }}".repeat(60_000)).unwrap_err().to_string();
+    assert!(long.contains("420000 bytes; at most 131072"), "{long}");
+    let grown = |end: &str| {
+        let grow =
+            "{% set ns = namespace(x=[]) %}{% for a in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}";
+        rendered(&format!("{grow}{end}"))
+    };
+    assert_eq!(grown("done").unwrap(), "done");
+    for end in ["{{ ns.x }}", "{{ ns.x | tojson }}", "{{ ns.x | string }}"] {
+        let text = grown(end).unwrap_err().to_string();
+        assert!(text.contains("nests more than 200 deep"), "{text}");
+    }
+    assert!(grown("{{ ns.x ~ '' }}").is_ok_and(|text| text.len() == 200_000));
+}
+
+#[test]
+fn widths_are_bounded() {
+    let wide = "99999999999999";
+    for call in [
+        format!("[1] | tojson(indent={wide})"),
+        format!("'a' | indent({wide})"),
+        format!("'a' | indent(width={wide})"),
+        format!("[1] | batch({wide}, 0)"),
+        format!("[1] | slice({wide}, 0)"),
+        format!("'%{wide}d' | format(1)"),
+        format!("'%-*d' | format({wide}, 1)"),
+        format!("'{{:>{wide}}}'.format(1)"),
+    ] {
+        let text = rendered(&format!("{{{{ {call} }}}}")).unwrap_err().to_string();
+        assert!(text.contains(&format!("of {wide}; at most 1000")), "{call}: {text}");
+    }
+    let fine = "{{ [1] | tojson(indent=2) }} {{ '%d, **%s**' | format(5000, 20250101) }} {{ '{}: {:>4}'.format(7777, 2) }}";
+    assert_eq!(rendered(fine).unwrap(), "[\n  1\n] 5000, **20250101** 7777:    2");
+}
+
 #[test]
 fn an_answer_is_begun_or_gone_on_with() {
     let options = ChatOptions::answering(&[Message::user("a")]);
