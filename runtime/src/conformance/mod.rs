@@ -14,6 +14,7 @@ mod machine;
 mod record;
 mod refusals;
 mod run;
+mod sizes;
 mod subject;
 mod tasks;
 mod trials;

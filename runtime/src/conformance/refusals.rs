@@ -130,7 +130,7 @@ impl Spoilt {
 }
 
 /// A copy of a case's folder, removed when it is dropped.
-struct Copy(PathBuf);
+pub(super) struct Copy(pub(super) PathBuf);
 
 impl Drop for Copy {
     fn drop(&mut self) {
@@ -139,7 +139,7 @@ impl Drop for Copy {
 }
 
 impl Copy {
-    fn of(dir: &Path) -> std::io::Result<Self> {
+    pub(super) fn of(dir: &Path) -> std::io::Result<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let copy = Self(std::env::temp_dir().join(format!("weft-refusals-{}-{number}", std::process::id())));

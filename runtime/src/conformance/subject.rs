@@ -35,6 +35,8 @@ pub(super) struct Subject {
     pub name: &'static str,
     /// Loads a model.
     pub load: fn(Request<'_>) -> Result<DynModel>,
+    /// Reads a checkpoint's configuration and builds the graph by it.
+    pub build: fn(Request<'_>) -> Result<()>,
     /// The tasks, each with the names of the classes that serve it.
     pub promises: fn() -> Vec<(Task, Vec<&'static str>)>,
     /// Loads the class that serves a task, by what the checkpoint names.
@@ -50,6 +52,7 @@ impl Subject {
         Self {
             name: A::NAME,
             load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
+            build: |request| loader::<A>(request)?.build(),
             promises: || {
                 let classes =
                     |served: &TaskHeads<A::Head>| served.heads.iter().map(|head| head.class()).collect();

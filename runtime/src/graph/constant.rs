@@ -3,7 +3,21 @@
 use super::{Constant, Dim, Dtype, Graph, Origin, Tensor};
 use crate::Result;
 
+/// The most numbers of one literal.
+const MOST: usize = 1 << 26;
+
 impl Graph {
+    /// Refuses the shape of a literal that no model has, before its numbers are computed.
+    ///
+    /// # Errors
+    /// When it has more than 64 million.
+    pub fn table(&self, shape: &[usize]) -> Result<()> {
+        match shape.iter().fold(1_usize, |product, n| product.saturating_mul(*n)) {
+            ..=MOST => Ok(()),
+            _ => Err(self.error("Constant", format!("{shape:?} has more than {MOST} numbers"))),
+        }
+    }
+
     /// A literal number; it broadcasts.
     pub fn scalar(&mut self, value: f32) -> Tensor {
         let name = self.fresh("Constant");

@@ -17,6 +17,7 @@ mod shape;
 mod spatial;
 mod weighted;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use crate::dtype::Dtype;
@@ -135,9 +136,37 @@ pub struct Graph {
     root: Scope,
 }
 
-/// What tells whether the checkpoint holds a parameter.
+/// The checkpoint, as far as a graph is built by it.
 #[derive(Clone)]
-pub(crate) struct Stored(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
+pub(crate) struct Stored {
+    /// Whether it holds a parameter.
+    pub has: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// How many tensors it holds, and how many elements these have together.
+    pub tensors: usize,
+    pub elements: usize,
+    /// Where it is.
+    pub place: PathBuf,
+}
+
+impl Stored {
+    /// Refuses to go on where a configuration asks for far more than there is, which would take all time or memory.
+    fn suffices(&self, name: &str, shape: &[usize], weights: usize, nodes: usize) -> Result<()> {
+        let elements = shape.iter().fold(1_usize, |product, n| product.saturating_mul(*n));
+        let problem = match self.tensors {
+            _ if elements > self.elements => {
+                let all = self.elements;
+                format!("tensor `{name}` {shape:?} would have more elements than all {all} that are stored")
+            }
+            // Tensors may be taken apart, and some few layers may be missing: then each is named.
+            tensors if weights > 8 * tensors + 1_000 || nodes > 1_000 * tensors + 20_000 => {
+                format!("`{name}` is of more layers than {tensors} stored tensors can be for")
+            }
+            _ => return Ok(()),
+        };
+        let help = "config.json and the weights must be of one checkpoint: compare its sizes with the published one's";
+        Err(Error::weights(&self.place, problem, help))
+    }
+}
 
 impl std::fmt::Debug for Stored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -243,7 +272,7 @@ impl Graph {
 
     /// Whether the checkpoint holds a weight that some leave out; true where there is no checkpoint.
     pub fn has_weight(&self, name: &str) -> bool {
-        self.stored.as_ref().is_none_or(|stored| (stored.0)(name))
+        self.stored.as_ref().is_none_or(|stored| (stored.has)(name))
     }
 
     /// Whether position embeddings are to be interpolated to images of other sizes than the configuration's.
@@ -311,8 +340,11 @@ impl Graph {
     /// The parameter of this name, with the shape that the configuration asks for.
     ///
     /// # Errors
-    /// When the graph already uses it with another shape.
+    /// When the graph already uses it with another shape, or the checkpoint can hold nothing like it.
     pub fn weight(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        if let Some(stored) = &self.stored {
+            stored.suffices(name, shape, self.weights.len(), self.nodes.len())?;
+        }
         if let Some(&id) = self.weight_ids.get(name) {
             let known = self.values[id].tensor.clone();
             let wanted: Shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();

@@ -66,6 +66,7 @@ impl Windows {
     /// When the table has another shape.
     pub fn bias(&self, g: &mut Graph, table: &Tensor) -> Result<Tensor> {
         let places = self.window * self.window;
+        g.table(&[places, places])?;
         let apart = (0..places * places).map(|pair| apart(self.window, pair / places, pair % places));
         let apart = g.integers(&[places, places], apart.collect())?;
         let bias = g.gather(table, &apart, 0)?;
@@ -83,6 +84,7 @@ impl Windows {
             return Ok(bias.clone());
         }
         let ([down, across], places) = (self.counts(), self.window * self.window);
+        g.table(&[down * across, places, places])?;
         let apart = g.constant(&[down * across, 1, places, places], self.apart(distance))?;
         let all = g.add(bias, &apart)?;
         let all = g.unsqueeze(&all, 0)?;
@@ -122,6 +124,7 @@ fn apart(side: usize, place: usize, other: usize) -> i64 {
 /// When the table has another shape.
 pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, side: usize) -> Result<Tensor> {
     let (distances, positions) = ((2 * side - 1).pow(2) as i64, side * side + 1);
+    g.table(&[positions, positions])?;
     let row = |pair: usize| match (pair / positions, pair % positions) {
         (0, 0) => distances + 2,
         (0, _) => distances,

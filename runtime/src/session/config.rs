@@ -58,8 +58,47 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
     A::Config::prepare(&mut raw);
     let config: A::Config = serde_path_to_error::deserialize(&raw)
         .map_err(|e| Error::config(&path, format!("{}: {}", e.path(), e.inner()), help))?;
+    oversize(&format!("{config:?}")).map_err(|problem| Error::config(&path, problem, help))?;
     config.check().map_err(|problem| Error::config(&path, problem, help))?;
     Ok(config)
+}
+
+/// The largest whole number of any field: above all sizes, counts and ids of published models.
+const MOST: u128 = 1 << 24;
+
+/// Refuses whole numbers that are no sizes of a model, before anything is made by them. They are found in what `Debug`
+/// prints of a configuration: all that it was read as, lists and parts included, and nothing that it passes over.
+fn oversize(printed: &str) -> Result<(), String> {
+    let (mut rest, mut field) = (printed, "");
+    while let Some(at) = rest.find(|c: char| c == '"' || c.is_ascii_alphanumeric()) {
+        rest = &rest[at..];
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(text) => ("", text_end(text)),
+            None => {
+                let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+');
+                rest.split_at(rest.find(|c| !part(c)).unwrap_or(rest.len()))
+            }
+        };
+        rest = after;
+        if after.starts_with(": ") && word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            field = word;
+        }
+        if word.parse().is_ok_and(|number: u128| number > MOST) {
+            return Err(format!("{field}: is {word}, but no model has more than {MOST}"));
+        }
+    }
+    Ok(())
+}
+
+/// What follows a text, printed with escapes, whose quote was taken.
+fn text_end(text: &str) -> &str {
+    let mut escaped = false;
+    let end = text.find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or("", |end| &text[end + 1..])
 }
 
 /// The class that `architectures` names; the base model where it is absent.
@@ -84,4 +123,42 @@ pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Resu
 
 fn place(checkpoint: &Checkpoint) -> PathBuf {
     checkpoint.path(FILE).ok().flatten().unwrap_or_else(|| PathBuf::from(FILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::oversize;
+
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    struct Printed {
+        theta: f64,
+        name: &'static str,
+        sizes: Vec<usize>,
+        within: Option<(i64, usize)>,
+    }
+
+    #[test]
+    fn whole_numbers_that_are_no_sizes_are_found_and_nothing_else() {
+        let fine = Printed { theta: 1e11, name: "a \" 99999999999: \\", sizes: vec![1 << 24], within: None };
+        assert_eq!(oversize(&format!("{fine:?}")), Ok(()));
+        assert_eq!(oversize(&format!("{:?}", Printed { theta: 1e300, ..fine })), Ok(()));
+        for (spoilt, field) in [
+            (Printed { sizes: vec![3, 1 << 31], theta: 0.5, name: "", within: None }, "sizes: is 2147483648"),
+            (
+                Printed { within: Some((-1, usize::MAX)), sizes: vec![], theta: 0.5, name: "" },
+                "within: is 18446744073709551615",
+            ),
+            (
+                Printed { within: Some((i64::MIN, 0)), sizes: vec![], theta: 0.5, name: "" },
+                "within: is 9223372036854775808",
+            ),
+        ] {
+            let problem = oversize(&format!("{spoilt:?}")).unwrap_err();
+            assert!(
+                problem.starts_with(field) && problem.ends_with("no model has more than 16777216"),
+                "{problem}"
+            );
+        }
+    }
 }

@@ -220,6 +220,12 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         Ok((raw, config, head, weights))
     }
 
+    /// Reads the configuration and builds the graph by it.
+    pub(crate) fn build(&self) -> Result<()> {
+        let (_, config, head, weights) = self.read()?;
+        subgraph::built::<A>(&config, head, self.kind, &weights, self.interpolate).map(|_| ())
+    }
+
     /// The graph in the form that a backend would run, without running it.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The graphs that a head is run by, each with its inputs, compiled when it is first run; and the KV cache between runs.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -136,12 +137,17 @@ pub(super) fn built<A: Architecture>(
     weights: &Weights,
     interpolate: bool,
 ) -> Result<Graph> {
+    let ((tensors, elements), place) = (weights.counts(), weights.place().to_path_buf());
     let weights = weights.clone();
-    let stored = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
+    let has = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
     let mut graph = Graph::new();
-    graph.stored = Some(Stored(Arc::new(stored)));
+    graph.stored = Some(Stored { has: Arc::new(has), tensors, elements, place: place.clone() });
     graph.interpolate = interpolate;
-    A::build(&mut graph, config, head, kind)?;
+    // Sizes that no model has may divide by zero or overflow, which must not end the program.
+    catch_unwind(AssertUnwindSafe(|| A::build(&mut graph, config, head, kind))).unwrap_or_else(|_| {
+        let problem = format!("config.json has sizes of which no {} can be built", head.class());
+        Err(Error::weights(&place, problem, "compare its sizes with the published ones"))
+    })?;
     if interpolate && !graph.can_interpolate {
         let problem = format!("{} has no positions of images that could be interpolated", head.class());
         let help = "load it without, and give images of the configuration's size";

@@ -74,6 +74,10 @@ impl Files {
         self.entries.keys()
     }
 
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &Vec<usize>> {
+        self.entries.values().map(|entry| &entry.shape)
+    }
+
     /// One tensor's place.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         self.entries.get(name)

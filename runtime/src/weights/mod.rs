@@ -133,7 +133,20 @@ impl Weights {
         }
     }
 
-    fn place(&self) -> &Path {
+    /// How many tensors there are, and how many elements these have together.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let sum = |shapes: &mut dyn Iterator<Item = &Vec<usize>>| {
+            shapes.fold((0, 0_usize), |(count, sum), shape| {
+                (count + 1, sum.saturating_add(shape.iter().fold(1, |product, n| product.saturating_mul(*n))))
+            })
+        };
+        match self {
+            Self::Files(files) => sum(&mut files.shapes()),
+            Self::Rule(parameters) => sum(&mut parameters.values()),
+        }
+    }
+
+    pub(crate) fn place(&self) -> &Path {
         match self {
             Self::Files(files) => files.place(),
             Self::Rule(_) => Path::new("case.json"),
