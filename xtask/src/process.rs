@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,10 @@ const STDERR_LINES: usize = 12;
 const TICK: Duration = Duration::from_millis(50);
 /// How long a process that has ended may keep its streams open, through a child that left its group.
 const DRAIN: Duration = Duration::from_secs(2);
+/// Lines that wait to be looked at: a process that prints faster waits itself.
+const WAITING: usize = 1024;
+/// The longest line, bytes; a longer one is cut into several.
+const LINE: u64 = 1 << 20;
 
 /// Runs `command`; `on_line` sees each line of standard output and says whether it is progress.
 pub fn watch(
@@ -62,14 +66,8 @@ pub fn watch(
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child =
         command.spawn().with_context(|| format!("starting {}", command.get_program().display()))?;
-    let (sender, lines) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        each_line(stdout, move |line| drop(sender.send(line)));
-    }
-    let (sender, errors) = mpsc::channel();
-    if let Some(stderr) = child.stderr.take() {
-        each_line(stderr, move |line| drop(sender.send(line)));
-    }
+    let lines = lines_of(child.stdout.take());
+    let errors = lines_of(child.stderr.take());
     let mut stderr = VecDeque::new();
     let mut keep = |line| {
         stderr.push_back(line);
@@ -85,7 +83,10 @@ pub fn watch(
                 if on_line(&line) {
                     progress = Instant::now();
                 }
-                continue;
+                // What it says is heard to the end before its end, but not beyond the limit.
+                if progress.elapsed() <= limit && !interrupted() {
+                    continue;
+                }
             }
             Err(RecvTimeoutError::Disconnected) => thread::sleep(TICK / 10),
             Err(RecvTimeoutError::Timeout) => {}
@@ -102,25 +103,33 @@ pub fn watch(
     };
     end_group(&mut child);
     // Both streams end with the process; on a busy machine their readers may be behind.
-    while let Ok(line) = lines.recv_timeout(DRAIN) {
+    let drained = Instant::now() + 2 * DRAIN;
+    let left = || DRAIN.min(drained.saturating_duration_since(Instant::now()));
+    while let Ok(line) = lines.recv_timeout(left()) {
         on_line(&line);
     }
-    while let Ok(line) = errors.recv_timeout(DRAIN) {
+    while let Ok(line) = errors.recv_timeout(left()) {
         keep(line);
     }
     let stderr = stderr.into();
     Ok(Outcome { end, stderr })
 }
 
-fn each_line(stream: impl Read + Send + 'static, mut each: impl FnMut(String) + Send + 'static) {
+/// A stream's lines as they come.
+fn lines_of(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, lines) = mpsc::sync_channel(WAITING);
+    let Some(stream) = stream else { return lines };
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            each(String::from_utf8_lossy(&line).trim_end().to_owned());
+        while reader.by_ref().take(LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
+                return;
+            }
             line.clear();
         }
     });
+    lines
 }
 
 fn end_group(child: &mut Child) {
@@ -175,6 +184,19 @@ mod tests {
     fn a_crash_names_its_signal() {
         let (outcome, _) = run("kill -SEGV $$", Duration::from_secs(10));
         assert_eq!(outcome.end.describe(), "the test process was killed by SIGSEGV (11)");
+    }
+
+    #[test]
+    fn a_process_that_prints_without_end_is_ended() {
+        for script in ["while :; do echo noise; done", "yes noise", "yes noise >&2", "tr '\\0' x </dev/zero"]
+        {
+            let start = Instant::now();
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let outcome = watch(command, Duration::from_millis(300), |_| false).unwrap();
+            assert_eq!(outcome.end, End::TimedOut(Duration::from_millis(300)), "{script}");
+            assert!(start.elapsed() < Duration::from_secs(5), "{script}: {:?}", start.elapsed());
+        }
     }
 
     #[test]

@@ -61,8 +61,8 @@ pub fn load(binary: &Path, hardware: Hardware) -> Loaded {
     command.args(["--doctor", hardware.name()]).envs(super::environment(hardware));
     let mut loaded = None;
     let outcome = watch(command, LIMIT, |line| {
-        loaded = loaded.take().or_else(|| serde_json::from_str(line).ok());
-        true
+        loaded = loaded.take().or_else(|| parsed(line));
+        false
     });
     let missing = match outcome {
         Ok(outcome) => {
@@ -74,13 +74,20 @@ pub fn load(binary: &Path, hardware: Hardware) -> Loaded {
     loaded.unwrap_or(Loaded { missing: Some(missing), ..Loaded::default() })
 }
 
+/// The line that is an answer: drivers and libraries print others.
+fn parsed(line: &str) -> Option<Loaded> {
+    let loaded: Loaded = serde_json::from_str(line).ok()?;
+    (loaded.engine.is_some() || loaded.missing.is_some()).then_some(loaded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_engine_says_what_it_is_or_what_is_missing() {
-        let said = |line: &str| serde_json::from_str::<Loaded>(line).unwrap().to_string();
+        let said = |line: &str| parsed(line).unwrap().to_string();
+        assert_eq!([parsed("[QNN] version 2.7"), parsed("{}")], [None, None]);
         assert_eq!(
             said(r#"{"hardware":"cpu","engine":"ONNX Runtime 1.31.1","devices":["CPU by AMD"]}"#),
             "loads ONNX Runtime 1.31.1, on CPU by AMD"

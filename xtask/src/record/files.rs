@@ -10,7 +10,11 @@ use anyhow::{Context, Result, bail};
 use super::{Record, compact};
 use crate::terminal::note;
 
-/// The `.jsonl` files among `paths`, folders searched whole, in order of their names.
+/// How the folder ends that the processes of a run write into.
+pub const PARTS: &str = "parts";
+
+/// The `.jsonl` files among `paths`, folders searched whole, in order of their names; but for what a run that was killed has
+/// left of its processes, which its own file has, or nobody finished.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -19,7 +23,7 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             let inside = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
             let wanted: Vec<_> = inside
                 .into_iter()
-                .filter(|p| p.is_dir() || p.extension().is_some_and(|e| e == "jsonl"))
+                .filter(|p| p.extension().map_or(p.is_dir(), |e| e == "jsonl" || p.is_dir() && e != PARTS))
                 .collect();
             found.extend(files(&wanted)?);
         } else {
@@ -121,7 +125,7 @@ pub fn append(path: &Path, records: &[Record]) -> Result<()> {
         .open(path)
         .with_context(|| format!("opening {}", path.display()))?;
     let before = file.metadata().with_context(|| format!("opening {}", path.display()))?.len();
-    if let Err(error) = file.write_all(text.as_bytes()) {
+    if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_data()) {
         let _ = file.set_len(before);
         return Err(error).with_context(|| format!("writing records to {}", path.display()));
     }
@@ -174,8 +178,17 @@ mod tests {
     #[test]
     fn result_files_are_found_in_folders() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("gpu")).unwrap();
-        for name in ["b.jsonl", "a.jsonl", "note.md", "gpu/c.jsonl"] {
+        for folder in ["gpu", "2026.1", "killed.parts"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        for name in [
+            "b.jsonl",
+            "a.jsonl",
+            "note.md",
+            "gpu/c.jsonl",
+            "2026.1/d.jsonl",
+            "killed.parts/bert-cpu-0.jsonl",
+        ] {
             fs::write(dir.path().join(name), "").unwrap();
         }
         let names: Vec<_> = files(&[dir.path().to_owned()])
@@ -183,7 +196,7 @@ mod tests {
             .iter()
             .map(|path| path.strip_prefix(dir.path()).unwrap().to_string_lossy().into_owned())
             .collect();
-        assert_eq!(names, ["a.jsonl", "b.jsonl", "gpu/c.jsonl"]);
+        assert_eq!(names, ["2026.1/d.jsonl", "a.jsonl", "b.jsonl", "gpu/c.jsonl"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod merge;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-pub use files::{append, files, lines, read_all, read_unfinished, write};
+pub use files::{PARTS, append, files, lines, read_all, read_unfinished, write};
 pub use merge::{merge_into, newest};
 
 /// What one case did.

@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let run = run_id(&hardware);
     // Test binaries run in their crate's folder.
     let dir = std::path::absolute(&dir).with_context(|| format!("resolving {}", dir.display()))?;
-    let scratch = dir.join(format!("{run}.parts"));
+    let scratch = dir.join(format!("{run}.{}", record::PARTS));
     fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
     let settings = Settings { run: run.clone(), limit: Duration::from_secs(args.timeout.max(1)), scratch };
     let (mut jobs, mut records) = plan(&members, &binaries, &hardware, args.filter.as_deref(), &settings);
