@@ -28,6 +28,11 @@ impl Conv {
         Self { out, op, bias: true, output_padding: vec![0; kernel.len()] }
     }
 
+    /// `out` channels from square patches next to each other, with a bias: the convolution of a patch embedding.
+    pub fn patches(out: usize, size: usize) -> Self {
+        Self::new(out, &[size; 2]).stride(&[size; 2])
+    }
+
     /// From one window to the next.
     #[must_use]
     pub fn stride(mut self, stride: &[usize]) -> Self {

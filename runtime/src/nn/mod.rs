@@ -4,6 +4,8 @@
 mod alibi;
 mod attention;
 mod cache;
+mod convolution;
+mod detection;
 mod differential;
 mod dynamic_rope;
 mod experts;
@@ -11,12 +13,16 @@ mod feed_forward;
 mod heads;
 mod layer_types;
 mod norms;
+mod patches;
 mod pooled_output;
 mod pooling;
 mod relative;
 pub mod rope;
 mod rotary;
+mod similarity;
 mod sinusoidal;
+#[cfg(test)]
+mod testing;
 mod token_shift;
 mod windows;
 mod xielu;
@@ -28,6 +34,10 @@ pub use alibi::{
 };
 pub use attention::{causal_mask, causal_mask_or, causal_padding_mask, padding_mask, same_segment_mask};
 pub use cache::Cache;
+pub use convolution::{
+    conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, squeeze_excite,
+};
+pub use detection::mlp_prediction_head;
 pub use differential::{differential_lambda, differential_values};
 pub use experts::{
     combine_experts, expert_linear, experts, group_limited_topk, routing_weights, softmax_after_topk,
@@ -40,11 +50,16 @@ pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
 };
+pub use patches::{
+    expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
+    mean_patches, merge_features, patch_embedding, pixel_shuffle, prepend_tokens, unflatten_feature_map,
+};
 pub use pooled_output::PooledOutput;
 pub use pooling::{argmax_pool, eos_pool, last_token_pool};
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
+pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
 pub use token_shift::{shift_right, shift_tokens_right};
 pub use windows::{Windows, patch_merge, relative_bias_with_cls};

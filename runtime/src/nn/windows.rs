@@ -16,6 +16,13 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// The windows of a stage's layer of this index (`SwinLayer`): at most `side` patches long, and every other layer shifts them
+    /// by half, unless one window is as long as `side`.
+    pub fn of_layer(index: usize, grid: [usize; 2], window: usize, side: usize) -> Self {
+        let shift = if index.is_multiple_of(2) || side <= window { 0 } else { window / 2 };
+        Self { grid, window: window.min(side), shift }
+    }
+
     /// Rows and columns of the padded grid.
     fn padded(&self) -> [usize; 2] {
         self.grid.map(|length| length.next_multiple_of(self.window.max(1)))
@@ -181,44 +188,4 @@ fn width(g: &Graph, x: &Tensor) -> Result<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::graph::dims::BATCH;
-    use crate::graph::{Input, Tensor};
-
-    fn places(g: &mut Graph, count: usize) -> Tensor {
-        g.input(Input::f32("places", dims![BATCH, count, 6]))
-    }
-
-    #[test]
-    fn windows_of_an_odd_grid_are_padded_and_cropped_again() {
-        let mut g = Graph::new();
-        let windows = Windows { grid: [5, 3], window: 2, shift: 1 };
-        let x = places(&mut g, 15);
-        let cut = windows.partition(&mut g, &x).unwrap();
-        assert_eq!(cut.shape(), dims![BATCH * Dim::from(6), 4, 6]);
-        assert_eq!(windows.reverse(&mut g, &cut, &BATCH).unwrap().shape(), dims![BATCH, 15, 6]);
-        let table = g.weight("table", &[9, 2]).unwrap();
-        let bias = windows.bias(&mut g, &table).unwrap();
-        assert_eq!(bias.shape(), dims![1, 2, 4, 4]);
-        let mask = windows.mask(&mut g, &bias, &BATCH, -100.0).unwrap();
-        assert_eq!(mask.shape(), dims![BATCH * Dim::from(6), 2, 4, 4]);
-    }
-
-    #[test]
-    fn only_windows_at_the_far_edges_are_masked() {
-        let apart = Windows { grid: [4, 4], window: 2, shift: 1 }.apart(-1.0);
-        let tile = |index: usize| &apart[16 * index..16 * (index + 1)];
-        assert!(tile(0).iter().all(|&x| x == 0.0));
-        assert_eq!(tile(1)[..4], [0.0, -1.0, 0.0, -1.0]);
-        assert_eq!(tile(2)[..4], [0.0, 0.0, -1.0, -1.0]);
-        assert_eq!(tile(3)[..4], [0.0, -1.0, -1.0, -1.0]);
-    }
-
-    #[test]
-    fn four_patches_become_one() {
-        let mut g = Graph::new();
-        let x = places(&mut g, 15);
-        assert_eq!(patch_merge(&mut g, &x, [5, 3]).unwrap().shape(), dims![BATCH, 6, 24]);
-    }
-}
+mod tests;

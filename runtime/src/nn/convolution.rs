@@ -1,0 +1,209 @@
+//! Blocks of convolutional networks: convolution with batch normalisation, squeeze-and-excitation, layer scale, global pooling.
+
+use super::Activation;
+use crate::graph::{Conv, Dim, Graph, Reduction, Scope, Tensor, show};
+use crate::{Result, dims};
+
+/// Convolution and batch normalisation (`ResNetConvLayer`): `convolution` and `normalization` of the layer at `w`.
+///
+/// # Errors
+/// When the convolution does not fit x `[batch, channels, rows, columns]`.
+pub fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv, epsilon: f64) -> Result<Tensor> {
+    conv_bn_at(g, [&w.scope("convolution"), &w.scope("normalization")], x, conv, epsilon)
+}
+
+/// Convolution, batch normalisation and activation function (`ResNetConvLayer`), as [`conv_bn`].
+///
+/// # Errors
+/// As [`conv_bn`].
+pub fn conv_bn_act(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    conv: &Conv,
+    epsilon: f64,
+    act: Activation,
+) -> Result<Tensor> {
+    let x = conv_bn(g, w, x, conv, epsilon)?;
+    g.activation(act, &x)
+}
+
+/// Convolution and batch normalisation that the checkpoint has in places of their own.
+///
+/// # Errors
+/// As [`conv_bn`].
+pub fn conv_bn_at(
+    g: &mut Graph,
+    [convolution, normalization]: [&Scope; 2],
+    x: &Tensor,
+    conv: &Conv,
+    epsilon: f64,
+) -> Result<Tensor> {
+    let x = g.conv(convolution, x, conv)?;
+    g.batch_norm(normalization, &x, epsilon)
+}
+
+/// Squeeze-and-excitation (arXiv:1709.01507; `RegNetSELayer`): each channel of x `[batch, channels, rows, columns]` times a gate,
+/// the sigmoid of two pointwise layers of all channels' means, `act` and `narrow` channels between them.
+///
+/// # Errors
+/// When x has not these axes, or no fixed number of channels.
+pub fn squeeze_excite(
+    g: &mut Graph,
+    [reduce, expand]: [&Scope; 2],
+    x: &Tensor,
+    narrow: usize,
+    act: Activation,
+) -> Result<Tensor> {
+    let channels = channels(g, "squeeze_excite", x)?;
+    let gate = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
+    let gate = g.conv(reduce, &gate, &Conv::new(narrow, &[1, 1]))?;
+    let gate = g.activation(act, &gate)?;
+    let gate = g.conv(expand, &gate, &Conv::new(channels, &[1, 1]))?;
+    let gate = g.activation(Activation::Sigmoid, &gate)?;
+    g.mul(x, &gate)
+}
+
+/// Layer scale (CaiT, arXiv:2103.17239; `Dinov2LayerScale`): x `[…, width]` times the learned factors of this name, by channel.
+///
+/// # Errors
+/// When the last axis has no fixed length.
+pub fn layer_scale(g: &mut Graph, name: &str, x: &Tensor) -> Result<Tensor> {
+    let Some(width) = x.dim(-1).and_then(Dim::fixed) else {
+        let problem = format!("the last axis of {} must have a fixed length", show(x.shape()));
+        return Err(g.error("layer_scale", problem));
+    };
+    let factors = g.weight(name, &[width])?;
+    g.mul(x, &factors)
+}
+
+/// Layer scale of a feature map `[batch, channels, rows, columns]`, as [`layer_scale`].
+///
+/// # Errors
+/// When x has not these axes, or no fixed number of channels.
+pub fn layer_scale_2d(g: &mut Graph, name: &str, x: &Tensor) -> Result<Tensor> {
+    let channels = channels(g, "layer_scale_2d", x)?;
+    let factors = g.weight(name, &[channels])?;
+    let factors = g.reshape(&factors, dims![channels, 1, 1])?;
+    g.mul(x, &factors)
+}
+
+/// Global average pooling (`nn.AdaptiveAvgPool2d(1)`): `[batch, channels, rows, columns]` to `[batch, channels]`.
+///
+/// # Errors
+/// When x has not these axes.
+pub fn global_avg_pool(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    g.reduce(Reduction::Mean, x, &[2, 3], false)
+}
+
+fn channels(g: &Graph, block: &str, x: &Tensor) -> Result<usize> {
+    let channels = x.dim(1).and_then(Dim::fixed).filter(|_| x.rank() == 4);
+    channels.ok_or_else(|| {
+        g.error(
+            block,
+            format!("{} is not [batch, channels, rows, columns] of fixed channels", show(x.shape())),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{expect, refusal};
+    use super::*;
+    use crate::graph::Input;
+    use crate::graph::dims::{BATCH, HEIGHT, WIDTH};
+
+    /// Two channels of two by two.
+    fn map(g: &mut Graph) -> Result<Tensor> {
+        g.constant(&[1, 2, 2, 2], vec![1.0, 2.0, 3.0, 6.0, -1.0, -1.0, 0.0, 4.0])
+    }
+
+    #[test]
+    fn batch_normalisation_follows_the_convolution() {
+        let weights = |bias: &'static [f32]| -> [(&str, &[f32]); 5] {
+            [
+                // The second channel minus the first.
+                ("w.convolution.weight", &[-1.0, 1.0]),
+                ("w.normalization.weight", &[6.0]),
+                ("w.normalization.bias", bias),
+                ("w.normalization.running_mean", &[-2.0]),
+                ("w.normalization.running_var", &[8.0]),
+            ]
+        };
+        let conv = Conv::new(1, &[1, 1]).no_bias();
+        let plain = |g: &mut Graph| {
+            let x = map(g)?;
+            conv_bn(g, &Scope::root().scope("w"), &x, &conv, 1.0)
+        };
+        expect(&weights(&[10.0]), plain, &[1, 1, 2, 2], &[10.0, 8.0, 8.0, 10.0]);
+        let active = |g: &mut Graph| {
+            let x = map(g)?;
+            conv_bn_act(g, &Scope::root().scope("w"), &x, &conv, 1.0, Activation::Relu)
+        };
+        expect(&weights(&[1.0]), active, &[1, 1, 2, 2], &[1.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn channels_are_gated_by_the_means_of_all() {
+        // The means are 3 and 0.5, the hidden layer is 4 · 3 − 2 · 0.5 − 10 = 1.
+        let sigmoid = |x: f32| 1.0 / (1.0 + (-x).exp());
+        let block = |g: &mut Graph| {
+            let x = map(g)?;
+            squeeze_excite(
+                g,
+                [&Scope::root().scope("fc1"), &Scope::root().scope("fc2")],
+                &x,
+                1,
+                Activation::Relu,
+            )
+        };
+        let weights: [(&str, &[f32]); 4] = [
+            ("fc1.weight", &[4.0, -2.0]),
+            ("fc1.bias", &[-10.0]),
+            ("fc2.weight", &[1.0, -2.0]),
+            ("fc2.bias", &[0.5, 0.0]),
+        ];
+        let (first, second) = (sigmoid(1.5), sigmoid(-2.0));
+        let want = [first, 2.0 * first, 3.0 * first, 6.0 * first, -second, -second, 0.0, 4.0 * second];
+        expect(&weights, block, &[1, 2, 2, 2], &want);
+    }
+
+    #[test]
+    fn channels_are_scaled_where_they_are() {
+        let last = |g: &mut Graph| {
+            let x = map(g)?;
+            layer_scale(g, "scale", &x)
+        };
+        let want = [10.0, 200.0, 30.0, 600.0, -10.0, -100.0, 0.0, 400.0];
+        expect(&[("scale", &[10.0, 100.0])], last, &[1, 2, 2, 2], &want);
+        let second = |g: &mut Graph| {
+            let x = map(g)?;
+            layer_scale_2d(g, "scale", &x)
+        };
+        let want = [10.0, 20.0, 30.0, 60.0, -100.0, -100.0, 0.0, 400.0];
+        expect(&[("scale", &[10.0, 100.0])], second, &[1, 2, 2, 2], &want);
+    }
+
+    #[test]
+    fn a_feature_map_is_averaged_over_its_positions() {
+        let mean = |g: &mut Graph| {
+            let x = map(g)?;
+            global_avg_pool(g, &x)
+        };
+        expect(&[], mean, &[1, 2], &[3.0, 0.5]);
+    }
+
+    #[test]
+    fn channels_must_be_fixed() {
+        let scale = |g: &mut Graph| {
+            let x = g.input(Input::f32("x", dims![BATCH, WIDTH, HEIGHT, WIDTH]));
+            layer_scale_2d(g, "scale", &x)
+        };
+        insta::assert_snapshot!(refusal(scale), @"layer_scale_2d in the root: [batch, width, height, width] is not [batch, channels, rows, columns] of fixed channels");
+        let gate = |g: &mut Graph| {
+            let x = g.input(Input::f32("x", dims![BATCH, 8, WIDTH]));
+            squeeze_excite(g, [&Scope::root(), &Scope::root()], &x, 2, Activation::Relu)
+        };
+        insta::assert_snapshot!(refusal(gate), @"squeeze_excite in the root: [batch, 8, width] is not [batch, channels, rows, columns] of fixed channels");
+    }
+}
