@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::nn::Attention;
+use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -68,18 +68,13 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, spectrogram: &Tensor) -> Res
     let width = c.hidden_size;
     let x = g.transpose(spectrogram, &[0, 2, 1])?;
     let x = g.unsqueeze(&x, 1)?;
-    let conv = Conv::new(width, &[c.patch_size, c.patch_size]).stride(&[c.frequency_stride, c.time_stride]);
-    let x = g.conv(&w.scope("patch_embeddings.projection"), &x, &conv)?;
-    let x = g.flatten(&x, 2..4)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    let patches = x.shape()[1].fixed().unwrap_or_default();
-    let mut tokens = vec![];
-    for name in ["cls_token", "distillation_token"] {
-        let token = g.weight(&w.name(name), &[1, 1, width])?;
-        tokens.push(g.expand(&token, dims![BATCH, 1, width])?);
-    }
-    let x = g.concat(&[&tokens[0], &tokens[1], &x], 1)?;
-    let positions = g.weight(&w.name("position_embeddings"), &[1, patches + 2, width])?;
+    let conv = Conv::new(width, &[c.patch_size; 2]).stride(&[c.frequency_stride, c.time_stride]);
+    let (x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
+    let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
+    let distillation = g.weight(&w.name("distillation_token"), &[1, 1, width])?;
+    let x = nn::prepend_tokens(g, &[&class, &distillation], &x)?;
+    let positions = x.shape()[1].fixed().unwrap_or_default();
+    let positions = g.weight(&w.name("position_embeddings"), &[1, positions, width])?;
     g.add(&x, &positions)
 }
 

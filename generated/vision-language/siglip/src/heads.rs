@@ -100,7 +100,7 @@ pub struct VisionModelOutput {
 
 weft::outputs!(VisionModelOutput { last_hidden_state, pooler_output });
 
-/// `SiglipForImageClassification`: Image classification by mean pooling over patches (`CLIPForImageClassification`).
+/// `SiglipForImageClassification`: Image classification by mean pooling over patches without class token (`SiglipForImageClassification`).
 pub type ForImageClassification = HeadModel<crate::Model, ForImageClassificationOutput>;
 
 impl HeadOutput<crate::Model> for ForImageClassificationOutput {

@@ -23,7 +23,7 @@ pub struct Model(Session<Self>);
 pub enum Head {
     /// `SiglipModel`: Pairwise sigmoid logits of images and texts, and their embeddings (`SiglipModel`).
     Model,
-    /// `SiglipForImageClassification`: Image classification by mean pooling over patches (`CLIPForImageClassification`).
+    /// `SiglipForImageClassification`: Image classification by mean pooling over patches without class token (`SiglipForImageClassification`).
     ForImageClassification,
 }
 

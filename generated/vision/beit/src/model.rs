@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `BeitModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `BeitModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `BeitForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

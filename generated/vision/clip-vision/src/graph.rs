@@ -6,10 +6,10 @@
 //!
 //! Reference: `transformers`, `models/clip/modeling_clip.py`.
 
-use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Scope, Tensor};
-use weft::nn::Attention;
-use weft::{Result, dims};
+use weft::Result;
+use weft::graph::dims::BATCH;
+use weft::graph::{Conv, Graph, Scope, Tensor};
+use weft::nn::{self, Attention};
 
 use crate::{Config, Head};
 
@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
+/// Hidden states and pooled output (`BaseModelOutputWithPooling`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -67,53 +67,21 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 /// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
 /// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let shape = match g.interpolate_pos_encoding() {
-        true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
-        false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
-    };
-    g.input(Input::f32("pixel_values", shape))
+    nn::interpolable_pixel_values(g, BATCH, c.num_channels, c.image_size)
 }
 
-/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 1 + patches, hidden_size]`.
+/// Patch embeddings behind the class token, plus position embeddings (`CLIPVisionEmbeddings`):
+/// `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let batch = &pixel_values.shape()[0];
-    let patch = [c.patch_size, c.patch_size];
-    let conv = Conv::new(c.hidden_size, &patch).stride(&patch).no_bias();
-    let x = g.conv(&w.scope("patch_embedding"), pixel_values, &conv)?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let conv = Conv::patches(c.hidden_size, c.patch_size).no_bias();
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embedding"), pixel_values, &conv)?;
     let class = g.weight(&w.name("class_embedding"), &[c.hidden_size])?;
-    let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
-    let x = g.concat(&[&class, &x], 1)?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     let side = c.image_size / c.patch_size;
-    let positions = g.weight(&w.name("position_embedding.weight"), &[side * side + 1, c.hidden_size])?;
-    if grid.iter().all(|length| length.fixed() == Some(side)) {
-        return g.add(&x, &positions);
-    }
-    let positions = g.unsqueeze(&positions, 0)?;
-    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
+    let positions = g.weight(&w.name("position_embedding.weight"), &[1 + side * side, c.hidden_size])?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 1, [side; 2], grid)?;
     g.add(&x, &positions)
-}
-
-/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 1 + patches, hidden_size]`.
-fn interpolate_pos_encoding(
-    g: &mut Graph,
-    positions: &Tensor,
-    side: usize,
-    grid: [Dim; 2],
-) -> Result<Tensor> {
-    let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
-    let tokens = g.slice(positions, 1, 0..1)?;
-    let x = g.slice(positions, 1, 1..1 + side * side)?;
-    let x = g.reshape(&x, dims![1, side, side, &width])?;
-    let x = g.transpose(&x, &[0, 3, 1, 2])?;
-    let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
-    let x = g.reshape(&x, dims![1, width, patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    g.concat(&[&tokens, &x], 1)
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
@@ -144,7 +112,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The class token's hidden state, normalised (`CLIPVisionModel`) (`CLIPVisionModel`): `[batch, hidden_size]`.
+/// The class token's hidden state, normalised (`CLIPVisionModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     g.layer_norm(&w.scope("post_layernorm"), &class, c.layer_norm_eps)

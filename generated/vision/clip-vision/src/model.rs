@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `CLIPVisionModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `CLIPVisionModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `CLIPVisionModelWithProjection`: Image embeddings in the space shared with texts (`CLIPVisionModelWithProjection`).
     ModelWithProjection,

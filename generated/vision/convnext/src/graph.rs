@@ -6,7 +6,8 @@
 //! Reference: `transformers`, `models/convnext/modeling_convnext.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -54,10 +55,8 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 /// Patch embedding, then the stages (`ConvNextEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let mut width = c.hidden_sizes.first().copied().unwrap_or_default();
-    let patch = [c.patch_size, c.patch_size];
     let embeddings = w.scope("embeddings");
-    let conv = Conv::new(width, &patch).stride(&patch);
-    let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &conv)?;
+    let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &Conv::patches(width, c.patch_size))?;
     let mut x = layer_norm_channels_first(g, &embeddings.scope("layernorm"), &x)?;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage);
@@ -77,7 +76,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 
 /// Global average pooling and layer normalisation: `[batch, channels]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let mean = g.reduce(Reduction::Mean, hidden, &[2, 3], false)?;
+    let mean = nn::global_avg_pool(g, hidden)?;
     g.layer_norm(&w.scope("layernorm"), &mean, c.layer_norm_eps)
 }
 
@@ -97,11 +96,9 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
     let h = g.linear(&w.scope("pwconv1"), &h, 4 * width)?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.linear(&w.scope("pwconv2"), &h, width)?;
-    let h = if c.layer_scale_init_value > 0.0 {
-        let scale = g.weight(&w.name("layer_scale_parameter"), &[width])?;
-        g.mul(&h, &scale)?
-    } else {
-        h
+    let h = match c.layer_scale_init_value > 0.0 {
+        true => nn::layer_scale(g, &w.name("layer_scale_parameter"), &h)?,
+        false => h,
     };
     let h = g.transpose(&h, &[0, 3, 1, 2])?;
     g.add(x, &h)

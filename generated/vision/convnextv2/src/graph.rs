@@ -8,6 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor, Unary};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -55,10 +56,8 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 /// Patch embedding, then the stages (`ConvNextEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let mut width = c.hidden_sizes.first().copied().unwrap_or_default();
-    let patch = [c.patch_size, c.patch_size];
     let embeddings = w.scope("embeddings");
-    let conv = Conv::new(width, &patch).stride(&patch);
-    let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &conv)?;
+    let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &Conv::patches(width, c.patch_size))?;
     let mut x = layer_norm_channels_first(g, &embeddings.scope("layernorm"), &x)?;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage);
@@ -78,7 +77,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 
 /// Global average pooling and layer normalisation: `[batch, channels]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let mean = g.reduce(Reduction::Mean, hidden, &[2, 3], false)?;
+    let mean = nn::global_avg_pool(g, hidden)?;
     g.layer_norm(&w.scope("layernorm"), &mean, c.layer_norm_eps)
 }
 
@@ -89,7 +88,7 @@ fn layer_norm_channels_first(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Ten
     g.transpose(&x, &[0, 3, 1, 2])
 }
 
-/// One residual layer (`ConvNextLayer`): depthwise convolution, layer normalisation, two pointwise layers.
+/// One residual layer (`ConvNextV2Layer`): depthwise convolution, layer normalisation, two pointwise layers.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
     let wide = Conv::new(width, &[7, 7]).padding(&[3, 3]).groups(width);
     let h = g.conv(&w.scope("dwconv"), x, &wide)?;

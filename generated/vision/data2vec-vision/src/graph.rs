@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/data2vec/modeling_data2vec_vision.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
@@ -61,8 +61,7 @@ fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
     if !c.use_mean_pooling {
         return g.take(hidden, 1, 0);
     }
-    let patches = g.slice_dims(hidden, 1, 1.into(), hidden.shape()[1].clone())?;
-    let mean = g.reduce(Reduction::Mean, &patches, &[1], false)?;
+    let mean = nn::mean_patches(g, hidden, 1)?;
     g.layer_norm(&w.scope("pooler.layernorm"), &mean, c.layer_norm_eps)
 }
 
@@ -75,39 +74,30 @@ fn embeddings(
     pixel_values: &Tensor,
     masked: Option<&Tensor>,
 ) -> Result<Tensor> {
-    let (batch, width, patch) = (&pixel_values.shape()[0], c.hidden_size, [c.patch_size; 2]);
-    let conv = Conv::new(width, &patch).stride(&patch);
-    let x = g.conv(&w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
-    let x = g.flatten(&x, 2..4)?;
-    let mut x = g.transpose(&x, &[0, 2, 1])?;
+    let conv = Conv::patches(c.hidden_size, c.patch_size);
+    let (mut x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
     match masked {
-        Some(masked) => {
-            let token = g.weight(&w.name("mask_token"), &[1, 1, width])?;
-            let masked = g.unsqueeze(masked, 2)?;
-            x = g.select(&masked, &token, &x)?;
-        }
+        Some(masked) => x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?,
         None => g.unused_weight(&w.name("mask_token")),
     }
-    let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
-    let class = g.expand(&class, dims![batch, 1, width])?;
-    let x = g.concat(&[&class, &x], 1)?;
+    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     if !c.use_absolute_position_embeddings {
         return Ok(x);
     }
     let side = c.image_size / c.patch_size;
-    let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 1, width])?;
+    let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 1, c.hidden_size])?;
     g.add(&x, &positions)
 }
 
 /// `num_hidden_layers` layers, and the final norm unless mean pooling has its own: `[batch, 1 + patches, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
-    let shared = if c.use_shared_relative_position_bias {
-        Some(relative_position_bias(g, c, &w.scope("encoder").scope("relative_position_bias"))?)
-    } else {
-        None
-    };
+    let mut shared = None;
+    if c.use_shared_relative_position_bias {
+        shared = Some(relative_position_bias(g, c, &w.scope("encoder.relative_position_bias"))?);
+    }
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, shared.as_ref())?;
+        x = layer(g, c, &w.scope("encoder.layer").index(index), &x, shared.as_ref())?;
     }
     match c.use_mean_pooling {
         true => Ok(x),
@@ -115,16 +105,12 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     }
 }
 
-/// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
+/// One layer (`Data2VecVisionLayer`): pre-norm attention and feed-forward, each with layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
     g.unused_suffix("relative_position_index");
     let mut mask = shared.cloned();
     if c.use_relative_position_bias {
-        let own = relative_position_bias(
-            g,
-            c,
-            &w.scope("attention").scope("attention").scope("relative_position_bias"),
-        )?;
+        let own = relative_position_bias(g, c, &w.scope("attention.attention.relative_position_bias"))?;
         mask = Some(
             match shared {
                 Some(shared) => g.add(&own, shared)?,
@@ -133,13 +119,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tenso
         );
     }
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
-    let q = g.linear(&w.scope("attention").scope("attention").scope("query"), &h, c.hidden_size)?;
-    let k = g.linear_no_bias(&w.scope("attention").scope("attention").scope("key"), &h, c.hidden_size)?;
-    let v = g.linear(&w.scope("attention").scope("attention").scope("value"), &h, c.hidden_size)?;
+    let q = g.linear(&w.scope("attention.attention.query"), &h, c.hidden_size)?;
+    let k = g.linear_no_bias(&w.scope("attention.attention.key"), &h, c.hidden_size)?;
+    let v = g.linear(&w.scope("attention.attention.value"), &h, c.hidden_size)?;
     let heads = c.num_attention_heads;
     let options = Attention { heads, kv_heads: heads, mask: mask.as_ref(), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
-    let h = g.linear(&w.scope("attention").scope("output").scope("dense"), &h, c.hidden_size)?;
+    let h = g.linear(&w.scope("attention.output.dense"), &h, c.hidden_size)?;
     let h = layer_scale(g, c, &w.name("lambda_1"), h)?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
@@ -148,13 +134,9 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tenso
     g.add(&x, &h)
 }
 
-/// Layer scale: learned factors of channels, where the configuration has them.
+/// Layer scale, where the configuration has it.
 fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor) -> Result<Tensor> {
-    if c.layer_scale_init_value <= 0.0 {
-        return Ok(x);
-    }
-    let factors = g.weight(name, &[c.hidden_size])?;
-    g.mul(&x, &factors)
+    if c.layer_scale_init_value > 0.0 { nn::layer_scale(g, name, &x) } else { Ok(x) }
 }
 
 /// Relative position bias of patches and class token (`BeitRelativePositionBias`):

@@ -6,9 +6,9 @@
 //!
 //! Reference: `transformers`, `models/deit/modeling_deit.py`.
 
-use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Interpolation, Scope, Tensor};
-use weft::nn::Attention;
+use weft::graph::dims::BATCH;
+use weft::graph::{Conv, Graph, Input, InputDefault, Scope, Tensor};
+use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -19,7 +19,7 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => image_features(g, c),
+        Head::Model => vit_features(g, c),
         Head::ForImageClassification => image_classification(g, c),
         Head::ForMaskedImageModeling => masked_image_modeling(g, c),
         Head::ForImageClassificationWithTeacher => distilled_image_classification(g, c),
@@ -29,7 +29,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
-fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
+fn vit_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
@@ -65,15 +65,11 @@ fn masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("deit");
     let embedded = embeddings(g, c, &base, &pixels, Some(&masked))?;
     let hidden = layers(g, c, &base, embedded)?;
-    let x = g.slice(&hidden, 1, 2..2 + patches)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    let x = g.reshape(&x, dims![BATCH, c.hidden_size, side, side])?;
-    let out = stride * stride * c.num_channels;
-    let x = g.conv(&g.scope("decoder").scope("0"), &x, &Conv::new(out, &[1, 1]))?;
-    // Every patch's channels become a square of pixels.
-    let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, side, side])?;
-    let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
-    let pixels = g.reshape(&x, dims![BATCH, c.num_channels, side * stride, side * stride])?;
+    let end = hidden.shape()[1].clone();
+    let x = g.slice_dims(&hidden, 1, end.clone() - patches.into(), end)?;
+    let map = nn::unflatten_feature_map(g, &x, &[side.into(), side.into()])?;
+    let map = g.conv(&g.scope("decoder.0"), &map, &Conv::new(stride * stride * c.num_channels, &[1, 1]))?;
+    let pixels = nn::pixel_shuffle(g, &map, stride)?;
     g.output("reconstruction", &pixels)
 }
 
@@ -112,14 +108,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 /// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
 /// interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let shape = match g.interpolate_pos_encoding() {
-        true => dims![BATCH, c.num_channels, HEIGHT, WIDTH],
-        false => dims![BATCH, c.num_channels, c.image_size, c.image_size],
-    };
-    g.input(Input::f32("pixel_values", shape))
+    nn::interpolable_pixel_values(g, BATCH, c.num_channels, c.image_size)
 }
 
-/// Patch embeddings behind the class token, plus position embeddings (`ViTEmbeddings`): `[batch, 2 + patches, hidden_size]`.
+/// Patch embeddings behind learned tokens, plus position embeddings (`ViTEmbeddings`):
+/// `[batch, 2 + patches, hidden_size]`.
 /// Where `masked` `[batch, patches]` holds, the mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
@@ -129,52 +122,18 @@ fn embeddings(
     masked: Option<&Tensor>,
 ) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let batch = &pixel_values.shape()[0];
-    let patch = [c.patch_size, c.patch_size];
-    let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
-    let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    let x = match masked {
-        Some(masked) => {
-            let token = g.weight(&w.name("mask_token"), &[1, 1, c.hidden_size])?;
-            let masked = g.reshape(masked, dims![batch, &patches, 1])?;
-            g.select(&masked, &token, &x)?
-        }
-        None => x,
-    };
-    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
-    let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
-    let distillation = g.weight(&w.name("distillation_token"), &[1, 1, c.hidden_size])?;
-    let distillation = g.expand(&distillation, dims![batch, 1, c.hidden_size])?;
-    let x = g.concat(&[&class, &distillation, &x], 1)?;
-    let side = c.image_size / c.patch_size;
-    let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 2, c.hidden_size])?;
-    if grid.iter().all(|length| length.fixed() == Some(side)) {
-        return g.add(&x, &positions);
+    let conv = Conv::patches(c.hidden_size, c.patch_size);
+    let (mut x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
+    if let Some(masked) = masked {
+        x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?;
     }
-    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
+    let cls_token = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
+    let distillation_token = g.weight(&w.name("distillation_token"), &[1, 1, c.hidden_size])?;
+    let x = nn::prepend_tokens(g, &[&cls_token, &distillation_token], &x)?;
+    let side = c.image_size / c.patch_size;
+    let positions = g.weight(&w.name("position_embeddings"), &[1, 2 + side * side, c.hidden_size])?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 2, [side; 2], grid)?;
     g.add(&x, &positions)
-}
-
-/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, 2 + patches, hidden_size]`.
-fn interpolate_pos_encoding(
-    g: &mut Graph,
-    positions: &Tensor,
-    side: usize,
-    grid: [Dim; 2],
-) -> Result<Tensor> {
-    let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
-    let tokens = g.slice(positions, 1, 0..2)?;
-    let x = g.slice(positions, 1, 2..2 + side * side)?;
-    let x = g.reshape(&x, dims![1, side, side, &width])?;
-    let x = g.transpose(&x, &[0, 3, 1, 2])?;
-    let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
-    let x = g.reshape(&x, dims![1, width, patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    g.concat(&[&tokens, &x], 1)
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
@@ -209,6 +168,6 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     let width = c.pooler_output_size.unwrap_or(c.hidden_size);
-    let h = g.linear(&w.scope("pooler").scope("dense"), &class, width)?;
+    let h = g.linear(&w.scope("pooler.dense"), &class, width)?;
     g.activation(c.pooler_act, &h)
 }

@@ -20,7 +20,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DeiTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `DeiTModel`: Hidden states of a vision model, and the pooled output where the checkpoint has a pooler (`ViTModel`).
     Model,
     /// `DeiTForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

@@ -10,7 +10,7 @@ use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
     Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Scope, Tensor, Unary,
 };
-use weft::nn::{Activation, Attention};
+use weft::nn::{self, Activation, Attention};
 use weft::{Error, Result, dims};
 
 use crate::{BackboneConfig, Config, Head};
@@ -153,12 +153,7 @@ struct Hidden {
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(InputDefault::Ones));
-    let (feature_map, stage_maps) = backbone::stages(
-        g,
-        &backbone_layout(c)?,
-        &w.scope("backbone").scope("model"),
-        &pixels,
-    )?;
+    let (feature_map, stage_maps) = backbone::stages(g, &backbone_layout(c)?, &w.scope(BACKBONE), &pixels)?;
     let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
     let mask = g.cast(&mask, Dtype::F32);
     let mask = g.unsqueeze(&mask, 1)?;
@@ -166,25 +161,15 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let mask = g.squeeze(&mask, 1)?;
     let positions = match c.position_embedding_type.as_str() {
         "learned" => {
-            learned_positions(g, c, &w.scope("position_embedding"), [rows, columns])?
+            learned_positions(g, c, &w.scope(POSITION_EMBEDDING), [rows, columns])?
         }
         _ => sine_positions(g, c, &mask)?,
     };
     let attention_mask = g.cast(&mask, Dtype::Bool);
     let feature_map = g.conv(&w.scope("input_projection"), &feature_map, &Conv::new(c.d_model, &[1, 1]))?;
-    let x = g.flatten(&feature_map, 2..4)?;
-    let mut x = g.transpose(&x, &[0, 2, 1])?;
+    let x = nn::flatten_feature_map(g, &feature_map)?;
     let attention_mask = g.reshape(&attention_mask, dims![BATCH, 1, 1, &x.shape() [1]])?;
-    for index in 0..c.encoder_layers {
-        x = encoder_layer(
-            g,
-            c,
-            &w.scope("encoder").scope("layers").index(index),
-            &x,
-            &positions,
-            &attention_mask,
-        )?;
-    }
+    let x = encoder(g, c, &w.scope("encoder"), x, &positions, &attention_mask)?;
     let query_positions = g.weight(
         &w.scope("query_position_embeddings").name("weight"),
         &[c.num_queries, c.d_model],
@@ -265,6 +250,27 @@ fn learned_positions(g: &mut Graph, c: &Config, w: &Scope, [rows, columns, ]: [D
     g.reshape(&all, dims![1, rows * columns, c.d_model])
 }
 
+/// Where the backbone is.
+const BACKBONE: &str = "backbone.model";
+
+/// Where the learned position embeddings are.
+const POSITION_EMBEDDING: &str = "position_embedding";
+
+/// All layers of the encoder (`DetrEncoder`): `[batch, positions, d_model]`.
+fn encoder(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    mut x: Tensor,
+    positions: &Tensor,
+    attention_mask: &Tensor,
+) -> Result<Tensor> {
+    for index in 0..c.encoder_layers {
+        x = encoder_layer(g, c, &w.scope("layers").index(index), &x, positions, attention_mask)?;
+    }
+    Ok(x)
+}
+
 /// One encoder layer (`DetrEncoderLayer`): self-attention and feed-forward.
 fn encoder_layer(
     g: &mut Graph,
@@ -325,20 +331,6 @@ fn decoder_layer(
     g.layer_norm(&w.scope("final_layer_norm"), &x, EPSILON)
 }
 
-/// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes,
-/// `[batch, num_queries, 4]`: centre, width and height, relative to the image.
-fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
-    let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
-    let w = w.scope("bbox_predictor").scope("layers");
-    let mut x = queries.clone();
-    for index in 0..2 {
-        x = g.linear(&w.index(index), &x, c.d_model)?;
-        x = g.activation(Activation::Relu, &x)?;
-    }
-    let boxes = g.linear(&w.index(2), &x, 4)?;
-    Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
-}
-
 /// Multi-head attention over separate inputs of queries, keys and values (`DetrSelfAttention`, `DetrCrossAttention`).
 fn attention(
     g: &mut Graph,
@@ -356,6 +348,14 @@ fn attention(
     let v = g.linear(&w.scope("v_proj"), value, c.d_model)?;
     let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, mask, ..Attention::default() })?;
     g.linear(&w.scope("o_proj"), &h, c.d_model)
+}
+
+/// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes
+/// (`DetrMLPPredictionHead`), `[batch, num_queries, 4]`: centre, width and height, relative to the image.
+fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
+    let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
+    let boxes = nn::mlp_prediction_head(g, &w.scope("bbox_predictor.layers"), queries, c.d_model, 4)?;
+    Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
 }
 
 /// The feed-forward layer (`DetrMLP`).

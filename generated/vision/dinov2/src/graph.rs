@@ -7,8 +7,8 @@
 //! Reference: `transformers`, `models/dinov2/modeling_dinov2.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, Interpolation, Reduction, Scope, Tensor};
-use weft::nn::Attention;
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
+/// Hidden states and pooled output (`BaseModelOutputWithPooling`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -44,8 +44,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("dinov2");
     let hidden = encoder(g, c, &base, &pixels)?;
     let class = g.take(&hidden, 1, 0)?;
-    let patches = g.slice_dims(&hidden, 1, 1.into(), hidden.shape()[1].clone())?;
-    let patches = g.reduce(Reduction::Mean, &patches, &[1], false)?;
+    let patches = nn::mean_patches(g, &hidden, prefix_tokens(c))?;
     let pooled = g.concat(&[&class, &patches], 1)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
@@ -70,32 +69,24 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
+/// The number of tokens before the patches: the class token.
+fn prefix_tokens(_: &Config) -> usize {
+    1
+}
+
 /// Patch embeddings behind the class token, plus interpolated position embeddings (`Dinov2Embeddings`):
 /// `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let batch = &pixel_values.shape()[0];
-    let patch = [c.patch_size, c.patch_size];
-    let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
-    let x = g.conv(&w.scope("patch_embeddings").scope("projection"), pixel_values, &conv)?;
-    let [rows, columns] = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let patches = rows.clone() * columns.clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
-    let class = g.expand(&class, dims![batch, 1, c.hidden_size])?;
-    let x = g.concat(&[&class, &x], 1)?;
+    // Only training uses it.
     g.unused_weight(&w.name("mask_token"));
+    let conv = Conv::patches(c.hidden_size, c.patch_size);
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
+    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     let side = c.image_size / c.patch_size;
-    let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 1, c.hidden_size])?;
-    let class = g.slice(&positions, 1, 0..1)?;
-    let grid = g.slice(&positions, 1, 1..side * side + 1)?;
-    let grid = g.reshape(&grid, dims![1, side, side, c.hidden_size])?;
-    let grid = g.transpose(&grid, &[0, 3, 1, 2])?;
-    let grid = g.resize(&grid, [rows, columns], Interpolation::Bicubic, false)?;
-    let grid = g.reshape(&grid, dims![1, c.hidden_size, patches])?;
-    let grid = g.transpose(&grid, &[0, 2, 1])?;
-    let positions = g.concat(&[&class, &grid], 1)?;
+    let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, c.hidden_size])?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 1, [side; 2], grid)?;
     g.add(&x, &positions)
 }
 
@@ -103,13 +94,11 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
-    let scale = g.weight(&w.name("layer_scale1.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale1.lambda1"), &h)?;
     let x = g.add(&h, &x)?;
     let h = g.layer_norm(&w.scope("norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
-    let scale = g.weight(&w.name("layer_scale2.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale2.lambda1"), &h)?;
     g.add(&h, &x)
 }
 

@@ -24,7 +24,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { pixel_values });
 
-/// `Dinov2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `Dinov2Model`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

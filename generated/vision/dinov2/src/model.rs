@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Dinov2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `Dinov2Model`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `Dinov2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

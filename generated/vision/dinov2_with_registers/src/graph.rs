@@ -8,9 +8,9 @@
 //! Reference: `transformers`, `models/dinov2_with_registers/modeling_dinov2_with_registers.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
 use weft::image::{Filter, interpolation_weights};
-use weft::nn::Attention;
+use weft::nn::{self, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
+/// Hidden states and pooled output (`BaseModelOutputWithPooling`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -46,8 +46,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("dinov2_with_registers");
     let hidden = encoder(g, c, &base, &pixels)?;
     let class = g.take(&hidden, 1, 0)?;
-    let patches = g.slice_dims(&hidden, 1, (1 + c.num_register_tokens).into(), hidden.shape()[1].clone())?;
-    let patches = g.reduce(Reduction::Mean, &patches, &[1], false)?;
+    let patches = nn::mean_patches(g, &hidden, prefix_tokens(c))?;
     let pooled = g.concat(&[&class, &patches], 1)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
@@ -72,23 +71,20 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
+/// The number of tokens before the patches: class and register tokens.
+fn prefix_tokens(c: &Config) -> usize {
+    1 + c.num_register_tokens
+}
+
 /// Patch embeddings behind class and register tokens, plus position embeddings of all but the registers:
 /// `[batch, 1 + num_register_tokens + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
     // Only training uses it.
     g.unused_weight(&w.name("mask_token"));
-    let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
-    let patch = [c.patch_size, c.patch_size];
-    let x = g.conv(
-        &w.scope("patch_embeddings").scope("projection"),
-        pixel_values,
-        &Conv::new(width, &patch).stride(&patch),
-    )?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![&batch, width, &patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let width = c.hidden_size;
+    let conv = Conv::patches(width, c.patch_size);
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, width])?;
     let patch_positions = g.slice(&positions, 1, 1..1 + side * side)?;
@@ -97,10 +93,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
     let class_position = g.slice(&positions, 1, 0..1)?;
     let class = g.add(&class, &class_position)?;
-    let class = g.expand(&class, dims![&batch, 1, width])?;
     let registers = g.weight(&w.name("register_tokens"), &[1, c.num_register_tokens, width])?;
-    let registers = g.expand(&registers, dims![&batch, c.num_register_tokens, width])?;
-    g.concat(&[&class, &registers, &x], 1)
+    nn::prepend_tokens(g, &[&class, &registers], &x)
 }
 
 /// Interpolates position embeddings to a grid of any size: `[1, patches, hidden_size]`.
@@ -124,13 +118,11 @@ fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]:
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
-    let scale = g.weight(&w.name("layer_scale1.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale1.lambda1"), &h)?;
     let x = g.add(&h, &x)?;
     let h = g.layer_norm(&w.scope("norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
-    let scale = g.weight(&w.name("layer_scale2.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale2.lambda1"), &h)?;
     g.add(&h, &x)
 }
 

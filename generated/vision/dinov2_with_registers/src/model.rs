@@ -20,7 +20,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Dinov2WithRegistersModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `Dinov2WithRegistersModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `Dinov2WithRegistersForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

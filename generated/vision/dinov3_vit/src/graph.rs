@@ -9,7 +9,7 @@
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::image::{AngleFunction, rope2d_table};
-use weft::nn::{Attention, Rotary};
+use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
+/// Hidden states and pooled output (`BaseModelOutputWithPooling`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -61,20 +61,16 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let w = w.scope("embeddings");
     // Only training uses it.
     g.unused_weight(&w.name("mask_token"));
-    let (batch, width) = (pixel_values.shape()[0].clone(), c.hidden_size);
-    let patch = [c.patch_size, c.patch_size];
-    let x = g.conv(&w.scope("patch_embeddings"), pixel_values, &Conv::new(width, &patch).stride(&patch))?;
-    let x = g.flatten(&x, 2..4)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let (registers, width) = (c.num_register_tokens, c.hidden_size);
+    let conv = Conv::patches(width, c.patch_size);
+    let (x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings"), pixel_values, &conv)?;
     let class = g.weight(&w.name("cls_token"), &[1, 1, width])?;
-    let class = g.expand(&class, dims![&batch, 1, width])?;
-    if c.num_register_tokens == 0 {
+    if registers == 0 {
         g.unused_weight(&w.name("register_tokens"));
-        return g.concat(&[&class, &x], 1);
+        return nn::prepend_tokens(g, &[&class], &x);
     }
-    let registers = g.weight(&w.name("register_tokens"), &[1, c.num_register_tokens, width])?;
-    let registers = g.expand(&registers, dims![&batch, c.num_register_tokens, width])?;
-    g.concat(&[&class, &registers, &x], 1)
+    let registers = g.weight(&w.name("register_tokens"), &[1, registers, width])?;
+    nn::prepend_tokens(g, &[&class, &registers], &x)
 }
 
 /// Rotary position embeddings by rows and columns (`DINOv3ViTRopePositionEmbedding`): cosines and sines
@@ -102,13 +98,11 @@ fn rotary(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Rotary> {
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, rotary: &Rotary) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h, rotary)?;
-    let scale = g.weight(&w.name("layer_scale1.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale1.lambda1"), &h)?;
     let x = g.add(&h, &x)?;
     let h = g.layer_norm(&w.scope("norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
-    let scale = g.weight(&w.name("layer_scale2.lambda1"), &[c.hidden_size])?;
-    let h = g.mul(&h, &scale)?;
+    let h = nn::layer_scale(g, &w.name("layer_scale2.lambda1"), &h)?;
     g.add(&h, &x)
 }
 

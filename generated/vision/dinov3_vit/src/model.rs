@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DINOv3ViTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `DINOv3ViTModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
 }
 

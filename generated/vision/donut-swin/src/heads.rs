@@ -25,7 +25,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { pixel_values });
 
-/// `DonutSwinModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `DonutSwinModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

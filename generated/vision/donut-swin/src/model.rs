@@ -20,7 +20,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `DonutSwinModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `DonutSwinModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `DonutSwinForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

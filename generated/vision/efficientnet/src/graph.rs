@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
-use weft::nn::Activation;
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -60,8 +60,13 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         .stride(&[2, 2])
         .padding_around(&[(0, 1); 2])
         .no_bias();
-    let x = g.conv(&stem.scope("convolution"), pixel_values, &conv)?;
-    let mut x = bn_act(g, c, &stem.scope("batchnorm"), &x)?;
+    let mut x = conv_bn_act(
+        g,
+        c,
+        [&stem.scope("convolution"), &stem.scope("batchnorm")],
+        pixel_values,
+        &conv,
+    )?;
     let w = w.scope("encoder");
     let mut count = 0;
     for (stage, &repeats) in c.num_block_repeats.iter().enumerate() {
@@ -81,8 +86,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             count += 1;
         }
     }
-    let x = g.conv(&w.scope("top_conv"), &x, &Conv::new(round_filters(c, 1280), &[1, 1]).no_bias())?;
-    bn_act(g, c, &w.scope("top_bn"), &x)
+    let conv = Conv::new(round_filters(c, 1280), &[1, 1]).no_bias();
+    conv_bn_act(g, c, [&w.scope("top_conv"), &w.scope("top_bn")], &x, &conv)
 }
 
 /// Global average or max pooling: `[batch, channels]`.
@@ -118,8 +123,8 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Res
     let mut h = x.clone();
     if block.expand_ratio != 1 {
         let own = w.scope("expansion");
-        h = g.conv(&own.scope("expand_conv"), &h, &Conv::new(wide, &[1, 1]).no_bias())?;
-        h = bn_act(g, c, &own.scope("expand_bn"), &h)?;
+        let conv = Conv::new(wide, &[1, 1]).no_bias();
+        h = conv_bn_act(g, c, [&own.scope("expand_conv"), &own.scope("expand_bn")], &h, &conv)?;
     }
     let own = w.scope("depthwise_conv");
     let half = block.kernel / 2;
@@ -131,24 +136,24 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Res
     let around = Conv::new(wide, &[block.kernel; 2])
         .stride(&[block.stride; 2])
         .padding_around(&[(before, half); 2]);
-    let h = g.conv(&own.scope("depthwise_conv"), &h, &around.groups(wide).no_bias())?;
-    let h = bn_act(g, c, &own.scope("depthwise_norm"), &h)?;
+    let around = around.groups(wide).no_bias();
+    let h = conv_bn_act(g, c, [&own.scope("depthwise_conv"), &own.scope("depthwise_norm")], &h, &around)?;
     let own = w.scope("squeeze_excite");
     let narrow = ((block.from as f64 * c.squeeze_expansion_ratio) as usize).max(1);
-    let weights = g.reduce(Reduction::Mean, &h, &[2, 3], true)?;
-    let weights = g.conv(&own.scope("reduce"), &weights, &Conv::new(narrow, &[1, 1]))?;
-    let weights = g.activation(c.hidden_act, &weights)?;
-    let weights = g.conv(&own.scope("expand"), &weights, &Conv::new(wide, &[1, 1]))?;
-    let weights = g.activation(Activation::Sigmoid, &weights)?;
-    let h = g.mul(&h, &weights)?;
-    let own = w.scope("projection");
-    let h = g.conv(&own.scope("project_conv"), &h, &Conv::new(block.out, &[1, 1]).no_bias())?;
-    let h = g.batch_norm(&own.scope("project_bn"), &h, c.batch_norm_eps)?;
+    let h = nn::squeeze_excite(g, [&own.scope("reduce"), &own.scope("expand")], &h, narrow, c.hidden_act)?;
+    let (own, conv) = (w.scope("projection"), Conv::new(block.out, &[1, 1]).no_bias());
+    let h = nn::conv_bn_at(
+        g,
+        [&own.scope("project_conv"), &own.scope("project_bn")],
+        &h,
+        &conv,
+        c.batch_norm_eps,
+    )?;
     if block.stride == 1 && !block.first { g.add(&h, x) } else { Ok(h) }
 }
 
-/// Batch normalisation and the activation function.
-fn bn_act(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let x = g.batch_norm(w, x, c.batch_norm_eps)?;
+/// Convolution, batch normalisation and activation function.
+fn conv_bn_act(g: &mut Graph, c: &Config, layers: [&Scope; 2], x: &Tensor, conv: &Conv) -> Result<Tensor> {
+    let x = nn::conv_bn_at(g, layers, x, conv, c.batch_norm_eps)?;
     g.activation(c.hidden_act, &x)
 }

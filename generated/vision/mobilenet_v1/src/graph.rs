@@ -7,7 +7,8 @@
 //! Reference: `transformers`, `models/mobilenet_v1/modeling_mobilenet_v1.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -74,7 +75,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 
 /// Global average pooling: `[batch, channels]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    g.reduce(Reduction::Mean, hidden, &[2, 3], false)
+    nn::global_avg_pool(g, hidden)
 }
 
 /// Convolution, batch normalisation and activation function (`MobileNetV1ConvLayer`).
@@ -91,7 +92,5 @@ fn conv_bn_act(
 ) -> Result<Tensor> {
     let conv = Conv::new(out, &[kernel; 2]).stride(&[stride; 2]).groups(groups).no_bias();
     let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };
-    let x = g.conv(&w.scope("convolution"), x, &conv)?;
-    let x = g.batch_norm(&w.scope("normalization"), &x, c.layer_norm_eps)?;
-    g.activation(c.hidden_act, &x)
+    nn::conv_bn_act(g, w, x, &conv, c.layer_norm_eps, c.hidden_act)
 }

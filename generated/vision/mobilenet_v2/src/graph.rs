@@ -7,7 +7,8 @@
 //! Reference: `transformers`, `models/mobilenet_v2/modeling_mobilenet_v2.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -102,7 +103,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 
 /// Global average pooling: `[batch, channels]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    g.reduce(Reduction::Mean, hidden, &[2, 3], false)
+    nn::global_avg_pool(g, hidden)
 }
 
 /// Channels times the depth multiplier, made divisible.
@@ -154,6 +155,5 @@ fn conv_bn_act(
 fn conv_bn(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, conv: Conv, dilation: usize) -> Result<Tensor> {
     let conv = conv.dilation(&[dilation; 2]).no_bias();
     let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };
-    let x = g.conv(&w.scope("convolution"), x, &conv)?;
-    g.batch_norm(&w.scope("normalization"), &x, c.layer_norm_eps)
+    nn::conv_bn(g, w, x, &conv, c.layer_norm_eps)
 }

@@ -6,7 +6,8 @@
 //! Reference: `transformers`, `models/poolformer/modeling_poolformer.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -38,8 +39,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.scope("poolformer");
     let hidden = encoder(g, c, &base, &pixels)?;
-    let hidden = final_norm(g, &hidden)?;
-    let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], false)?;
+    let pooled = pooler(g, c, &base, &hidden)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -72,9 +72,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(x)
 }
 
-/// Group normalisation with one group, of the last feature map.
-fn final_norm(g: &mut Graph, hidden: &Tensor) -> Result<Tensor> {
-    g.group_norm(&g.scope("norm"), hidden, 1, EPSILON)
+/// Group normalisation with one group and global average pooling: `[batch, channels]`.
+fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
+    let hidden = g.group_norm(&g.scope("norm"), hidden, 1, EPSILON)?;
+    nn::global_avg_pool(g, &hidden)
 }
 
 /// One layer (`PoolFormerLayer`): pooling minus identity, then pointwise feed-forward; pre-norm, layer scale.
@@ -82,14 +83,14 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
     let h = g.group_norm(&w.scope("before_norm"), x, 1, EPSILON)?;
     let means = average_pool(g, &h, c.pool_size)?;
     let h = g.sub(&means, &h)?;
-    let h = layer_scale(g, c, &w.name("layer_scale_1"), h, width)?;
+    let h = layer_scale(g, c, &w.name("layer_scale_1"), h)?;
     let x = g.add(x, &h)?;
     let h = g.group_norm(&w.scope("after_norm"), &x, 1, EPSILON)?;
     let inner = (width as f64 * c.mlp_ratio) as usize;
     let h = g.conv(&w.scope("output.conv1"), &h, &Conv::new(inner, &[1, 1]))?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.conv(&w.scope("output.conv2"), &h, &Conv::new(width, &[1, 1]))?;
-    let h = layer_scale(g, c, &w.name("layer_scale_2"), h, width)?;
+    let h = layer_scale(g, c, &w.name("layer_scale_2"), h)?;
     g.add(&x, &h)
 }
 
@@ -103,12 +104,7 @@ fn average_pool(g: &mut Graph, x: &Tensor, size: usize) -> Result<Tensor> {
     g.div(&means, &inside)
 }
 
-/// Layer scale: learned factors of channels, where the configuration has them.
-fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor, width: usize) -> Result<Tensor> {
-    if !c.use_layer_scale {
-        return Ok(x);
-    }
-    let factors = g.weight(name, &[width])?;
-    let factors = g.reshape(&factors, dims![width, 1, 1])?;
-    g.mul(&x, &factors)
+/// Layer scale, where the configuration has it.
+fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor) -> Result<Tensor> {
+    if c.use_layer_scale { nn::layer_scale_2d(g, name, &x) } else { Ok(x) }
 }

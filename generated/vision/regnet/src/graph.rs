@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
-use weft::nn::Activation;
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -41,10 +41,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.scope("regnet");
     let hidden = encoder(g, c, &base, &pixels)?;
-    let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], false)?;
+    let pooled = nn::global_avg_pool(g, &hidden)?;
     let logits = g.linear(&g.scope("classifier").scope("1"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
+
+/// The epsilon of batch normalisation.
+const EPSILON: f64 = 1e-5;
 
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
@@ -53,9 +56,15 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 
 /// Stem, then stages: the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
-    let stem = Conv::new(c.embedding_size, &[3, 3]).stride(&[2, 2]).padding(&[1, 1]);
-    let x = conv_bn(g, &w.scope("embedder.embedder"), pixel_values, stem)?;
-    let mut x = g.activation(c.hidden_act, &x)?;
+    let stem = Conv::new(c.embedding_size, &[3, 3]).stride(&[2, 2]).padding(&[1, 1]).no_bias();
+    let mut x = nn::conv_bn_act(
+        g,
+        &w.scope("embedder.embedder"),
+        pixel_values,
+        &stem,
+        EPSILON,
+        c.hidden_act,
+    )?;
     let mut from = c.embedding_size;
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage).scope("layers");
@@ -79,46 +88,24 @@ fn layer(
     ]: [usize; 2],
     stride: usize,
 ) -> Result<Tensor> {
+    let pointwise = |stride: usize| {
+        Conv::new(out, &[1, 1]).stride(&[stride; 2]).no_bias()
+    };
     let shortcut = match from != out || stride != 1 {
-        true => {
-            conv_bn(g, &w.scope("shortcut"), x, Conv::new(out, &[1, 1]).stride(&[stride; 2]))?
-        }
+        true => nn::conv_bn(g, &w.scope("shortcut"), x, &pointwise(stride), EPSILON)?,
         false => x.clone(),
     };
     let own = w.scope("layer");
-    let h = conv_bn(g, &own.index(0), x, Conv::new(out, &[1, 1]))?;
-    let h = g.activation(c.hidden_act, &h)?;
+    let h = nn::conv_bn_act(g, &own.index(0), x, &pointwise(1), EPSILON, c.hidden_act)?;
     let groups = (out / c.groups_width.max(1)).max(1);
-    let grouped = Conv::new(out, &[3, 3]).stride(&[stride; 2]).padding(&[1, 1]).groups(groups);
-    let h = conv_bn(g, &own.index(1), &h, grouped)?;
-    let mut h = g.activation(c.hidden_act, &h)?;
+    let grouped = Conv::new(out, &[3, 3]).stride(&[stride; 2]).padding(&[1, 1]).groups(groups).no_bias();
+    let mut h = nn::conv_bn_act(g, &own.index(1), &h, &grouped, EPSILON, c.hidden_act)?;
     let squeezes = c.layer_type != "x";
     if squeezes {
-        h = squeeze_excite(
-            g,
-            &own.scope("2.attention"),
-            &h,
-            out,
-            (from as f64 / 4.0).round_ties_even() as usize,
-        )?;
+        let (attention, narrow) = (own.scope("2.attention"), (from as f64 / 4.0).round_ties_even() as usize);
+        h = nn::squeeze_excite(g, [&attention.index(0), &attention.index(2)], &h, narrow, Activation::Relu)?;
     }
-    let h = conv_bn(g, &own.index(if squeezes { 3 } else { 2 }), &h, Conv::new(out, &[1, 1]))?;
+    let h = nn::conv_bn(g, &own.index(if squeezes { 3 } else { 2 }), &h, &pointwise(1), EPSILON)?;
     let h = g.add(&h, &shortcut)?;
     g.activation(c.hidden_act, &h)
-}
-
-/// Squeeze-and-excitation (`RegNetSELayer`).
-fn squeeze_excite(g: &mut Graph, w: &Scope, x: &Tensor, width: usize, narrow: usize) -> Result<Tensor> {
-    let h = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
-    let h = g.conv(&w.index(0), &h, &Conv::new(narrow, &[1, 1]))?;
-    let h = g.activation(Activation::Relu, &h)?;
-    let h = g.conv(&w.index(2), &h, &Conv::new(width, &[1, 1]))?;
-    let h = g.activation(Activation::Sigmoid, &h)?;
-    g.mul(x, &h)
-}
-
-/// Convolution and batch normalisation.
-fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: Conv) -> Result<Tensor> {
-    let x = g.conv(&w.scope("convolution"), x, &conv.no_bias())?;
-    g.batch_norm(&w.scope("normalization"), &x, 1e-5)
 }

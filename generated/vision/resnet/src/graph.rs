@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
-use weft::nn::Activation;
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -41,10 +41,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.scope("resnet");
     let hidden = encoder(g, c, &base, &pixels)?;
-    let pooled = g.reduce(Reduction::Mean, &hidden, &[2, 3], false)?;
+    let pooled = nn::global_avg_pool(g, &hidden)?;
     let logits = g.linear(&g.scope("classifier").scope("1"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
+
+/// The epsilon of batch normalisation.
+const EPSILON: f64 = 1e-5;
 
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
@@ -59,8 +62,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 /// Stem, then stages (`ResNetEncoder`): the last feature map, and those of the stages before.
 fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<(Tensor, Vec<Tensor>)> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
-    let x = conv_bn(g, &w.scope("embedder").scope("embedder"), pixel_values, &stem)?;
-    let x = g.activation(c.hidden_act, &x)?;
+    let x = nn::conv_bn_act(g, &w.scope("embedder.embedder"), pixel_values, &stem, EPSILON, c.hidden_act)?;
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
     let mut before = vec![];
@@ -68,7 +70,7 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result
         if stage > 0 {
             before.push(x.clone());
         }
-        let w = w.scope("encoder").scope("stages").index(stage).scope("layers");
+        let w = w.scope("encoder.stages").index(stage).scope("layers");
         for index in 0..depth {
             let halves = index == 0 && (stage > 0 || c.downsample_in_first_stage);
             let stride = if halves { 2 } else { 1 };
@@ -90,45 +92,33 @@ fn layer(
     ]: [usize; 2],
     stride: usize,
 ) -> Result<Tensor> {
+    let convolution = |kernel: usize, stride: usize, out: usize| {
+        Conv::new(out, &[kernel; 2]).stride(&[stride; 2]).half_padding().no_bias()
+    };
     let shortcut = match from != out || stride != 1 {
         true => {
-            let conv = Conv::new(out, &[1, 1]).stride(&[stride, stride]).no_bias();
-            conv_bn(g, &w.scope("shortcut"), x, &conv)?
+            nn::conv_bn(g, &w.scope("shortcut"), x, &convolution(1, stride, out), EPSILON)?
         }
         false => x.clone(),
     };
-    let narrow = |stride: usize, out: usize| {
-        Conv::new(out, &[1, 1]).stride(&[stride, stride]).no_bias()
-    };
-    let wide = |stride: usize, out: usize| {
-        Conv::new(out, &[3, 3]).stride(&[stride, stride]).padding(&[1, 1]).no_bias()
-    };
-    let (steps, inner) = match c.layer_type.as_str() {
-        "basic" => (vec![wide(stride, out), wide(1, out)], Activation::Relu),
+    let steps = match c.layer_type.as_str() {
+        "basic" => vec![convolution(3, stride, out), convolution(3, 1, out)],
         _ => {
             let [first, second] = if c.downsample_in_bottleneck {
                 [stride, 1]
             } else {
                 [1, stride]
             };
-            let reduced = out / 4;
-            (vec![narrow(first, reduced), wide(second, reduced), narrow(1, out)], Activation::Relu)
+            vec![convolution(1, first, out / 4), convolution(3, second, out / 4), convolution(1, 1, out)]
         }
     };
-    let last = steps.len() - 1;
     let mut h = x.clone();
-    for (index, conv) in steps.iter().enumerate() {
-        h = conv_bn(g, &w.scope("layer").index(index), &h, conv)?;
-        if index < last {
-            h = g.activation(inner, &h)?;
+    for (index, step) in steps.iter().enumerate() {
+        h = nn::conv_bn(g, &w.scope("layer").index(index), &h, step, EPSILON)?;
+        if index + 1 < steps.len() {
+            h = g.activation(Activation::Relu, &h)?;
         }
     }
     let h = g.add(&h, &shortcut)?;
     g.activation(c.hidden_act, &h)
-}
-
-/// Convolution and batch normalisation.
-fn conv_bn(g: &mut Graph, w: &Scope, x: &Tensor, conv: &Conv) -> Result<Tensor> {
-    let x = g.conv(&w.scope("convolution"), x, conv)?;
-    g.batch_norm(&w.scope("normalization"), &x, 1e-5)
 }

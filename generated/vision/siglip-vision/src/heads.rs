@@ -25,7 +25,8 @@ impl Inputs {
 
 weft::inputs!(Inputs { pixel_values });
 
-/// `SiglipVisionModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `SiglipVisionModel`: Hidden states of a vision model, and the pooled output where the configuration has a pooling head
+/// (`SiglipVisionModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

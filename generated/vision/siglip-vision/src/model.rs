@@ -20,7 +20,8 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SiglipVisionModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `SiglipVisionModel`: Hidden states of a vision model, and the pooled output where the configuration has a pooling head
+    /// (`SiglipVisionModel`).
     Model,
 }
 

@@ -6,7 +6,7 @@
 //! Reference: `transformers`, `models/swin/modeling_swin.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, InputDefault, PadMode, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Graph, Input, InputDefault, PadMode, Scope, Tensor};
 use weft::nn::{self, Attention, Windows};
 use weft::{Result, dims};
 
@@ -24,7 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     }
 }
 
-/// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
+/// Hidden states and pooled output (`BaseModelOutputWithPooling`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
 fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
@@ -58,18 +58,10 @@ fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("swin");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
     let (hidden, [rows, columns]) = stages(g, c, &base, embedded)?;
-    let x = g.transpose(&hidden, &[0, 2, 1])?;
-    let x = g.reshape(&x, dims![BATCH, &hidden.shape() [2], rows, columns])?;
+    let map = nn::unflatten_feature_map(g, &hidden, &[rows.into(), columns.into()])?;
     let stride = c.encoder_stride;
-    let x = g.conv(
-        &g.scope("decoder").scope("0"),
-        &x,
-        &Conv::new(stride * stride * c.num_channels, &[1, 1]),
-    )?;
-    // Every position's channels become a square of pixels.
-    let x = g.reshape(&x, dims![BATCH, c.num_channels, stride, stride, rows, columns])?;
-    let x = g.transpose(&x, &[0, 1, 4, 2, 5, 3])?;
-    let pixels = g.reshape(&x, dims![BATCH, c.num_channels, rows * stride, columns * stride])?;
+    let map = g.conv(&g.scope("decoder.0"), &map, &Conv::new(stride * stride * c.num_channels, &[1, 1]))?;
+    let pixels = nn::pixel_shuffle(g, &map, stride)?;
     g.output("reconstruction", &pixels)
 }
 
@@ -94,7 +86,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 
 /// Average pooling over positions: `[batch, width]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    g.reduce(Reduction::Mean, hidden, &[1], false)
+    nn::mean_patches(g, hidden, 0)
 }
 
 /// Patch embeddings (`SwinEmbeddings`): `[batch, patches, embed_dim]`. Where `masked` `[batch, patches]` holds, the
@@ -112,19 +104,11 @@ fn embeddings(
         (3, 0, columns * c.patch_size - c.image_size.width),
     ];
     let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
-    let patch = [c.patch_size; 2];
-    let x = g.conv(
-        &w.scope("patch_embeddings.projection"),
-        &x,
-        &Conv::new(c.embed_dim, &patch).stride(&patch),
-    )?;
-    let x = g.flatten(&x, 2..4)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let conv = Conv::patches(c.embed_dim, c.patch_size);
+    let (x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
     let mut x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
     if let Some(masked) = masked {
-        let token = g.weight(&w.name("mask_token"), &[1, 1, c.embed_dim])?;
-        let masked = g.unsqueeze(masked, 2)?;
-        x = g.select(&masked, &token, &x)?;
+        x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?;
     }
     if c.use_absolute_embeddings {
         let positions = g.weight(&w.name("position_embeddings"), &[1, rows * columns, c.embed_dim])?;
@@ -139,22 +123,12 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor
     let (mut grid, mut width) = (patches(c), c.embed_dim);
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
-        let side = grid[0].min(grid[1]);
         for index in 0..depth {
-            let shift = if index % 2 == 0 || side <= c.window_size {
-                0
-            } else {
-                c.window_size / 2
-            };
-            let windows = Windows { grid, window: c.window_size.min(side), shift };
-            let context = WindowContext { windows, width, heads };
+            let context = window_context(c, stage, index, grid, width, heads);
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         if stage + 1 < c.depths.len() {
-            let w = w.scope("downsample");
-            x = nn::patch_merge(g, &x, grid)?;
-            x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
-            x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
+            x = patch_merging(g, &w.scope("downsample"), &x, grid, width)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
         }
     }
@@ -167,6 +141,26 @@ struct WindowContext {
     windows: Windows,
     width: usize,
     heads: usize,
+}
+
+/// The context of a stage's layer: windows are no larger than the grid.
+fn window_context(
+    c: &Config,
+    _: usize,
+    index: usize,
+    grid: [usize; 2],
+    width: usize,
+    heads: usize,
+) -> WindowContext {
+    let windows = Windows::of_layer(index, grid, c.window_size, grid[0].min(grid[1]));
+    WindowContext { windows, width, heads }
+}
+
+/// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.
+fn patch_merging(g: &mut Graph, w: &Scope, x: &Tensor, grid: [usize; 2], width: usize) -> Result<Tensor> {
+    let x = nn::patch_merge(g, x, grid)?;
+    let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
+    g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
 }
 
 /// One pre-norm layer (`SwinLayer`): window attention and feed-forward.

@@ -42,7 +42,7 @@ impl ForMaskedImageModelingInputs {
 
 weft::inputs!(ForMaskedImageModelingInputs { pixel_values, bool_masked_pos });
 
-/// `SwinModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `SwinModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SwinModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `SwinModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `SwinForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

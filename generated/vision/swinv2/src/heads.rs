@@ -43,7 +43,7 @@ impl ForMaskedImageModelingInputs {
 
 weft::inputs!(ForMaskedImageModelingInputs { pixel_values, bool_masked_pos });
 
-/// `Swinv2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `Swinv2Model`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

@@ -20,7 +20,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `Swinv2Model`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `Swinv2Model`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
     /// `Swinv2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,

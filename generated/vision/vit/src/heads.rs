@@ -42,7 +42,7 @@ impl ForMaskedImageModelingInputs {
 
 weft::inputs!(ForMaskedImageModelingInputs { pixel_values, bool_masked_pos });
 
-/// `ViTModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `ViTModel`: Hidden states of a vision model, and the pooled output where the checkpoint has a pooler (`ViTModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

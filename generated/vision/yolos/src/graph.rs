@@ -6,8 +6,8 @@
 //! Reference: `transformers`, `models/yolos/modeling_yolos.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Scope, Tensor};
-use weft::nn::{Activation, Attention};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -18,7 +18,7 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
-        Head::Model => image_features(g, c),
+        Head::Model => vit_features(g, c),
         Head::ForObjectDetection => yolos_detection(g, c),
     }
 }
@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Hidden states and pooled output (`ViTModel`). Checkpoints of the base model have no prefix.
 ///
 /// Outputs: `last_hidden_state` `[batch, positions, hidden_size]`, `pooler_output` `[batch, pooler_output_size]`.
-fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
+fn vit_features(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let base = g.root();
     let hidden = encoder(g, c, &base, &pixels)?;
@@ -48,14 +48,20 @@ fn yolos_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = encoder(g, c, &g.scope("vit"), &pixels)?;
     let end = hidden.shape()[1].clone();
     let detection_tokens = g.slice_dims(&hidden, 1, end.clone() - c.num_detection_tokens.into(), end)?;
-    let logits = mlp_prediction_head(
+    let logits = nn::mlp_prediction_head(
         g,
-        c,
-        &g.scope("class_labels_classifier"),
+        &g.scope("class_labels_classifier.layers"),
         &detection_tokens,
+        c.hidden_size,
         c.num_labels() + 1,
     )?;
-    let boxes = mlp_prediction_head(g, c, &g.scope("bbox_predictor"), &detection_tokens, 4)?;
+    let boxes = nn::mlp_prediction_head(
+        g,
+        &g.scope("bbox_predictor.layers"),
+        &detection_tokens,
+        c.hidden_size,
+        4,
+    )?;
     let boxes = g.activation(Activation::Sigmoid, &boxes)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
@@ -71,22 +77,18 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 /// `[batch, 1 + patches + num_detection_tokens, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let (own, width) = (w.scope("embeddings"), c.hidden_size);
-    let patch = [c.patch_size; 2];
-    let conv = Conv::new(width, &patch).stride(&patch);
-    let x = g.conv(&own.scope("patch_embeddings.projection"), pixel_values, &conv)?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let x = g.flatten(&x, 2..4)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let conv = Conv::patches(width, c.patch_size);
+    let (x, grid) = nn::patch_embedding(g, &own.scope("patch_embeddings.projection"), pixel_values, &conv)?;
     let class = g.weight(&own.name("cls_token"), &[1, 1, width])?;
-    let class = g.expand(&class, dims![BATCH, 1, width])?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     let detection_tokens = g.weight(&own.name("detection_tokens"), &[1, c.num_detection_tokens, width])?;
-    let detection_tokens = g.expand(&detection_tokens, dims![BATCH, c.num_detection_tokens, width])?;
-    let x = g.concat(&[&class, &x, &detection_tokens], 1)?;
+    let detection_tokens = nn::expand_tokens(g, &detection_tokens, &BATCH)?;
+    let x = g.concat(&[&x, &detection_tokens], 1)?;
     let trained = [c.image_size.height / c.patch_size, c.image_size.width / c.patch_size];
     let count = 1 + trained[0] * trained[1] + c.num_detection_tokens;
-    let first = g.weight(&own.name("position_embeddings"), &[1, count, width])?;
-    let first = interpolate_position_embeddings(g, c, &first, trained, &grid)?;
-    let mut x = g.add(&x, &first)?;
+    let positions = g.weight(&own.name("position_embeddings"), &[1, count, width])?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 1, trained, grid.clone())?;
+    let mut x = g.add(&x, &positions)?;
     let between = c.num_hidden_layers.saturating_sub(1);
     let mut mid_positions = None;
     if c.use_mid_position_embeddings {
@@ -95,10 +97,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             &[between, 1, count, width],
         )?;
         let all = g.squeeze(&all, 1)?;
-        mid_positions = Some(interpolate_position_embeddings(g, c, &all, trained, &grid)?);
+        mid_positions = Some(nn::interpolate_pos_encoding(g, &all, 1, trained, grid)?);
     }
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder.layer").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder.layer").index(index), &x)?;
         if let Some(mid_positions) = mid_positions.as_ref().filter(|_| index < between) {
             let next = g.slice(mid_positions, 0, index..index + 1)?;
             x = g.add(&x, &next)?;
@@ -107,68 +109,26 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
 
-/// Interpolates position embeddings `[layers, 1 + patches + num_detection_tokens, hidden_size]`
-/// to another grid of patches than that of training (`InterpolateMidPositionEmbeddings`).
-fn interpolate_position_embeddings(
-    g: &mut Graph,
-    c: &Config,
-    all: &Tensor,
-    trained: [usize; 2],
-    grid: &[Dim; 2],
-) -> Result<Tensor> {
-    let (layers, width, patches) = (&all.shape()[0].clone(), c.hidden_size, trained[0] * trained[1]);
-    let class = g.slice(all, 1, 0..1)?;
-    let detection_tokens = g.slice(all, 1, 1 + patches..1 + patches + c.num_detection_tokens)?;
-    let x = g.slice(all, 1, 1..1 + patches)?;
-    let x = g.reshape(&x, dims![layers, trained[0], trained[1], width])?;
-    let x = g.transpose(&x, &[0, 3, 1, 2])?;
-    let x = g.resize(&x, grid.clone(), Interpolation::Bicubic, false)?;
-    let x = g.flatten(&x, 2..4)?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    g.concat(&[&class, &x, &detection_tokens], 1)
-}
-
-/// An MLP of three layers with ReLU (`YolosMLPPredictionHead`).
-fn mlp_prediction_head(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
-    let mut x = x.clone();
-    for index in 0..2 {
-        x = g.linear(&w.scope("layers").index(index), &x, c.hidden_size)?;
-        x = g.activation(Activation::Relu, &x)?;
-    }
-    g.linear(&w.scope("layers.2"), &x, out)
-}
-
-/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
-    let h = attention(g, c, &w.scope("attention"), &h)?;
-    let x = g.add(&h, &x)?;
+/// One pre-norm layer (`YolosLayer`): multi-head self-attention and feed-forward.
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let (width, heads) = (c.hidden_size, c.num_attention_heads);
+    let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
+    let q = g.linear_biased(&w.scope("attention.attention.query"), &h, width, c.qkv_bias)?;
+    let k = g.linear_biased(&w.scope("attention.attention.key"), &h, width, c.qkv_bias)?;
+    let v = g.linear_biased(&w.scope("attention.attention.value"), &h, width, c.qkv_bias)?;
+    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
+    let h = g.linear(&w.scope("attention.output.dense"), &h, width)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
-    let h = mlp(g, c, w, &h)?;
+    let h = g.linear(&w.scope("intermediate.dense"), &h, c.intermediate_size)?;
+    let h = g.activation(c.hidden_act, &h)?;
+    let h = g.linear(&w.scope("output.dense"), &h, width)?;
     g.add(&h, &x)
 }
 
-/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let q = g.linear_biased(&w.scope("attention").scope("query"), x, c.hidden_size, c.qkv_bias)?;
-    let k = g.linear_biased(&w.scope("attention").scope("key"), x, c.hidden_size, c.qkv_bias)?;
-    let v = g.linear_biased(&w.scope("attention").scope("value"), x, c.hidden_size, c.qkv_bias)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
-}
-
-/// The feed-forward layer: two linear layers with an activation function between them.
-fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
-}
-
-/// The class token's hidden state through a dense layer and an activation function (`ViTPooler`).
+/// The class token's hidden state through a dense layer and tanh (`YolosPooler`).
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler").scope("dense"), &class, c.hidden_size)?;
+    let h = g.linear(&w.scope("pooler.dense"), &class, c.hidden_size)?;
     Ok(g.tanh(&h))
 }

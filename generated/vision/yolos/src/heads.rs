@@ -24,7 +24,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { pixel_values });
 
-/// `YolosModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+/// `YolosModel`: Hidden states of a vision model, and the pooled output where the checkpoint has a pooler (`ViTModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {

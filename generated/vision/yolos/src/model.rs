@@ -19,7 +19,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `YolosModel`: Hidden states and pooled output of a vision model (`ViTModel`, `CLIPVisionModel`).
+    /// `YolosModel`: Hidden states of a vision model, and the pooled output where the checkpoint has a pooler (`ViTModel`).
     Model,
     /// `YolosForObjectDetection`: Object detection, class logits and a box for each detection token (`YolosForObjectDetection`).
     ForObjectDetection,

@@ -8,9 +8,9 @@
 //!
 //! Vision transformer (`ViTModel`), and the reference's heads on top.
 
-use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
-use weft::nn::Attention;
-use weft::{Result, dims};
+use weft::Result;
+use weft::graph::{Conv, Graph, Scope, Tensor};
+use weft::nn::{self, Attention};
 
 use crate::VisionConfig as Config;
 
@@ -28,41 +28,15 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     g.layer_norm(&w.scope("post_layernorm"), &x, c.layer_norm_eps)
 }
 
-/// Patch embeddings plus position embeddings: `[batch, patches, hidden_size]`.
+/// Patch embeddings plus position embeddings (`SiglipVisionEmbeddings`): `[batch, patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let batch = &pixel_values.shape()[0];
-    let patch = [c.patch_size, c.patch_size];
-    let conv = Conv::new(c.hidden_size, &patch).stride(&patch);
-    let x = g.conv(&w.scope("patch_embedding"), pixel_values, &conv)?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let patches = grid[0].clone() * grid[1].clone();
-    let x = g.reshape(&x, dims![batch, c.hidden_size, &patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
+    let conv = Conv::patches(c.hidden_size, c.patch_size);
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embedding"), pixel_values, &conv)?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embedding.weight"), &[side * side, c.hidden_size])?;
-    if grid.iter().all(|length| length.fixed() == Some(side)) {
-        return g.add(&x, &positions);
-    }
-    let positions = g.unsqueeze(&positions, 0)?;
-    let positions = interpolate_pos_encoding(g, &positions, side, grid)?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 0, [side; 2], grid)?;
     g.add(&x, &positions)
-}
-
-/// Interpolates position embeddings to a grid of another size (`interpolate_pos_encoding`): `[1, patches, hidden_size]`.
-fn interpolate_pos_encoding(
-    g: &mut Graph,
-    positions: &Tensor,
-    side: usize,
-    grid: [Dim; 2],
-) -> Result<Tensor> {
-    let (patches, width) = (grid[0].clone() * grid[1].clone(), positions.shape()[2].clone());
-    let x = g.reshape(positions, dims![1, side, side, &width])?;
-    let x = g.transpose(&x, &[0, 3, 1, 2])?;
-    let x = g.resize(&x, grid, Interpolation::Bicubic, false)?;
-    let x = g.reshape(&x, dims![1, width, patches])?;
-    let x = g.transpose(&x, &[0, 2, 1])?;
-    Ok(x)
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
@@ -103,7 +77,7 @@ pub(super) fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> R
     let (weight, bias) = (attention.name("in_proj_weight"), attention.name("in_proj_bias"));
     let q = g.linear_with(&weight, Some(&bias), &probe, 3 * width)?;
     let q = g.slice(&q, 2, 0..width)?;
-    let q = g.expand(&q, dims![&hidden.shape() [0], 1, width])?;
+    let q = nn::expand_tokens(g, &q, &hidden.shape()[0])?;
     let kv = g.linear_with(&weight, Some(&bias), hidden, 3 * width)?;
     let k = g.slice(&kv, 2, width..2 * width)?;
     let v = g.slice(&kv, 2, 2 * width..3 * width)?;

@@ -108,7 +108,7 @@ pub(super) fn pooler(
     let (weight, bias) = (attention.name("in_proj_weight"), attention.name("in_proj_bias"));
     let q = g.linear_with(&weight, Some(&bias), &probe, 3 * width)?;
     let q = g.slice(&q, 2, 0..width)?;
-    let q = g.expand(&q, dims![&hidden.shape() [0], 1, width])?;
+    let q = nn::expand_tokens(g, &q, &hidden.shape()[0])?;
     let kv = g.linear_with(&weight, Some(&bias), hidden, 3 * width)?;
     let k = g.slice(&kv, 2, width..2 * width)?;
     let v = g.slice(&kv, 2, 2 * width..3 * width)?;
