@@ -80,7 +80,7 @@ impl Inputs {
 /// The hidden states by frequency and time, `[audios, width, bins, times]`, and their mean, `[audios, width]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<PooledOutput> {
     let x = states(g, c, w, inputs)?;
-    let pooler_output = g.reduce(Reduction::Mean, &x, &[1], false)?;
+    let pooler_output = nn::mean_patches(g, &x, 0)?;
     Ok(PooledOutput { last_hidden_state: unfold_time(g, c, &x)?, pooler_output })
 }
 

@@ -8,8 +8,8 @@
 //! Reference: `transformers`, `models/clap/modeling_clap.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Graph, Reduction, Scope, Tensor, Unary};
-use weft::nn::PooledOutput;
+use weft::graph::{Graph, Scope, Tensor};
+use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -36,15 +36,10 @@ fn audio_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     let audio = project(g, c, &g.scope("audio_projection"), &audio_model.pooler_output)?;
     let text_model = text_model_output(g, c)?;
     let text = project(g, c, &g.scope("text_projection"), &text_model.pooler_output)?;
-    let similar = |g: &mut Graph, a: &Tensor, b: &Tensor, scale: &str| {
-        let b = g.transpose(b, &[1, 0])?;
-        let cosine = g.matmul(a, &b)?;
-        let scale = g.weight(scale, &[])?;
-        let scale = g.unary(Unary::Exp, &scale);
-        g.mul(&cosine, &scale)
-    };
-    let per_audio = similar(g, &audio, &text, "logit_scale_a")?;
-    let per_text = similar(g, &text, &audio, "logit_scale_t")?;
+    let scale = g.weight("logit_scale_a", &[])?;
+    let per_audio = nn::contrastive_logits(g, &audio, &text, &scale)?;
+    let scale = g.weight("logit_scale_t", &[])?;
+    let per_text = nn::contrastive_logits(g, &text, &audio, &scale)?;
     g.output("logits_per_audio", &per_audio)?;
     g.output("logits_per_text", &per_text)?;
     g.output("text_embeds", &text)?;
@@ -76,8 +71,5 @@ fn project(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("linear1"), x, c.projection_dim)?;
     let h = g.activation(c.projection_hidden_act, &h)?;
     let h = g.linear(&w.scope("linear2"), &h, c.projection_dim)?;
-    let squares = g.mul(&h, &h)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(&h, &length)
+    nn::l2_normalize(g, &h)
 }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE, VIDEOS};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor, Unary};
-use weft::nn::{Attention, PooledOutput};
+use weft::nn::{self, Attention, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head, VisionConfig};
@@ -43,8 +43,8 @@ fn video_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
     let texts = g.expand(&texts, dims![VIDEOS, BATCH, c.projection_dim])?;
     let added = prompts(g, c, &g.scope("prompts_generator"), &texts, &patches)?;
     let texts = g.add(&texts, &added)?;
-    let texts = l2_normalize(g, &texts)?;
-    let vectors = l2_normalize(g, &mit.pooler_output)?;
+    let texts = nn::l2_normalize(g, &texts)?;
+    let vectors = nn::l2_normalize(g, &mit.pooler_output)?;
     let scale = g.weight("logit_scale", &[])?;
     let scale = g.unary(Unary::Exp, &scale);
     let scaled = g.mul(&scale, &texts)?;
@@ -140,12 +140,4 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tenso
     }
     let alpha = g.weight(&w.name("alpha"), &[width])?;
     g.mul(&alpha, &x)
-}
-
-/// L2 normalisation over the last axis.
-fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[x.rank() - 1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(x, &length)
 }

@@ -10,6 +10,7 @@
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, Scope, Tensor};
 use weft::image::{AnyRes, image_token_indices};
+use weft::nn;
 use weft::{Error, GraphKind, Result, dims};
 
 use crate::{Config, Head, TextConfig, VisionConfig};
@@ -100,9 +101,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
     let indices = Input::i64("image_token_indices", dims![BATCH, SEQUENCE])
         .computed(move |values| image_token_indices(values, token, of, each));
     let indices = g.input(indices);
-    let text = g.flatten(x, 0..2)?;
-    let all = g.concat(&[&text, &images.features], 0)?;
-    g.gather(&all, &indices, 0)
+    nn::merge_features(g, x, &images.features, &indices)
 }
 
 /// Images to the features that replace image tokens: `[features, hidden_size]`.
@@ -143,17 +142,14 @@ fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Resu
             problem: format!("vision_feature_layer: {problem}"),
         })?;
     vision.num_hidden_layers = read.iter().copied().max().unwrap_or(layers);
-    for index in vision.num_hidden_layers..layers {
-        g.unused_scope(&w.scope("encoder").scope("layers").index(index));
-    }
-    g.unused_scope(&w.scope("post_layernorm"));
+    vision::unused_layers(g, &c.vision_config, w, vision.num_hidden_layers);
+    vision::unused_pooler(g, w);
     let x = vision::embeddings(g, &vision, w, pixels)?;
     let states = vision::states(g, &vision, w, x)?;
     let read: Vec<_> = read.into_iter().map(|state| &states[state]).collect();
     let x = g.concat(&read, 2)?;
     if c.vision_feature_select_strategy == "default" {
-        let end = x.shape()[1].clone();
-        return g.slice_dims(&x, 1, 1.into(), end);
+        return g.slice_dims(&x, 1, 1.into(), x.shape()[1].clone());
     }
     Ok(x)
 }

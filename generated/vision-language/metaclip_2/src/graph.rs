@@ -8,9 +8,9 @@
 //!
 //! Reference: `transformers`, `models/metaclip_2/modeling_metaclip_2.py`.
 
-use weft::graph::dims::{BATCH, HEIGHT, IMAGES, SEQUENCE, WIDTH};
-use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
-use weft::nn::PooledOutput;
+use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
+use weft::graph::{Graph, Tensor};
+use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -46,7 +46,7 @@ fn image_text_similarity(g: &mut Graph, c: &Config) -> Result<()> {
         &vision.pooler_output,
         c.projection_dim,
     )?;
-    contrastive_logits(g, &text.pooler_output, &vision.pooler_output)?;
+    contrastive_outputs(g, &text.pooler_output, &vision.pooler_output)?;
     text.output(g, "text_model_output")?;
     vision.output(g, "vision_model_output")
 }
@@ -58,21 +58,15 @@ fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    g.unused_scope(&w.scope("post_layernorm"));
-    let patches = g.slice_dims(&hidden, 1, 1.into(), hidden.shape()[1].clone())?;
-    let pooled = g.reduce(Reduction::Mean, &patches, &[1], false)?;
+    vision::unused_pooler(g, &w);
+    let pooled = nn::mean_patches(g, &hidden, 1)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
 
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
-    let shape = match g.interpolate_pos_encoding() {
-        true => dims![IMAGES, channels, HEIGHT, WIDTH],
-        false => dims![IMAGES, channels, size, size],
-    };
-    g.input(Input::f32("pixel_values", shape))
+    nn::interpolable_pixel_values(g, IMAGES, c.vision_config.num_channels, c.vision_config.image_size)
 }
 
 /// The vision model: hidden states `[images, positions, hidden_size]` and pooled output `[images, hidden_size]`.
@@ -94,25 +88,14 @@ fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
 }
 
 /// The outputs of contrastive learning, of text embeddings `[batch, width]` and image embeddings `[images, width]`.
-fn contrastive_logits(g: &mut Graph, texts: &Tensor, images: &Tensor) -> Result<()> {
-    let texts = l2_normalize(g, texts)?;
-    let images = l2_normalize(g, images)?;
+fn contrastive_outputs(g: &mut Graph, texts: &Tensor, images: &Tensor) -> Result<()> {
+    let texts = nn::l2_normalize(g, texts)?;
+    let images = nn::l2_normalize(g, images)?;
     let scale = g.weight("logit_scale", &[])?;
-    let scale = g.unary(Unary::Exp, &scale);
-    let across = g.transpose(&images, &[1, 0])?;
-    let per_text = g.matmul(&texts, &across)?;
-    let per_text = g.mul(&per_text, &scale)?;
+    let per_text = nn::contrastive_logits(g, &texts, &images, &scale)?;
     let per_image = g.transpose(&per_text, &[1, 0])?;
     g.output("logits_per_image", &per_image)?;
     g.output("logits_per_text", &per_text)?;
     g.output("text_embeds", &texts)?;
     g.output("image_embeds", &images)
-}
-
-/// L2 normalisation over the last axis.
-fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(x, &length)
 }

@@ -8,9 +8,9 @@
 //!
 //! Reference: `transformers`, `models/siglip/modeling_siglip.py`.
 
-use weft::graph::dims::{BATCH, HEIGHT, IMAGES, SEQUENCE, WIDTH};
-use weft::graph::{Graph, Input, Reduction, Tensor, Unary};
-use weft::nn::PooledOutput;
+use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
+use weft::graph::{Graph, Tensor};
+use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -25,7 +25,7 @@ mod vision;
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => siglip(g, c),
-        Head::ForImageClassification => mean_classification(g, c),
+        Head::ForImageClassification => siglip_classification(g, c),
     }
 }
 
@@ -35,15 +35,12 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`, and what `text_model` and `vision_model` give.
 fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     let text = text_model_output(g, c)?;
-    let texts = l2_normalize(g, &text.pooler_output)?;
+    let texts = nn::l2_normalize(g, &text.pooler_output)?;
     let vision = vision_model_output(g, c)?;
-    let images = l2_normalize(g, &vision.pooler_output)?;
+    let images = nn::l2_normalize(g, &vision.pooler_output)?;
     let scale = g.weight("logit_scale", &[1])?;
-    let scale = g.unary(Unary::Exp, &scale);
     let shift = g.weight("logit_bias", &[1])?;
-    let across = g.transpose(&images, &[1, 0])?;
-    let per_text = g.matmul(&texts, &across)?;
-    let per_text = g.mul(&per_text, &scale)?;
+    let per_text = nn::contrastive_logits(g, &texts, &images, &scale)?;
     let per_text = g.add(&per_text, &shift)?;
     let per_image = g.transpose(&per_text, &[1, 0])?;
     g.output("logits_per_image", &per_image)?;
@@ -54,27 +51,22 @@ fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     vision.output(g, "vision_model_output")
 }
 
-/// Image classification by mean pooling over patches (`CLIPForImageClassification`).
+/// Image classification by mean pooling over patches without class token (`SiglipForImageClassification`).
 ///
 /// Outputs: `logits` `[images, num_labels]`.
-fn mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn siglip_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    g.unused_scope(&w.scope("head"));
-    let pooled = g.reduce(Reduction::Mean, &hidden, &[1], false)?;
+    vision::unused_pooler(g, &w);
+    let pooled = nn::mean_patches(g, &hidden, 0)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
 
 /// The images: `[images, num_channels, image_size, image_size]`, or of any size where positions are to be interpolated.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    let (channels, size) = (c.vision_config.num_channels, c.vision_config.image_size);
-    let shape = match g.interpolate_pos_encoding() {
-        true => dims![IMAGES, channels, HEIGHT, WIDTH],
-        false => dims![IMAGES, channels, size, size],
-    };
-    g.input(Input::f32("pixel_values", shape))
+    nn::interpolable_pixel_values(g, IMAGES, c.vision_config.num_channels, c.vision_config.image_size)
 }
 
 /// The vision model: hidden states `[images, positions, hidden_size]` and pooled output `[images, hidden_size]`.
@@ -93,12 +85,4 @@ fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
     let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
     Ok(PooledOutput { last_hidden_state, pooler_output })
-}
-
-/// L2 normalisation over the last axis.
-fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(x, &length)
 }

@@ -9,8 +9,8 @@
 //! Reference: `transformers`, `models/siglip2/modeling_siglip2.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dtype, Graph, Reduction, Tensor, Unary};
-use weft::nn::PooledOutput;
+use weft::graph::{Dtype, Graph, Reduction};
+use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -35,15 +35,12 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// `[batch, hidden_size]`, `image_embeds` `[images, hidden_size]`, and what `text_model` and `vision_model` give.
 fn siglip(g: &mut Graph, c: &Config) -> Result<()> {
     let text = text_model_output(g, c)?;
-    let texts = l2_normalize(g, &text.pooler_output)?;
+    let texts = nn::l2_normalize(g, &text.pooler_output)?;
     let vision = vision_model_output(g, c)?;
-    let images = l2_normalize(g, &vision.pooler_output)?;
+    let images = nn::l2_normalize(g, &vision.pooler_output)?;
     let scale = g.weight("logit_scale", &[1])?;
-    let scale = g.unary(Unary::Exp, &scale);
     let shift = g.weight("logit_bias", &[1])?;
-    let across = g.transpose(&images, &[1, 0])?;
-    let per_text = g.matmul(&texts, &across)?;
-    let per_text = g.mul(&per_text, &scale)?;
+    let per_text = nn::contrastive_logits(g, &texts, &images, &scale)?;
     let per_text = g.add(&per_text, &shift)?;
     let per_image = g.transpose(&per_text, &[1, 0])?;
     g.output("logits_per_image", &per_image)?;
@@ -61,7 +58,7 @@ fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
-    g.unused_scope(&w.scope("head"));
+    vision::unused_pooler(g, &w);
     let attention_mask = g.cast(&attention_mask, Dtype::F32);
     let attention_mask = g.unsqueeze(&attention_mask, 2)?;
     let own = g.mul(&hidden, &attention_mask)?;
@@ -88,12 +85,4 @@ fn text_model_output(g: &mut Graph, c: &Config) -> Result<PooledOutput> {
     let last_hidden_state = text::encoder(g, &c.text_config, &w, &inputs)?;
     let pooler_output = text::pooler(g, &c.text_config, &w, &last_hidden_state)?;
     Ok(PooledOutput { last_hidden_state, pooler_output })
-}
-
-/// L2 normalisation over the last axis.
-fn l2_normalize(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let squares = g.mul(x, x)?;
-    let sum = g.reduce(Reduction::Sum, &squares, &[1], true)?;
-    let length = g.unary(Unary::Sqrt, &sum);
-    g.div(x, &length)
 }

@@ -61,7 +61,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 /// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x)?;
     }
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
@@ -115,11 +115,11 @@ fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]:
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("norm1"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("norm1"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
     let h = nn::layer_scale(g, &w.name("layer_scale1.lambda1"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     let h = nn::layer_scale(g, &w.name("layer_scale2.lambda1"), &h)?;

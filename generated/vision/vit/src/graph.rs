@@ -81,7 +81,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 /// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("layers").index(index), x)?;
+        x = layer(g, c, &w.scope("layers").index(index), &x)?;
     }
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
 }
@@ -117,10 +117,10 @@ fn embeddings(
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     g.add(&h, &x)

@@ -49,7 +49,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     x = g.layer_norm(&w.scope("pre_layernorm"), &x, c.layer_norm_eps)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), &x)?;
     }
     Ok(x)
 }
@@ -76,16 +76,16 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 
 /// One pre-norm layer (`XCLIPVisionEncoderLayer`): `[videos * frames, positions, hidden_size]`. The message token of
 /// each frame attends to those of the video's other frames and is appended to the frame's positions.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let [frames, positions] = [x.shape()[0].clone(), x.shape()[1].clone()];
-    let class = g.take(&x, 1, 0)?;
+    let class = g.take(x, 1, 0)?;
     let message = g.linear(&w.scope("message_fc"), &class, c.hidden_size)?;
     let message = g.reshape(&message, dims![frames.floor_div(c.num_frames), c.num_frames, c.hidden_size])?;
     let h = g.layer_norm(&w.scope("message_ln"), &message, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("message_attn"), &h)?;
     let message = g.add(&message, &h)?;
     let message = g.reshape(&message, dims![&frames, 1, c.hidden_size])?;
-    let x = g.concat(&[&x, &message], 1)?;
+    let x = g.concat(&[x, &message], 1)?;
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
     let x = g.add(&h, &x)?;

@@ -47,7 +47,7 @@ impl Inputs {
 /// The hidden states by frequency and time, `[audios, width, bins, times]`, and their mean, `[audios, width]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<PooledOutput> {
     let x = states(g, c, w, inputs)?;
-    let pooler_output = g.reduce(Reduction::Mean, &x, &[1], false)?;
+    let pooler_output = nn::mean_patches(g, &x, 0)?;
     Ok(PooledOutput { last_hidden_state: unfold_time(g, c, &x)?, pooler_output })
 }
 
@@ -63,19 +63,11 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
     {
         let w = w.scope("layers").index(stage);
         for index in 0..depth {
-            let shift = if index % 2 == 0 || side <= c.window_size {
-                0
-            } else {
-                c.window_size / 2
-            };
-            let windows = Windows { grid: [side; 2], window: c.window_size, shift };
-            x = layer(g, c, &w.scope("blocks").index(index), &x, &WindowContext { windows, width, heads })?;
+            let context = window_context(c, stage, index, [side; 2], width, heads);
+            x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         if stage + 1 < stages {
-            let w = w.scope("downsample");
-            x = nn::patch_merge(g, &x, [side; 2])?;
-            x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
-            x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
+            x = patch_merging(g, &w.scope("downsample"), &x, [side; 2], width)?;
             (side, width) = (side / 2, 2 * width);
         }
     }
@@ -133,8 +125,7 @@ fn patch_embed(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, longer: Option<
         let longer = g.reshape(longer, dims![AUDIOS, 1, 1, 1])?;
         h = g.select(&longer, &fused, &h)?;
     }
-    let h = g.flatten(&h, 2..4)?;
-    let h = g.transpose(&h, &[0, 2, 1])?;
+    let h = nn::flatten_feature_map(g, &h)?;
     if c.enable_patch_layer_norm {
         g.layer_norm(&w.scope("norm"), &h, EPSILON)
     } else {
@@ -167,11 +158,10 @@ fn attentional_fusion(
 /// Two pointwise convolutions of an attention branch, the first of which is at `first` of a sequence.
 fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usize) -> Result<Tensor> {
     let width = c.patch_embeds_hidden_size;
-    let x = g.conv(&w.index(first), x, &Conv::new(width / c.aff_block_r.max(1), &[1, 1]))?;
-    let x = g.batch_norm(&w.index(first + 1), &x, EPSILON)?;
+    let narrow = Conv::new(width / c.aff_block_r.max(1), &[1, 1]);
+    let x = nn::conv_bn_at(g, [&w.index(first), &w.index(first + 1)], x, &narrow, EPSILON)?;
     let x = g.activation(Activation::Relu, &x)?;
-    let x = g.conv(&w.index(first + 3), &x, &Conv::new(width, &[1, 1]))?;
-    g.batch_norm(&w.index(first + 4), &x, EPSILON)
+    nn::conv_bn_at(g, [&w.index(first + 3), &w.index(first + 4)], &x, &Conv::new(width, &[1, 1]), EPSILON)
 }
 
 /// The windows of a layer, its width and its heads.
@@ -179,6 +169,26 @@ struct WindowContext {
     windows: Windows,
     width: usize,
     heads: usize,
+}
+
+/// The context of a stage's layer: windows are no larger than the grid.
+fn window_context(
+    c: &Config,
+    _: usize,
+    index: usize,
+    grid: [usize; 2],
+    width: usize,
+    heads: usize,
+) -> WindowContext {
+    let windows = Windows::of_layer(index, grid, c.window_size, grid[0].min(grid[1]));
+    WindowContext { windows, width, heads }
+}
+
+/// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.
+fn patch_merging(g: &mut Graph, w: &Scope, x: &Tensor, grid: [usize; 2], width: usize) -> Result<Tensor> {
+    let x = nn::patch_merge(g, x, grid)?;
+    let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
+    g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
 }
 
 /// One pre-norm layer (`SwinLayer`): window attention and feed-forward.

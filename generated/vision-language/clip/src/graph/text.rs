@@ -56,12 +56,12 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> 
     let mut x = g.add(&tokens, &positions)?;
     let mask = nn::causal_padding_mask(g, &inputs.attention_mask)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x, &mask)?;
+        x = layer(g, c, &w.scope("encoder.layers").index(index), x, &mask)?;
     }
     g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
 }
 
-/// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
+/// One pre-norm layer (`CLIPEncoderLayer`): self-attention and feed-forward.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h, mask)?;
@@ -71,14 +71,18 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
     g.add(&h, &x)
 }
 
-/// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
+/// Multi-head self-attention (`CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let heads = c.num_attention_heads;
     let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
     let v = g.linear(&w.scope("v_proj"), x, c.hidden_size)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = g.attention(
+        &q,
+        &k,
+        &v,
+        &Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() },
+    )?;
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 

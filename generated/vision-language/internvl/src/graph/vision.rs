@@ -20,10 +20,17 @@ use crate::VisionConfig as Config;
 pub(super) fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Vec<Tensor>> {
     let mut states = vec![x.clone()];
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x)?;
         states.push(x.clone());
     }
     Ok(states)
+}
+
+/// Names what a class does not use that reads hidden states up to that of a layer: the layers above it.
+pub(super) fn unused_layers(g: &mut Graph, c: &Config, w: &Scope, last: usize) {
+    for index in last..c.num_hidden_layers {
+        g.unused_scope(&w.scope("encoder").scope("layer").index(index));
+    }
 }
 
 /// Patch embeddings behind learned tokens, plus position embeddings (`ViTEmbeddings`):
@@ -41,11 +48,11 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Te
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("attention"), &h)?;
     let h = nn::layer_scale(g, &w.name("lambda_1"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     let h = nn::layer_scale(g, &w.name("lambda_2"), &h)?;
@@ -69,3 +76,6 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
+
+/// Nothing, since the pooled output has no weights.
+pub(super) fn unused_pooler(_: &mut Graph, _: &Scope) {}

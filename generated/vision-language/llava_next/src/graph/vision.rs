@@ -20,10 +20,17 @@ pub(super) fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Res
     x = g.layer_norm(&w.scope("pre_layrnorm"), &x, c.layer_norm_eps)?;
     let mut states = vec![x.clone()];
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), &x)?;
         states.push(x.clone());
     }
     Ok(states)
+}
+
+/// Names what a class does not use that reads hidden states up to that of a layer: the layers above it.
+pub(super) fn unused_layers(g: &mut Graph, c: &Config, w: &Scope, last: usize) {
+    for index in last..c.num_hidden_layers {
+        g.unused_scope(&w.scope("encoder").scope("layers").index(index));
+    }
 }
 
 /// Patch embeddings behind the class token, plus position embeddings (`CLIPVisionEmbeddings`):
@@ -41,10 +48,10 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Te
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("layer_norm1"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layer_norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     g.add(&h, &x)
@@ -66,4 +73,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
+}
+
+/// Names the norm's weights for a class that does not use it.
+pub(super) fn unused_pooler(g: &mut Graph, w: &Scope) {
+    g.unused_scope(&w.scope("post_layernorm"));
 }

@@ -24,7 +24,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tenso
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     x = g.layer_norm(&w.scope("pre_layrnorm"), &x, c.layer_norm_eps)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), &x)?;
     }
     Ok(x)
 }
@@ -44,10 +44,10 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("layer_norm1"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layer_norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     g.add(&h, &x)
@@ -75,4 +75,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 pub(super) fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let class = g.take(hidden, 1, 0)?;
     g.layer_norm(&w.scope("post_layernorm"), &class, c.layer_norm_eps)
+}
+
+/// Names the norm's weights for a class that does not use it.
+pub(super) fn unused_pooler(g: &mut Graph, w: &Scope) {
+    g.unused_scope(&w.scope("post_layernorm"));
 }

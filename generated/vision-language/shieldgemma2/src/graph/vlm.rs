@@ -63,9 +63,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
     let indices = Input::i64("image_token_indices", dims![BATCH, SEQUENCE])
         .computed(move |values| image_token_indices(values, token, of, each));
     let indices = g.input(indices);
-    let text = g.flatten(x, 0..2)?;
-    let all = g.concat(&[&text, &images.features], 0)?;
-    g.gather(&all, &indices, 0)
+    nn::merge_features(g, x, &images.features, &indices)
 }
 
 /// The mask of pairs of tokens of the same image: `[batch, 1, sequence, past + sequence]`.
@@ -94,7 +92,7 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
 
 /// The last hidden state of the vision model: `[images, patches, hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    g.unused_scope(&w.scope("head"));
+    vision::unused_pooler(g, w);
     vision::encoder(g, &c.vision_config, w, pixels)
 }
 

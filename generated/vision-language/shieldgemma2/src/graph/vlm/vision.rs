@@ -30,7 +30,7 @@ pub(in crate::graph) fn encoder(
 /// `num_hidden_layers` layers and the final norm: `[batch, positions, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), x)?;
+        x = layer(g, c, &w.scope("encoder").scope("layers").index(index), &x)?;
     }
     g.layer_norm(&w.scope("post_layernorm"), &x, c.layer_norm_eps)
 }
@@ -47,10 +47,10 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("layer_norm1"), &x, c.layer_norm_eps)?;
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("layer_norm1"), x, c.layer_norm_eps)?;
     let h = attention(g, c, &w.scope("self_attn"), &h)?;
-    let x = g.add(&h, &x)?;
+    let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layer_norm2"), &x, c.layer_norm_eps)?;
     let h = mlp(g, c, w, &h)?;
     g.add(&h, &x)
@@ -72,4 +72,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
+}
+
+/// Names the pooling head's weights for a class that does not use it.
+pub(in crate::graph) fn unused_pooler(g: &mut Graph, w: &Scope) {
+    g.unused_scope(&w.scope("head"));
 }
