@@ -4,6 +4,11 @@ use super::shape::broadcast;
 use super::{AttentionOp, Dim, Dtype, Graph, Op, RotaryOp, Tensor, Unary, show};
 use crate::Result;
 
+/// What a masked score gets added in single precision: so low that every score is lost in it, and a position that sees
+/// nothing gets the mean of all values, as in the reference. Just above the lowest number, which engines take for minus
+/// infinity.
+pub(crate) const MASKED_SCORE: f32 = -3e38;
+
 /// The options of [`Graph::attention`].
 #[derive(Clone, Copy, Debug)]
 pub struct Attention<'a> {

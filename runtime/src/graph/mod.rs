@@ -23,6 +23,7 @@ use std::sync::Arc;
 pub use crate::dtype::Dtype;
 pub use activation::Activation;
 pub use attend::Attention;
+pub(crate) use attend::MASKED_SCORE;
 pub use dim::{Dim, Factor, dims};
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;

@@ -3,11 +3,7 @@
 use super::causal_mask;
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Tensor, show};
-
-/// So low that every score is lost in it: positions that see nothing else see all alike. Engines take the very lowest
-/// number for minus infinity.
-const LOWEST: f32 = -3e38;
+use crate::graph::{Binary, Dim, Dtype, Graph, MASKED_SCORE, PadMode, Tensor, show};
 
 /// ALiBi slopes by powers of two, then every other slope of the next power (`build_alibi_tensor` of BLOOM).
 pub fn alibi_slopes(heads: usize) -> Vec<f32> {
@@ -70,7 +66,7 @@ pub fn alibi_bfloat16(
     let biases = g.mul(&slopes, &positions)?;
     let biases = in_bfloat16(g, &biases);
     let biases = g.scale(&biases, (size as f64).powf(-0.5))?;
-    let lowest = g.scalar(LOWEST);
+    let lowest = g.scalar(MASKED_SCORE);
     g.select(mask, &biases, &lowest)
 }
 
@@ -96,7 +92,7 @@ pub fn alibi_by_key(g: &mut Graph, mask: &Tensor, slopes: &[f32]) -> Result<Tens
 fn biased(g: &mut Graph, mask: &Tensor, positions: &Tensor, slopes: &[f32]) -> Result<Tensor> {
     let slopes = g.constant(&[1, slopes.len(), 1, 1], slopes.to_vec())?;
     let biases = g.mul(&slopes, positions)?;
-    let lowest = g.scalar(LOWEST);
+    let lowest = g.scalar(MASKED_SCORE);
     g.select(mask, &biases, &lowest)
 }
 
@@ -114,7 +110,7 @@ pub fn causal_and_padding_mask(
     let all = g.binary(Binary::Equal, attention_mask, attention_mask)?;
     let near = causal_mask(g, &all, past, window)?;
     // Not the sum of both: that is infinite in half precision, and nearly so in single.
-    let (seen, once, twice) = (g.scalar(0.0), g.scalar(LOWEST / 2.0), g.scalar(LOWEST));
+    let (seen, once, twice) = (g.scalar(0.0), g.scalar(MASKED_SCORE / 2.0), g.scalar(MASKED_SCORE));
     let where_seen = g.select(&near, &seen, &once)?;
     let where_hidden = g.select(&near, &once, &twice)?;
     g.select(mask, &where_seen, &where_hidden)
@@ -135,7 +131,7 @@ pub fn attention_sinks(
     let ([batch, _, queries, keys], [heads]) = (mask.shape(), sinks.shape()) else {
         return Err(g.error("attention_sinks", format!("the mask is {}", show(mask.shape()))));
     };
-    let (seen, hidden) = (g.scalar(0.0), g.scalar(LOWEST));
+    let (seen, hidden) = (g.scalar(0.0), g.scalar(MASKED_SCORE));
     let mask = g.select(mask, &seen, &hidden)?;
     let mask = g.expand(&mask, dims![batch, heads, queries, keys])?;
     let first = g.reshape(sinks, dims![1, heads, 1, 1])?;
@@ -144,3 +140,6 @@ pub fn attention_sinks(
     let [k, v] = [k, v].map(|x| g.pad(x, &[(x.rank() - 2, 1, 0)], PadMode::Constant(0.0)));
     Ok((k?, v?, mask))
 }
+
+#[cfg(test)]
+mod tests;

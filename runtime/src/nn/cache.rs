@@ -4,7 +4,7 @@ use ndarray::Array1;
 
 use crate::GraphKind;
 use crate::graph::dims::{BATCH, LOGITS_TO_KEEP, PAST, PAST_BATCH, SEQUENCE};
-use crate::graph::{Dim, Graph, Input, InputDefault, Tensor};
+use crate::graph::{Attention, Dim, Graph, Input, InputDefault, Tensor};
 use crate::{Error, Result, Value, dims};
 
 /// KV cache of a decoder (`DynamicCache`): nothing in [`GraphKind::Forward`], inputs `past_key_values.{layer}.key` and `.value` and outputs
@@ -58,6 +58,22 @@ impl Cache {
         }
         let k = self.concat_past(g, layer, "key", &k, kv_heads)?;
         Ok((k, self.concat_past(g, layer, "value", &v, kv_heads)?))
+    }
+
+    /// Self-attention of a layer over cached and new keys: q `[batch, sequence, heads·size]` and what [`Cache::update`] makes
+    /// of k and v, to `[batch, sequence, heads·size]`.
+    ///
+    /// # Errors
+    /// As [`Cache::update`] and [`Graph::attention`].
+    pub fn attention(
+        &self,
+        g: &mut Graph,
+        layer: usize,
+        [q, k, v]: [Tensor; 3],
+        options: &Attention<'_>,
+    ) -> Result<Tensor> {
+        let (k, v) = self.update(g, layer, k, v, options.kv_heads)?;
+        g.attention(&q, &k, &v, options)
     }
 
     fn concat_past(
@@ -168,4 +184,51 @@ fn heads_first(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let apart = dims![batch, length, heads, size];
     let x = g.reshape(x, apart)?;
     g.transpose(&x, &[0, 2, 1, 3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{expect, refusal};
+
+    fn attend(g: &mut Graph, kind: GraphKind, kv_heads: usize, qkv: [Tensor; 3]) -> Result<Tensor> {
+        let cache = Cache::new(g, kind).within("decoder");
+        let options = Attention { heads: 2, kv_heads, ..Attention::default() };
+        cache.attention(g, 3, qkv, &options)
+    }
+
+    fn inputs(g: &mut Graph) -> [Tensor; 3] {
+        ["q", "k", "v"].map(|name| g.input(Input::f32(name, dims![BATCH, SEQUENCE, 2])))
+    }
+
+    #[test]
+    fn without_a_cache_only_new_positions_are_attended_to() {
+        let build = |g: &mut Graph| {
+            let qkv =
+                [[1.0, 1.0], [3.0, 5.0], [7.0, 9.0]].map(|of| g.constant(&[1, 1, 2], of.to_vec()).unwrap());
+            attend(g, GraphKind::Forward, 2, qkv)
+        };
+        expect(&[], build, &[1, 1, 2], &[7.0, 9.0]);
+    }
+
+    #[test]
+    fn a_cached_layer_takes_past_and_gives_present() {
+        let mut g = Graph::new();
+        let qkv = inputs(&mut g);
+        attend(&mut g, GraphKind::BeamDecode, 2, qkv).unwrap();
+        let names: Vec<_> = g.inputs()[3..].iter().map(|input| input.name.as_str()).collect();
+        assert_eq!(names, ["beam_idx", "past_key_values.3.decoder.key", "past_key_values.3.decoder.value"]);
+        assert_eq!(g.inputs()[4].shape, dims![PAST_BATCH, 2, PAST, 1]);
+        let outputs: Vec<_> = g.outputs().map(|(name, _)| name).collect();
+        assert_eq!(outputs, ["present.3.decoder.key", "present.3.decoder.value"]);
+    }
+
+    #[test]
+    fn widths_that_are_no_multiple_of_the_heads_are_refused() {
+        let problem = refusal(|g| {
+            let qkv = inputs(g);
+            attend(g, GraphKind::Decode, 3, qkv)
+        });
+        insta::assert_snapshot!(problem, @"Reshape in the root: [batch, sequence, 2] does not hold as many elements as [batch, sequence, 3, 0]");
+    }
 }

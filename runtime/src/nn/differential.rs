@@ -33,3 +33,49 @@ pub fn differential_lambda(g: &mut Graph, w: &Scope, size: usize, initial: f64) 
     let initial = g.scalar(initial as f32);
     g.add(&factor, &initial)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{expect, refusal};
+
+    #[test]
+    fn each_half_of_the_values_is_repeated() {
+        for (index, want) in [[0.0, 1.0, 0.0, 1.0], [2.0, 3.0, 2.0, 3.0]].into_iter().enumerate() {
+            let new = |g: &mut Graph| {
+                let v = g.constant(&[1, 1, 4], vec![0.0, 1.0, 2.0, 3.0])?;
+                Ok(differential_values(g, &v)?[index].clone())
+            };
+            expect(&[], new, &[1, 1, 4], &want);
+            // Two heads of two positions: the axis of heads is halved.
+            let cached = |g: &mut Graph| {
+                let v = g.constant(&[1, 2, 2, 1], vec![0.0, 1.0, 2.0, 3.0])?;
+                Ok(differential_values(g, &v)?[index].clone())
+            };
+            expect(&[], cached, &[1, 2, 2, 1], &want);
+        }
+    }
+
+    #[test]
+    fn lambda_is_the_difference_of_two_exponentials() {
+        let weights: [(&str, &[f32]); 4] = [
+            ("attn.lambda_q1", &[1.0, 0.0]),
+            ("attn.lambda_k1", &[0.5, 9.0]),
+            ("attn.lambda_q2", &[0.0, 1.0]),
+            ("attn.lambda_k2", &[9.0, -1.0]),
+        ];
+        let build = |g: &mut Graph| differential_lambda(g, &g.scope("attn"), 2, 0.2);
+        // exp(0.5) - exp(-1) + 0.2
+        expect(&weights, build, &[], &[1.480_841_8]);
+    }
+
+    #[test]
+    fn a_lambda_of_another_size_is_refused() {
+        let problem = refusal(|g| {
+            let w = g.scope("attn");
+            g.weight("attn.lambda_k1", &[3])?;
+            differential_lambda(g, &w, 2, 0.2)
+        });
+        insta::assert_snapshot!(problem, @"Weight in attn: `attn.lambda_k1` is used with two shapes: [3] and [2]");
+    }
+}

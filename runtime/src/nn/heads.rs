@@ -23,6 +23,22 @@ pub fn merge_heads(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     g.flatten(x, 2..4)
 }
 
+/// Normalisation of queries or keys head by head (`q_norm` of `Qwen3Attention`): x `[batch, sequence, heads·size]` by `norm`,
+/// which gets `[batch, sequence, heads, size]`.
+///
+/// # Errors
+/// When the width is not a multiple of the heads, or `norm` fails.
+pub fn norm_per_head(
+    g: &mut Graph,
+    x: &Tensor,
+    heads: usize,
+    norm: impl FnOnce(&mut Graph, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let x = split_heads(g, x, heads)?;
+    let x = norm(g, &x)?;
+    merge_heads(g, &x)
+}
+
 /// Grouped linear layer without bias (`ConvBertModel`'s `GroupedLinearLayer`): x `[batch, sequence, groups·in]` and the
 /// weight `[groups, in, out]` to `[batch, sequence, groups·out]`.
 ///
@@ -42,7 +58,10 @@ pub fn grouped_linear(g: &mut Graph, x: &Tensor, weight: &Tensor) -> Result<Tens
 /// # Errors
 /// When they do not add up to it.
 pub fn split_last<const N: usize>(g: &mut Graph, x: &Tensor, sizes: [usize; N]) -> Result<[Tensor; N]> {
-    let parts = g.split(x, x.rank().saturating_sub(1), &sizes)?;
+    if x.dim(-1).and_then(Dim::fixed) != Some(sizes.iter().sum()) {
+        return Err(g.error("split_last", format!("{} into {sizes:?} along its last axis", show(x.shape()))));
+    }
+    let parts = g.split(x, x.rank() - 1, &sizes)?;
     parts.try_into().map_err(|_| g.error("split_last", format!("{} into {sizes:?}", show(x.shape()))))
 }
 
@@ -80,3 +99,6 @@ pub fn split_qkv_groups(g: &mut Graph, x: &Tensor, heads: usize, kv_heads: usize
     let [q, k, v] = split_last(g, &x, [shared * size, size, size])?;
     Ok([merge_heads(g, &q)?, merge_heads(g, &k)?, merge_heads(g, &v)?])
 }
+
+#[cfg(test)]
+mod tests;

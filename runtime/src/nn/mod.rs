@@ -12,6 +12,7 @@ mod experts;
 mod feed_forward;
 mod heads;
 mod layer_types;
+mod mlp;
 mod norms;
 mod patches;
 mod pooled_output;
@@ -44,8 +45,11 @@ pub use experts::{
     sparse_mixer, top_k,
 };
 pub use feed_forward::FeedForward;
-pub use heads::{clip_qkv, grouped_linear, merge_heads, softcap, split_heads, split_last, split_qkv_groups};
+pub use heads::{
+    clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
+};
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, glu, sigmoid_gate};
 pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,

@@ -1,7 +1,7 @@
 //! Relative position biases of attention scores: T5's buckets, DeBERTa's signed distances.
 
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, Tensor};
+use crate::graph::{Binary, Dtype, Graph, MASKED_SCORE, Tensor};
 
 /// T5's relative position buckets: exact for near positions, logarithmic up to `max_distance`
 /// (`T5Attention._relative_position_bucket`; Raffel et al., 2019, arXiv:1910.10683).
@@ -113,8 +113,7 @@ pub fn masked_bias(g: &mut Graph, seen: &Tensor, bias: &Tensor) -> Result<Tensor
     if seen.dtype() != Dtype::Bool {
         return Err(g.error("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
     }
-    // Just above the lowest number, which engines take for minus infinity: what sees nothing gets the mean of all.
-    let hidden = g.scalar(-3e38);
+    let hidden = g.scalar(MASKED_SCORE);
     g.select(seen, bias, &hidden)
 }
 

@@ -10,6 +10,7 @@ pub struct Rotary {
     sin: Tensor,
     width: usize,
     interleaved: bool,
+    query_scale: Option<Tensor>,
 }
 
 impl Rotary {
@@ -20,7 +21,7 @@ impl Rotary {
     /// When the ids have not two axes.
     pub fn new(g: &mut Graph, position_ids: &Tensor, frequencies: &[f32], scaling: f64) -> Result<Self> {
         let [cos, sin] = [Unary::Cos, Unary::Sin].map(|of| g.angles(position_ids, of, frequencies, scaling));
-        Ok(Self { cos: cos?, sin: sin?, width: 2 * frequencies.len(), interleaved: false })
+        Ok(Self { cos: cos?, sin: sin?, width: 2 * frequencies.len(), interleaved: false, query_scale: None })
     }
 
     /// As [`Rotary::new`], from inverse frequencies `[pairs]` that the graph computes.
@@ -40,13 +41,13 @@ impl Rotary {
         let sin = g.unary(Unary::Sin, &angles);
         let pairs = frequencies.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
         let (cos, sin) = (g.scale(&cos, scaling)?, g.scale(&sin, scaling)?);
-        Ok(Self { cos, sin, width: 2 * pairs, interleaved: false })
+        Ok(Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None })
     }
 
     /// From cosines and sines `[batch, sequence, pairs]`, as tables hold them.
     pub fn from_cos_sin(cos: Tensor, sin: Tensor) -> Self {
         let pairs = cos.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
-        Self { cos, sin, width: 2 * pairs, interleaved: false }
+        Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None }
     }
 
     /// Cosines and sines times a number that the graph computes.
@@ -72,6 +73,32 @@ impl Rotary {
         self
     }
 
+    /// Scales queries by their position after the rotation: `scale` `[batch, sequence, 1]` (`get_llama_4_attn_scale`).
+    #[must_use]
+    pub fn scale_queries(mut self, scale: Tensor) -> Self {
+        self.query_scale = Some(scale);
+        self
+    }
+
+    /// Rotates queries `[batch, sequence, heads·size]` and keys `[batch, sequence, kv_heads·size]`, and scales queries where
+    /// [`Rotary::scale_queries`] says so.
+    ///
+    /// # Errors
+    /// As [`Rotary::apply`].
+    pub fn apply_qk(
+        &self,
+        g: &mut Graph,
+        [q, k]: [&Tensor; 2],
+        [heads, kv_heads]: [usize; 2],
+    ) -> Result<(Tensor, Tensor)> {
+        let (q, k) = (self.apply(g, q, heads)?, self.apply(g, k, kv_heads)?);
+        let q = match &self.query_scale {
+            Some(scale) => g.mul(&q, scale)?,
+            None => q,
+        };
+        Ok((q, k))
+    }
+
     /// Rotates queries or keys `[batch, sequence, heads·size]` (`apply_rotary_pos_emb`), the first `2 · frequencies` elements of each
     /// head.
     ///
@@ -80,5 +107,68 @@ impl Rotary {
     pub fn apply(&self, g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
         let op = RotaryOp { heads, width: self.width, interleaved: self.interleaved };
         g.rotary(x, &self.cos, &self.sin, op)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{expect, refusal};
+
+    /// A quarter turn at position 1, over two heads of two elements for queries and one for keys.
+    fn rotated(g: &mut Graph, of: fn(&mut Graph, Rotary) -> Rotary, keys: bool) -> Result<Tensor> {
+        let positions = g.integers(&[1, 2], vec![0, 1])?;
+        let rotary = Rotary::new(g, &positions, &[std::f32::consts::FRAC_PI_2], 1.0)?;
+        let rotary = of(g, rotary);
+        let q = g.constant(&[1, 2, 4], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])?;
+        let k = g.constant(&[1, 2, 2], vec![1.0, 2.0, 5.0, 6.0])?;
+        let (q, k) = rotary.apply_qk(g, [&q, &k], [2, 1])?;
+        Ok(if keys { k } else { q })
+    }
+
+    #[test]
+    fn queries_and_keys_are_rotated_head_by_head() {
+        let queries = [1.0, 2.0, 3.0, 4.0, -6.0, 5.0, -8.0, 7.0];
+        expect(&[], |g| rotated(g, |_, rotary| rotary, false), &[1, 2, 4], &queries);
+        expect(&[], |g| rotated(g, |_, rotary| rotary, true), &[1, 2, 2], &[1.0, 2.0, -6.0, 5.0]);
+        let backwards = [1.0, 2.0, 6.0, -5.0];
+        expect(&[], |g| rotated(g, |g, rotary| rotary.reversed(g), true), &[1, 2, 2], &backwards);
+    }
+
+    #[test]
+    fn queries_alone_are_scaled_by_position() {
+        let scaled = |g: &mut Graph, rotary: Rotary| {
+            let scale = g.constant(&[1, 2, 1], vec![1.0, 10.0]).unwrap();
+            rotary.scale_queries(scale)
+        };
+        let queries = [1.0, 2.0, 3.0, 4.0, -60.0, 50.0, -80.0, 70.0];
+        expect(&[], |g| rotated(g, scaled, false), &[1, 2, 4], &queries);
+        expect(&[], |g| rotated(g, scaled, true), &[1, 2, 2], &[1.0, 2.0, -6.0, 5.0]);
+    }
+
+    #[test]
+    fn neighbours_are_pairs_where_it_is_interleaved() {
+        let build = |interleaved: bool| {
+            move |g: &mut Graph| {
+                let positions = g.integers(&[1, 1], vec![1])?;
+                let rotary = Rotary::new(g, &positions, &[std::f32::consts::FRAC_PI_2, 0.0], 2.0)?;
+                let rotary = if interleaved { rotary.interleaved() } else { rotary };
+                let q = g.constant(&[1, 1, 4], vec![1.0, 2.0, 3.0, 4.0])?;
+                rotary.apply(g, &q, 1)
+            }
+        };
+        expect(&[], build(false), &[1, 1, 4], &[-6.0, 4.0, 2.0, 8.0]);
+        expect(&[], build(true), &[1, 1, 4], &[-4.0, 2.0, 6.0, 8.0]);
+    }
+
+    #[test]
+    fn heads_narrower_than_the_rotation_are_refused() {
+        let problem = refusal(|g| {
+            let positions = g.integers(&[1, 1], vec![1])?;
+            let rotary = Rotary::new(g, &positions, &[1.0, 0.5], 1.0)?;
+            let q = g.constant(&[1, 1, 4], vec![0.0; 4])?;
+            rotary.apply_qk(g, [&q, &q], [2, 1])
+        });
+        insta::assert_snapshot!(problem, @"RotaryEmbedding in the root: 2 heads rotated over 4 do not fit x [1, 1, 4], cos [1, 1, 2], sin [1, 1, 2]");
     }
 }

@@ -49,3 +49,43 @@ fn xielu(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let curved = g.add(&square, &power)?;
     g.add(&curved, &straight)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{expect, refusal};
+
+    #[test]
+    fn xielu_has_a_curve_on_each_side() {
+        let weights: [(&str, &[f32]); 4] = [
+            ("act_fn.alpha_p", &[0.0]),
+            ("act_fn.alpha_n", &[1.0]),
+            ("act_fn.beta", &[0.5]),
+            ("act_fn.eps", &[-1e-6]),
+        ];
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[3], vec![2.0, -1.0, 0.0])?;
+            learned_activation(g, &g.scope("act_fn"), "xielu", &x)
+        };
+        // ln 2 · 4 + 0.5 · 2, and 1/e · (ln(1 + e) + 0.5) - 0.5.
+        expect(&weights, build, &[3], &[3.772_588_7, 0.167_061_7, 0.0]);
+    }
+
+    #[test]
+    fn other_activations_have_no_weights() {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[2], vec![2.0, -1.0])?;
+            learned_activation(g, &g.scope("act_fn"), "relu", &x)
+        };
+        expect(&[], build, &[2], &[2.0, 0.0]);
+    }
+
+    #[test]
+    fn an_unknown_activation_is_refused() {
+        let problem = refusal(|g| {
+            let x = g.constant(&[1], vec![0.0])?;
+            learned_activation(g, &g.scope("act_fn"), "xielo", &x)
+        });
+        assert!(problem.contains("hidden_act") && problem.contains("xielo"), "{problem}");
+    }
+}

@@ -2,15 +2,13 @@
 
 use crate::Result;
 use crate::dims;
-use crate::graph::{AttentionOp, Binary, Dim, Dtype, Graph, Op, Reduction, Tensor};
+use crate::graph::{AttentionOp, Binary, Dim, Dtype, Graph, MASKED_SCORE, Op, Reduction, Tensor};
 
-/// What a masked score gets added: so low that every score is lost in it, and a position that sees nothing gets
-/// the mean of all values, as in the reference. Just above the lowest number, which engines take for minus
-/// infinity.
+/// What a masked score gets added: [`MASKED_SCORE`], in half precision the lowest number there is.
 fn masked(float: Dtype) -> f32 {
     match float {
         Dtype::F16 => -65504.0,
-        _ => -3e38,
+        _ => MASKED_SCORE,
     }
 }
 
