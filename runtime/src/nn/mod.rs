@@ -20,6 +20,7 @@ mod pooling;
 mod relative;
 pub mod rope;
 mod rotary;
+mod routers;
 mod similarity;
 mod sinusoidal;
 #[cfg(test)]
@@ -40,10 +41,7 @@ pub use convolution::{
 };
 pub use detection::mlp_prediction_head;
 pub use differential::{differential_lambda, differential_values};
-pub use experts::{
-    combine_experts, expert_linear, experts, group_limited_topk, routing_weights, softmax_after_topk,
-    sparse_mixer, top_k,
-};
+pub use experts::{BatchedExperts, add_shared_expert, combine_experts, expert_linear, experts};
 pub use feed_forward::FeedForward;
 pub use heads::{
     clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
@@ -51,8 +49,8 @@ pub use heads::{
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, glu, sigmoid_gate};
 pub use norms::{
-    layer_norm_by_head, layer_norm_no_affine, layer_norm_no_bias, layer_norm_offset,
-    layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
+    layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
+    layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
 };
 pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
@@ -63,6 +61,7 @@ pub use pooling::{argmax_pool, eos_pool, last_token_pool};
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
+pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
 pub use token_shift::{shift_right, shift_tokens_right};

@@ -32,17 +32,6 @@ pub fn layer_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> 
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
 }
 
-/// Layer norm with `weight` and no bias.
-///
-/// # Errors
-/// As [`rms_norm_offset`].
-pub fn layer_norm_no_bias(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
-    g.enter(w);
-    let width = width(g, x)?;
-    let scale = g.weight(&w.name("weight"), &[width])?;
-    Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
-}
-
 /// Layer norm without affine parameters (`elementwise_affine=False`).
 ///
 /// # Errors
@@ -120,3 +109,6 @@ fn width(g: &Graph, x: &Tensor) -> Result<usize> {
         g.error("norm", format!("the last axis of {} must have a fixed length", show(x.shape())))
     })
 }
+
+#[cfg(test)]
+mod tests;

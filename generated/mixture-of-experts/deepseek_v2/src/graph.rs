@@ -133,11 +133,11 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 ///
 /// The rotary part of each head comes before the other, in queries as in keys.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
+    let (heads, bias) = (c.num_attention_heads, c.attention_bias);
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
     let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
     let q = if let Some(rank) = c.q_lora_rank {
-        let h = g.linear_biased(&w.scope("q_a_proj"), x, rank, c.attention_bias)?;
+        let h = g.linear_biased(&w.scope("q_a_proj"), x, rank, bias)?;
         let h = g.rms_norm(&w.scope("q_a_layernorm"), &h, 1e-6)?;
         g.linear_no_bias(&w.scope("q_b_proj"), &h, width)?
     } else {
@@ -148,12 +148,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
     let q = context.rotary.apply(g, &q, heads)?;
-    let h = g.linear_biased(
-        &w.scope("kv_a_proj_with_mqa"),
-        x,
-        c.kv_lora_rank + c.qk_rope_head_dim,
-        c.attention_bias,
-    )?;
+    let h = g.linear_biased(&w.scope("kv_a_proj_with_mqa"), x, c.kv_lora_rank + c.qk_rope_head_dim, bias)?;
     let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
     let rotated = context.rotary.apply(g, &rotated, 1)?;
     let rotated = g.unsqueeze(&rotated, 2)?;
@@ -164,7 +159,6 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let [rest, v] = nn::split_last(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
     let k = g.concat(&[&rotated, &rest], 3)?;
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let (k, v) = context.cache.update(g, context.index, k, v, heads)?;
     let scale = c.rope_parameters.yarn_scale(((width / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
@@ -173,67 +167,46 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
+    g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)
 }
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.mlp_bias,
+    };
     let sparse = index >= c.first_k_dense_replace;
     if !sparse {
-        return expert_mlp(g, c, w, x, c.intermediate_size, c.mlp_bias);
+        return mlp.forward(g, w, x);
     }
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(
-        g,
-        c,
-        w,
-        x,
-        c.moe_intermediate_size,
-        false,
-    );
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
-    let shared = expert_mlp(
-        g,
-        c,
-        &w.scope("shared_experts"),
-        x,
-        c.moe_intermediate_size * c.n_shared_experts,
-        c.mlp_bias,
-    )?;
-    g.add(&h, &shared)
+    let expert = nn::GatedMlp { width: c.moe_intermediate_size, bias: false, ..mlp };
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };
+    nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, n_routed_experts]`.
+/// Routing weights (`DeepseekV2TopkRouter`), 0 for experts that are not selected: `[batch, sequence, n_routed_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.softmax(&logits)?;
-    let ranks = scores.clone();
-    let ranks = nn::group_limited_topk(
-        g,
-        &ranks,
-        [
-            if c.topk_method == "group_limited_greedy" {
-                c.n_group.unwrap_or(1)
-            } else {
-                1
-            },
-            c.topk_group.unwrap_or(1),
-        ],
-        1,
-    )?;
-    let selected = nn::top_k(g, &ranks, c.num_experts_per_tok)?;
-    let routing_weights = nn::routing_weights(g, &scores, &selected, false)?;
+    let limited = c.topk_method == "group_limited_greedy";
+    let n_group = if limited { c.n_group.unwrap_or(1) } else { 1 };
+    let router = nn::GroupLimitedTopk {
+        n_group,
+        topk_group: c.topk_group.unwrap_or(1),
+        scores_per_group: 1,
+        top_k: c.num_experts_per_tok,
+        norm_topk_prob: false,
+    };
+    let routing_weights = router.forward(g, &scores, None)?;
     g.scale(&routing_weights, c.routed_scaling_factor)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
-    let gate = g.linear_biased(&w.scope("gate_proj"), x, width, bias)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_biased(&w.scope("up_proj"), x, width, bias)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_biased(&w.scope("down_proj"), &h, c.hidden_size, bias)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -126,63 +126,64 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-    let q = g.rms_norm(&w.scope("q_norm"), &q, c.rms_norm_eps)?;
-    let q = nn::merge_heads(g, &q)?;
-    let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-    let k = g.rms_norm(&w.scope("k_norm"), &k, c.rms_norm_eps)?;
-    let k = nn::merge_heads(g, &k)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let q = nn::norm_per_head(
+        g,
+        &q,
+        c.num_attention_heads,
+        |g, q| g.rms_norm(&w.scope("q_norm"), q, c.rms_norm_eps),
+    )?;
+    let k = nn::norm_per_head(
+        g,
+        &k,
+        c.num_key_value_heads(),
+        |g, k| g.rms_norm(&w.scope("k_norm"), k, c.rms_norm_eps),
+    )?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
     let sparse = index >= c.first_k_dense_replace;
     if !sparse {
-        return expert_mlp(g, c, w, x, c.intermediate_size);
+        return mlp.forward(g, w, x);
     }
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.moe_intermediate_size);
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
-    let shared = expert_mlp(
-        g,
-        c,
-        &w.scope("shared_experts"),
-        x,
-        c.moe_intermediate_size * c.n_shared_experts,
-    )?;
-    g.add(&h, &shared)
+    let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };
+    nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, n_routed_experts]`.
+/// Routing weights (`DeepseekV3TopkRouter`), 0 for experts that are not selected: `[batch, sequence, n_routed_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("gate.e_score_correction_bias"), &[c.n_routed_experts])?;
-    let ranks = g.add(&scores, &correction)?;
-    let ranks = nn::group_limited_topk(g, &ranks, [c.n_group, c.topk_group], 2)?;
-    let selected = nn::top_k(g, &ranks, c.num_experts_per_tok)?;
-    let routing_weights = nn::routing_weights(g, &scores, &selected, c.norm_topk_prob)?;
+    let router = nn::GroupLimitedTopk {
+        n_group: c.n_group,
+        topk_group: c.topk_group,
+        scores_per_group: 2,
+        top_k: c.num_experts_per_tok,
+        norm_topk_prob: c.norm_topk_prob,
+    };
+    let routing_weights = router.forward(g, &scores, Some(&correction))?;
     g.scale(&routing_weights, c.routed_scaling_factor)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, width)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, width)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -121,69 +121,53 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.use_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.use_bias)
 }
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.use_bias,
+    };
     let sparse = (index + 1).is_multiple_of(c.moe_layer_interval)
         && index as i64 >= c.moe_layer_start_index
         && (c.moe_layer_end_index < 0 || index as i64 <= c.moe_layer_end_index);
     if !sparse {
-        return expert_mlp(g, c, w, x, c.intermediate_size, c.use_bias);
+        return mlp.forward(g, w, x);
     }
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(
-        g,
-        c,
-        w,
-        x,
-        c.moe_intermediate_size,
-        false,
-    );
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
-    let has_shared = c.moe_num_shared_experts > 0;
-    if !has_shared {
-        return Ok(h);
-    }
-    let shared = expert_mlp(
-        g,
-        c,
-        &w.scope("shared_experts"),
-        x,
-        c.moe_intermediate_size * c.moe_num_shared_experts,
-        c.use_bias,
-    )?;
-    g.add(&h, &shared)
+    let expert = nn::GatedMlp { width: c.moe_intermediate_size, bias: false, ..mlp };
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.moe_num_shared_experts, ..mlp };
+    nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, moe_num_experts]`.
+/// Routing weights (`Ernie4_5_MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, moe_num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.moe_num_experts)?;
     let scores = g.softmax(&logits)?;
     let correction = g.weight(&w.name("moe_statics.e_score_correction_bias"), &[1, c.moe_num_experts])?;
-    let ranks = g.add(&scores, &correction)?;
-    let selected = nn::top_k(g, &ranks, c.moe_k)?;
-    nn::routing_weights(g, &scores, &selected, true)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize, bias: bool) -> Result<Tensor> {
-    let gate = g.linear_biased(&w.scope("gate_proj"), x, width, bias)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_biased(&w.scope("up_proj"), x, width, bias)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_biased(&w.scope("down_proj"), &h, c.hidden_size, bias)
+    let router = nn::GroupLimitedTopk {
+        n_group: 1,
+        topk_group: 1,
+        scores_per_group: 1,
+        top_k: c.moe_k,
+        norm_topk_prob: true,
+    };
+    router.forward(g, &scores, Some(&correction))
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

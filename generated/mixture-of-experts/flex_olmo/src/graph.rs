@@ -119,41 +119,35 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let q = g.rms_norm(&w.scope("q_norm"), &q, c.rms_norm_eps)?;
     let k = g.rms_norm(&w.scope("k_norm"), &k, c.rms_norm_eps)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// Sparse mixture of experts.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.intermediate_size);
-    nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)
+    nn::experts(g, &w.scope("experts"), x, &routing_weights, &mlp)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_experts]`.
+/// Routing weights (`Qwen2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
-    let scores = g.softmax(&logits)?;
-    let selected = nn::top_k(g, &scores, c.num_experts_per_tok)?;
-    nn::routing_weights(g, &scores, &selected, c.norm_topk_prob)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, width)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, width)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    nn::softmax_topk(g, &logits, c.num_experts_per_tok, c.norm_topk_prob)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -148,8 +148,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let sinks = g.weight(&w.name("sinks"), &[c.num_attention_heads])?;
     let (k, v, mask) = nn::attention_sinks(g, &k, &v, context.mask, &sinks)?;
@@ -187,11 +186,10 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     )
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
+/// Routing weights (`GptOssTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear(&w.scope("router"), x, c.num_local_experts)?;
-    let selected = nn::top_k(g, &logits, c.num_experts_per_tok)?;
-    nn::softmax_after_topk(g, &logits, &selected)
+    nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }
 
 /// Clamped SwiGLU of interleaved columns: `(up + 1) · gate · sigmoid(alpha · gate)`.

@@ -121,9 +121,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
@@ -131,55 +129,40 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// Mixture of experts (`GraniteMoeMoE`): the weights of all experts are two tensors.
+/// Mixture of experts (`GraniteMoeSharedMoE`), whose weights are two tensors, and a shared expert (`GraniteMoeSharedMLP`)
+/// where it has a width.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing_weights = route(g, c, w, x)?;
-    let (count, width) = (c.num_local_experts, c.intermediate_size);
-    let gate_up = g.weight(
-        &w.name("block_sparse_moe.input_linear.weight"),
-        &[count, 2 * width, c.hidden_size],
-    )?;
-    let down = g.weight(&w.name("block_sparse_moe.output_linear.weight"), &[count, c.hidden_size, width])?;
-    let h = nn::combine_experts(
-        g,
-        &routing_weights,
-        |g, index| {
-            let h = nn::expert_linear(g, x, &gate_up, index, false)?;
-            let h = glu(g, c, &h, width)?;
-            nn::expert_linear(g, &h, &down, index, false)
-        },
-    )?;
-    let width = c.shared_intermediate_size;
-    if width == 0 {
+    let sparse = w.scope("block_sparse_moe");
+    let routing_weights = route(g, c, &sparse, x)?;
+    let experts = nn::BatchedExperts {
+        gate_up: "input_linear.weight",
+        down: "output_linear.weight",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+    };
+    let h = experts.forward(g, &sparse, x, &routing_weights)?;
+    if c.shared_intermediate_size == 0 {
         return Ok(h);
     }
-    let w = w.scope("shared_mlp");
-    let shared = g.linear_no_bias(&w.scope("input_linear"), x, 2 * width)?;
-    let shared = glu(g, c, &shared, width)?;
-    let shared = g.linear_no_bias(&w.scope("output_linear"), &shared, c.hidden_size)?;
+    let shared = nn::FusedGatedMlp {
+        gate_up: "input_linear",
+        down: "output_linear",
+        width: c.shared_intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    let shared = shared.forward(g, &w.scope("shared_mlp"), x)?;
     g.add(&h, &shared)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
+/// Routing weights (`GraniteMoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let logits = g.linear_no_bias(
-        &w.scope("block_sparse_moe").scope("router").scope("layer"),
-        x,
-        c.num_local_experts,
-    )?;
-    let selected = nn::top_k(g, &logits, c.num_experts_per_tok)?;
-    nn::softmax_after_topk(g, &logits, &selected)
-}
-
-/// A gated linear unit: the first half, through the activation function, times the second.
-fn glu(g: &mut Graph, c: &Config, x: &Tensor, width: usize) -> Result<Tensor> {
-    let [gate, up] = nn::split_last(g, x, [width; 2])?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    g.mul(&gate, &up)
+    let logits = g.linear_no_bias(&w.scope("router.layer"), x, c.num_local_experts)?;
+    nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -154,41 +154,35 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_no_bias(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let v = g.linear_no_bias(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
-/// Sparse mixture of experts.
+/// Sparse mixture of experts (`MixtralSparseMoeBlock`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.intermediate_size);
-    nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)
+    let expert = nn::GatedMlp {
+        gate: "w1",
+        up: "w3",
+        down: "w2",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
+/// Routing weights (`MixtralTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_local_experts)?;
-    let scores = g.softmax(&logits)?;
-    let selected = nn::top_k(g, &scores, c.num_experts_per_tok)?;
-    nn::routing_weights(g, &scores, &selected, true)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("w1"), x, width)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("w3"), x, width)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("w2"), &h, c.hidden_size)
+    nn::softmax_topk(g, &logits, c.num_experts_per_tok, true)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -8,7 +8,7 @@
 //! Reference: `transformers`, `models/qwen2_moe/modeling_qwen2_moe.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Graph, Input, InputDefault, Scope, Tensor, Unary};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, Rotary};
 use weft::{GraphKind, Result, dims};
 
@@ -163,51 +163,45 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.qkv_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.qkv_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.qkv_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
 /// Sparse mixture of experts, or a dense MLP, by layer.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
     let sparse = (index + 1).is_multiple_of(c.decoder_sparse_step)
         && !c.mlp_only_layers.as_ref().is_some_and(|list| list.contains(&index));
     if !sparse {
-        return expert_mlp(g, c, w, x, c.intermediate_size);
+        return mlp.forward(g, w, x);
     }
     let routing_weights = route(g, c, w, x)?;
-    let expert = |g: &mut Graph, w: &Scope, x: &Tensor| expert_mlp(g, c, w, x, c.moe_intermediate_size);
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, expert)?;
-    let shared = expert_mlp(g, c, &w.scope("shared_expert"), x, c.shared_expert_intermediate_size)?;
-    let gate = g.linear_no_bias(&w.scope("shared_expert_gate"), x, 1)?;
-    let gate = g.unary(Unary::Sigmoid, &gate);
-    let shared = g.mul(&shared, &gate)?;
+    let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
+    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let shared = nn::GatedMlp { width: c.shared_expert_intermediate_size, ..mlp };
+    let shared = shared.forward(g, &w.scope("shared_expert"), x)?;
+    let shared = nn::sigmoid_gate(g, &w.scope("shared_expert_gate"), x, &shared)?;
     g.add(&h, &shared)
 }
 
-/// Routing weights, 0 for experts that are not selected: `[batch, sequence, num_experts]`.
+/// Routing weights (`Qwen2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
-    let scores = g.softmax(&logits)?;
-    let selected = nn::top_k(g, &scores, c.num_experts_per_tok)?;
-    nn::routing_weights(g, &scores, &selected, c.norm_topk_prob)
-}
-
-/// A SwiGLU feed-forward layer: `down(act(gate(x)) · up(x))`.
-fn expert_mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, width)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, width)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    nn::softmax_topk(g, &logits, c.num_experts_per_tok, c.norm_topk_prob)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

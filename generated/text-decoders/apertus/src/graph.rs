@@ -128,22 +128,26 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-    let q = g.rms_norm(&w.scope("q_norm"), &q, c.rms_norm_eps)?;
-    let q = nn::merge_heads(g, &q)?;
-    let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-    let k = g.rms_norm(&w.scope("k_norm"), &k, c.rms_norm_eps)?;
-    let k = nn::merge_heads(g, &k)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let q = nn::norm_per_head(
+        g,
+        &q,
+        c.num_attention_heads,
+        |g, q| g.rms_norm(&w.scope("q_norm"), q, c.rms_norm_eps),
+    )?;
+    let k = nn::norm_per_head(
+        g,
+        &k,
+        c.num_key_value_heads(),
+        |g, k| g.rms_norm(&w.scope("k_norm"), k, c.rms_norm_eps),
+    )?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 

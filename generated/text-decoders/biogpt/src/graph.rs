@@ -121,7 +121,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)
 }
 
-/// Token and learned position embeddings.
+/// Scaled token embeddings and learned position embeddings, whose first two rows are for padding (`BioGptModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let inputs_embeds = g.embedding(
         &w.scope("embed_tokens"),
@@ -129,10 +129,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.vocab_size,
         c.hidden_size,
     )?;
-    let inputs_embeds = g.scale(
-        &inputs_embeds,
-        if c.scale_embedding { (c.hidden_size as f64).sqrt() } else { 1.0 },
-    )?;
+    let scale = if c.scale_embedding { (c.hidden_size as f64).sqrt() } else { 1.0 };
+    let inputs_embeds = g.scale(&inputs_embeds, scale)?;
     let offset = g.integer(2);
     let positions = g.add(&inputs.position_ids, &offset)?;
     let positions = g.embedding(
@@ -159,22 +157,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim())?;
     let v = g.linear(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("fc1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("fc2"), &h, c.hidden_size)
+    let mlp = nn::Mlp { up: "fc1", down: "fc2", width: c.intermediate_size, act: c.hidden_act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -112,31 +112,30 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Causal self-attention with grouped heads (`LlamaAttention`).
+/// Causal self-attention with grouped heads and a norm before the output projection (`BitNetAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_key_value_heads(),
-        mask: Some(context.mask),
-        ..Attention::default()
-    };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let (heads, kv_heads) = (c.num_attention_heads, c.num_key_value_heads());
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [heads, kv_heads])?;
+    let options = Attention { heads, kv_heads, mask: Some(context.mask), ..Attention::default() };
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     let h = g.rms_norm(&w.scope("attn_sub_norm"), &h, c.rms_norm_eps)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
+/// The SwiGLU feed-forward layer with a norm before the down projection (`BitNetMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, c.intermediate_size)?;
-    let h = g.mul(&gate, &up)?;
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    let h = mlp.gated(g, w, x)?;
     let h = g.rms_norm(&w.scope("ffn_sub_norm"), &h, c.rms_norm_eps)?;
     g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
 }

@@ -135,14 +135,16 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm(&w.scope("word_embeddings_layernorm"), &x, c.layer_norm_epsilon)
 }
 
-/// One layer: causal self-attention and feed-forward, each added to the residual stream.
+/// One pre-norm layer (`BloomBlock`): causal self-attention and feed-forward, each added to the residual stream, which goes
+/// on from the norm before it where `apply_residual_connection_post_layernorm` says so.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
+    let after_norm = c.apply_residual_connection_post_layernorm;
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_epsilon)?;
-    let x = if c.apply_residual_connection_post_layernorm { h.clone() } else { x };
+    let x = if after_norm { h.clone() } else { x };
     let h = attention(g, c, &w.scope("self_attention"), &h, context)?;
     let x = g.add(&x, &h)?;
     let h = g.layer_norm(&w.scope("post_attention_layernorm"), &x, c.layer_norm_epsilon)?;
-    let x = if c.apply_residual_connection_post_layernorm { h.clone() } else { x };
+    let x = if after_norm { h.clone() } else { x };
     let h = mlp(g, c, &w.scope("mlp"), &h)?;
     g.add(&x, &h)
 }
@@ -155,22 +157,26 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         (c.num_attention_heads + 2 * c.num_attention_heads) * c.head_dim(),
     )?;
     let [q, k, v] = nn::split_qkv_groups(g, &h, c.num_attention_heads, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear(&w.scope("dense"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("dense_h_to_4h"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("dense_4h_to_h"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "dense_h_to_4h",
+        down: "dense_4h_to_h",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

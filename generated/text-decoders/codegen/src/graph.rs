@@ -104,7 +104,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("wte"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// One pre-norm layer: causal self-attention and feed-forward in parallel.
+/// One pre-norm layer (`GPTJBlock`): causal self-attention and feed-forward in parallel.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("ln_1"), &x, c.layer_norm_epsilon)?;
     let a = attention(g, c, &w.scope("attn"), &h, context)?;
@@ -117,24 +117,27 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.linear_no_bias(&w.scope("qkv_proj"), x, 3 * c.num_attention_heads * c.head_dim())?;
     let [q, v, k] = nn::split_qkv_groups(g, &h, 4, 4)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_attention_heads])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("fc_in"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("fc_out"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "fc_in",
+        down: "fc_out",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -105,7 +105,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
     }
-    nn::layer_norm_no_bias(g, &w.scope("norm"), &x, c.layer_norm_eps)
+    g.layer_norm_biased(&w.scope("norm"), &x, c.layer_norm_eps, false)
 }
 
 /// Token embeddings.
@@ -115,7 +115,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 
 /// One pre-norm layer: causal self-attention and feed-forward in parallel.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let h = nn::layer_norm_no_bias(g, &w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
+    let h = g.layer_norm_biased(&w.scope("input_layernorm"), &x, c.layer_norm_eps, false)?;
     let a = attention(g, c, &w.scope("self_attn"), &h, context)?;
     let m = mlp(g, c, &w.scope("mlp"), &h)?;
     let h = g.add(&a, &m)?;
@@ -129,28 +129,31 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let (q, k) = match context.rotary {
         Some(rotary) => {
-            (rotary.apply(g, &q, c.num_attention_heads)?, rotary.apply(g, &k, c.num_key_value_heads())?)
+            rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?
         }
         None => (q, k),
     };
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, c.intermediate_size)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

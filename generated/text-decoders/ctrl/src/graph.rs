@@ -107,7 +107,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_epsilon)
 }
 
-/// Token and sinusoidal position embeddings.
+/// Scaled token embeddings and sinusoidal position embeddings (`CTRLModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let inputs_embeds = g.embedding(&w.scope("w"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let inputs_embeds = g.scale(&inputs_embeds, (c.hidden_size as f64).sqrt())?;
@@ -127,25 +127,23 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 
 /// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let q = g.linear(&w.scope("Wq"), x, c.num_attention_heads * c.head_dim())?;
-    let k = g.linear(&w.scope("Wk"), x, c.num_attention_heads * c.head_dim())?;
-    let v = g.linear(&w.scope("Wv"), x, c.num_attention_heads * c.head_dim())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let q = g.linear(&w.scope("Wq"), x, c.hidden_size)?;
+    let k = g.linear(&w.scope("Wk"), x, c.hidden_size)?;
+    let v = g.linear(&w.scope("Wv"), x, c.hidden_size)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear(&w.scope("dense"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("0"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("2"), &h, c.hidden_size)
+    let mlp = nn::Mlp { up: "0", down: "2", width: c.intermediate_size, act: c.hidden_act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -192,27 +192,29 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     )?;
     let [q, k, v] = nn::split_qkv_groups(g, &h, c.num_attention_heads, kv_heads)?;
     let (q, k) = match context.rotary {
-        Some(rotary) => {
-            (rotary.apply(g, &q, c.num_attention_heads)?, rotary.apply(g, &k, kv_heads)?)
-        }
+        Some(rotary) => rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, kv_heads])?,
         None => (q, k),
     };
-    let (k, v) = context.cache.update(g, context.index, k, v, kv_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: kv_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("dense"), &h, c.hidden_size, c.bias)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_biased(&w.scope("dense_h_to_4h"), x, c.intermediate_size(), c.bias)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_biased(&w.scope("dense_4h_to_h"), &h, c.hidden_size, c.bias)
+    let mlp = nn::Mlp {
+        up: "dense_h_to_4h",
+        down: "dense_4h_to_h",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: c.bias,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -134,7 +134,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.layer_norm(&w.scope("ln_f"), &x, c.layer_norm_epsilon)
 }
 
-/// Token and learned position embeddings.
+/// Token and learned position embeddings (`GPT2Model`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let inputs_embeds = g.embedding(&w.scope("wte"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let positions = g.embedding(
@@ -158,14 +158,8 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 
 /// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let sizes = [
-        c.num_attention_heads * c.head_dim(),
-        c.num_attention_heads * c.head_dim(),
-        c.num_attention_heads * c.head_dim(),
-    ];
-    let h = g.linear_transposed(&w.scope("c_attn"), x, sizes.iter().sum())?;
-    let [q, k, v] = nn::split_last(g, &h, sizes)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let h = g.linear_transposed(&w.scope("c_attn"), x, 3 * c.hidden_size)?;
+    let [q, k, v] = nn::split_last(g, &h, [c.hidden_size; 3])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
@@ -180,11 +174,11 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_transposed(&w.scope("c_proj"), &h, c.hidden_size)
 }
 
-/// The feed-forward layer: two linear layers with an activation function between them.
+/// The feed-forward layer (`GPT2MLP`): two linear layers, whose weights are transposed (`Conv1D`), around an activation.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.linear_transposed(&w.scope("c_fc"), x, c.intermediate_size())?;
     let h = g.activation(c.hidden_act, &h)?;

@@ -121,7 +121,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     g.layer_norm(&w.scope("ln_f"), &x, c.layer_norm_epsilon)
 }
 
-/// Token and learned position embeddings.
+/// Token and learned position embeddings (`GPT2Model`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let inputs_embeds = g.embedding(&w.scope("wte"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let positions = g.embedding(
@@ -148,7 +148,6 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let kv_heads = if c.multi_query { 1 } else { c.num_attention_heads };
     let h = g.linear(&w.scope("c_attn"), x, (c.num_attention_heads + 2 * kv_heads) * c.head_dim())?;
     let [q, k, v] = nn::split_qkv_groups(g, &h, c.num_attention_heads, kv_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, kv_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: kv_heads,
@@ -156,15 +155,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear(&w.scope("c_proj"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("c_fc"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("c_proj"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "c_fc",
+        down: "c_proj",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -139,17 +139,18 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_in"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// One pre-norm layer: causal self-attention and feed-forward in parallel, or sequential.
+/// One pre-norm layer (`GPTNeoXLayer`): causal self-attention and feed-forward in parallel, or sequential.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
     let a = attention(g, c, &w.scope("attention"), &h, context)?;
+    let second = w.scope("post_attention_layernorm");
     if !c.use_parallel_residual {
         let x = g.add(&x, &a)?;
-        let h = g.layer_norm(&w.scope("post_attention_layernorm"), &x, c.layer_norm_eps)?;
+        let h = g.layer_norm(&second, &x, c.layer_norm_eps)?;
         let m = mlp(g, c, &w.scope("mlp"), &h)?;
         return g.add(&x, &m);
     }
-    let h = g.layer_norm(&w.scope("post_attention_layernorm"), &x, c.layer_norm_eps)?;
+    let h = g.layer_norm(&second, &x, c.layer_norm_eps)?;
     let m = mlp(g, c, &w.scope("mlp"), &h)?;
     let h = g.add(&a, &m)?;
     g.add(&x, &h)
@@ -164,24 +165,27 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         c.attention_bias,
     )?;
     let [q, k, v] = nn::split_qkv_groups(g, &h, c.num_attention_heads, c.num_attention_heads)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_attention_heads])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("dense"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("dense_h_to_4h"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("dense_4h_to_h"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "dense_h_to_4h",
+        down: "dense_4h_to_h",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -113,24 +113,14 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     g.add(&x, &h)
 }
 
-/// Causal self-attention with grouped heads (`LlamaAttention`).
+/// Causal multi-head self-attention; the output projection of the last layer alone has a bias (`GPTNeoXJapaneseAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let h = g.linear_no_bias(
-        &w.scope("query_key_value"),
-        x,
-        (c.num_attention_heads + 2 * c.num_attention_heads) * c.head_dim(),
-    )?;
-    let [q, k, v] = nn::split_qkv_groups(g, &h, c.num_attention_heads, c.num_attention_heads)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
-        mask: Some(context.mask),
-        ..Attention::default()
-    };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let heads = c.num_attention_heads;
+    let h = g.linear_no_bias(&w.scope("query_key_value"), x, (heads + 2 * heads) * c.head_dim())?;
+    let [q, k, v] = nn::split_qkv_groups(g, &h, heads, heads)?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [heads, heads])?;
+    let options = Attention { heads, kv_heads: heads, mask: Some(context.mask), ..Attention::default() };
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     let h = g.linear_no_bias(&w.scope("dense"), &h, c.hidden_size)?;
     if context.index + 1 < c.num_hidden_layers {
         return Ok(h);
@@ -141,9 +131,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_no_bias(&w.scope("dense_h_to_4h"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_no_bias(&w.scope("dense_4h_to_h"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "dense_h_to_4h",
+        down: "dense_4h_to_h",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: false,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -130,7 +130,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("wte"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// One pre-norm layer: causal self-attention and feed-forward in parallel.
+/// One pre-norm layer (`GPTJBlock`): causal self-attention and feed-forward in parallel.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("ln_1"), &x, c.layer_norm_epsilon)?;
     let a = attention(g, c, &w.scope("attn"), &h, context)?;
@@ -144,24 +144,27 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_no_bias(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim())?;
     let k = g.linear_no_bias(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim())?;
     let v = g.linear_no_bias(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim())?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_attention_heads])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("fc_in"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("fc_out"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "fc_in",
+        down: "fc_out",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

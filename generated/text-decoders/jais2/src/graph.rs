@@ -117,24 +117,27 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_biased(&w.scope("up_proj"), x, c.intermediate_size, c.mlp_bias)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_biased(&w.scope("down_proj"), &h, c.hidden_size, c.mlp_bias)
+    let mlp = nn::Mlp {
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.mlp_bias,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

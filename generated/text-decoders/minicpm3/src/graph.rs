@@ -140,11 +140,11 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 ///
 /// The rotary part of each head comes before the other, in queries as in keys.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
+    let (heads, bias) = (c.num_attention_heads, c.attention_bias);
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
     let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
     let q = if let Some(rank) = c.q_lora_rank {
-        let h = g.linear_biased(&w.scope("q_a_proj"), x, rank, c.attention_bias)?;
+        let h = g.linear_biased(&w.scope("q_a_proj"), x, rank, bias)?;
         let h = g.rms_norm(&w.scope("q_a_layernorm"), &h, 1e-6)?;
         g.linear_no_bias(&w.scope("q_b_proj"), &h, width)?
     } else {
@@ -155,12 +155,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
     let q = context.rotary.apply(g, &q, heads)?;
-    let h = g.linear_biased(
-        &w.scope("kv_a_proj_with_mqa"),
-        x,
-        c.kv_lora_rank + c.qk_rope_head_dim,
-        c.attention_bias,
-    )?;
+    let h = g.linear_biased(&w.scope("kv_a_proj_with_mqa"), x, c.kv_lora_rank + c.qk_rope_head_dim, bias)?;
     let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
     let rotated = context.rotary.apply(g, &rotated, 1)?;
     let rotated = g.unsqueeze(&rotated, 2)?;
@@ -171,7 +166,6 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let [rest, v] = nn::split_last(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
     let k = g.concat(&[&rotated, &rest], 3)?;
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let (k, v) = context.cache.update(g, context.index, k, v, heads)?;
     let scale = c.rope_parameters.yarn_scale(((width / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
@@ -180,17 +174,21 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
+    g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)
 }
 
 /// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_biased(&w.scope("gate_proj"), x, c.intermediate_size, c.mlp_bias)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_biased(&w.scope("up_proj"), x, c.intermediate_size, c.mlp_bias)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_biased(&w.scope("down_proj"), &h, c.hidden_size, c.mlp_bias)
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.mlp_bias,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -21,7 +21,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     match head {
         Head::Model => decoder_hidden_states(g, c),
         Head::ForCausalLM => causal_lm(g, c, kind),
-        Head::ForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForSequenceClassification => modernbert_decoder_classification(g, c),
     }
 }
 
@@ -47,10 +47,11 @@ fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Sequence classification by the last token that is not padding (`GenericForSequenceClassification`).
+/// Sequence classification by the last token that is not padding, behind a prediction head
+/// (`ModernBertDecoderForSequenceClassification`).
 ///
 /// Outputs: `logits` `[batch, num_labels]`.
-fn generic_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
+fn modernbert_decoder_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
     let w = g.scope("head");
@@ -148,7 +149,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.layer_norm_biased(&w.scope("embeddings").scope("norm"), &x, c.norm_eps, c.norm_bias)
 }
 
-/// One layer: causal self-attention and feed-forward, each added to the residual stream.
+/// One pre-norm layer (`ModernBertDecoderLayer`): causal self-attention and feed-forward. The embeddings are normalised
+/// already: the first layer has no attention norm.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = if context.index == 0 {
         x.clone()
@@ -167,45 +169,42 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_attention_heads)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_attention_heads])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("Wo"), &h, c.hidden_size, c.attention_bias)
 }
 
-/// The gated feed-forward layer with a fused gate and up projection (`Phi3MLP`).
+/// The GeGLU feed-forward layer with one projection of input and gate (`ModernBertDecoderMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_biased(&w.scope("Wi"), x, 2 * c.intermediate_size, c.mlp_bias)?;
-    let [gate, up] = nn::split_last(g, &h, [c.intermediate_size; 2])?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_biased(&w.scope("Wo"), &h, c.hidden_size, c.mlp_bias)
+    let mlp = nn::FusedGatedMlp {
+        gate_up: "Wi",
+        down: "Wo",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.mlp_bias,
+    };
+    mlp.forward(g, w, x)
 }
 
-/// The prediction head (`ModernBertPredictionHead`): linear layer, activation and norm.
-fn prediction_head(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
-    let w = g.scope("lm_head");
-    let h = g.linear_biased(&w.scope("dense"), x, c.hidden_size, c.classifier_bias)?;
-    let h = g.activation(c.classifier_activation, &h)?;
-    g.layer_norm_biased(&w.scope("norm"), &h, c.norm_eps, c.norm_bias)
-}
-
-/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary: the prediction head (`ModernBertDecoderPredictionHead`), linear layer, activation and norm,
+/// and the decoder; `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let h = prediction_head(g, c, hidden)?;
+    let w = g.scope("lm_head");
+    let h = g.linear_biased(&w.scope("dense"), hidden, c.hidden_size, c.classifier_bias)?;
+    let h = g.activation(c.classifier_activation, &h)?;
+    let h = g.layer_norm_biased(&w.scope("norm"), &h, c.norm_eps, c.norm_bias)?;
     let w = g.scope("decoder");
+    let bias = c.decoder_bias.then(|| w.name("bias"));
     let table = if c.tie_word_embeddings {
         base.scope("embeddings").scope("tok_embeddings")
     } else {
-        w.clone()
+        w
     };
-    let bias = c.decoder_bias.then(|| w.name("bias"));
     g.linear_with(&table.name("weight"), bias.as_deref(), &h, c.vocab_size)
 }

@@ -64,7 +64,8 @@ pub struct ForCausalLMOutput {
 
 weft::outputs!(ForCausalLMOutput { logits });
 
-/// `ModernBertDecoderForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
+/// `ModernBertDecoderForSequenceClassification`: Sequence classification of a decoder by its last token, behind a prediction head
+/// (`ModernBertDecoderForSequenceClassification`).
 pub type ForSequenceClassification = HeadModel<
     crate::Model,
     ForSequenceClassificationOutput,

@@ -24,7 +24,8 @@ pub enum Head {
     Model,
     /// `ModernBertDecoderForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `ModernBertDecoderForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
+    /// `ModernBertDecoderForSequenceClassification`: Sequence classification of a decoder by its last token, behind a prediction head
+    /// (`ModernBertDecoderForSequenceClassification`).
     ForSequenceClassification,
 }
 

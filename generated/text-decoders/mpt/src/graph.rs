@@ -130,7 +130,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         let context = LayerContext { index, mask: &mask, cache: &inputs.cache };
         x = layer(g, c, &w.scope("blocks").index(index), x, &context)?;
     }
-    nn::layer_norm_no_bias(g, &w.scope("norm_f"), &x, c.layer_norm_epsilon)
+    g.layer_norm_biased(&w.scope("norm_f"), &x, c.layer_norm_epsilon, false)
 }
 
 /// Token embeddings.
@@ -140,25 +140,19 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 
 /// One layer: causal self-attention and feed-forward, each added to the residual stream.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let h = nn::layer_norm_no_bias(g, &w.scope("norm_1"), &x, c.layer_norm_epsilon)?;
+    let h = g.layer_norm_biased(&w.scope("norm_1"), &x, c.layer_norm_epsilon, false)?;
     let h = attention(g, c, &w.scope("attn"), &h, context)?;
     let x = g.add(&x, &h)?;
-    let h = nn::layer_norm_no_bias(g, &w.scope("norm_2"), &x, c.layer_norm_epsilon)?;
+    let h = g.layer_norm_biased(&w.scope("norm_2"), &x, c.layer_norm_epsilon, false)?;
     let h = mlp(g, c, &w.scope("ffn"), &h)?;
     g.add(&x, &h)
 }
 
 /// Causal self-attention with grouped heads (`LlamaAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
-    let sizes = [
-        c.num_attention_heads * c.head_dim(),
-        c.num_attention_heads * c.head_dim(),
-        c.num_attention_heads * c.head_dim(),
-    ];
-    let h = g.linear_no_bias(&w.scope("Wqkv"), x, sizes.iter().sum())?;
+    let h = g.linear_no_bias(&w.scope("Wqkv"), x, 3 * c.hidden_size)?;
     let [h] = nn::clip_qkv(g, [h], c.attn_config.clip_qkv)?;
-    let [q, k, v] = nn::split_last(g, &h, sizes)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
+    let [q, k, v] = nn::split_last(g, &h, [c.hidden_size; 3])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
@@ -166,15 +160,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("out_proj"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_no_bias(&w.scope("up_proj"), x, c.intermediate_size())?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    let mlp = nn::Mlp {
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size(),
+        act: c.hidden_act,
+        bias: false,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

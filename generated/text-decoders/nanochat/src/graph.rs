@@ -89,7 +89,6 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
-    x = nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)?;
     let rotary = c
         .rope_parameters
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?
@@ -102,9 +101,10 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)
 }
 
-/// Token embeddings.
+/// Token embeddings, normalised without weights (`NanoChatModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
+    let x = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    nn::rms_norm_no_affine(g, &x, c.rms_norm_eps)
 }
 
 /// One layer: causal self-attention and feed-forward, each added to the residual stream.
@@ -122,36 +122,42 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-    let q = nn::rms_norm_no_affine(g, &q, c.rms_norm_eps)?;
-    let q = nn::merge_heads(g, &q)?;
-    let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-    let k = nn::rms_norm_no_affine(g, &k, c.rms_norm_eps)?;
-    let k = nn::merge_heads(g, &k)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
+    let q = nn::norm_per_head(
+        g,
+        &q,
+        c.num_attention_heads,
+        |g, q| nn::rms_norm_no_affine(g, q, c.rms_norm_eps),
+    )?;
+    let k = nn::norm_per_head(
+        g,
+        &k,
+        c.num_key_value_heads(),
+        |g, k| nn::rms_norm_no_affine(g, k, c.rms_norm_eps),
+    )?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_no_bias(&w.scope("fc1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_no_bias(&w.scope("fc2"), &h, c.hidden_size)
+    let mlp = nn::Mlp { up: "fc1", down: "fc2", width: c.intermediate_size, act: c.hidden_act, bias: false };
+    mlp.forward(g, w, x)
 }
 
-/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary, soft-capped (`Gemma2ForCausalLM`): `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let w = g.scope("lm_head");
-    let table = if c.tie_word_embeddings { base.scope("embed_tokens") } else { w };
+    let table = if c.tie_word_embeddings {
+        base.scope("embed_tokens")
+    } else {
+        g.scope("lm_head")
+    };
     let logits = g.linear_with(&table.name("weight"), None, hidden, c.vocab_size)?;
     nn::softcap(g, &logits, c.final_logit_softcapping)
 }

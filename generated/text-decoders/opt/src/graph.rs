@@ -103,7 +103,6 @@ struct LayerContext<'a> {
 
 /// Token embeddings, then `num_hidden_layers` layers: `[batch, sequence, hidden_size]`.
 fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let w = &w.scope("decoder");
     let x = embeddings(g, c, w, inputs)?;
     layers(g, c, w, x, inputs)
 }
@@ -113,8 +112,9 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
     for index in 0..c.num_hidden_layers {
         let context = LayerContext { index, mask: &mask, cache: &inputs.cache };
-        x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
+        x = layer(g, c, &w.scope("decoder").scope("layers").index(index), x, &context)?;
     }
+    let w = w.scope("decoder");
     if c.do_layer_norm_before && !c._remove_final_layer_norm {
         x = nn::layer_norm_optional_affine(
             g,
@@ -124,30 +124,29 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
             1e-5,
         )?;
     }
-    if c.word_embed_proj_dim() == c.hidden_size {
+    let width = c.word_embed_proj_dim();
+    if width == c.hidden_size {
         Ok(x)
     } else {
-        g.linear_no_bias(&w.scope("project_out"), &x, c.word_embed_proj_dim())
+        g.linear_no_bias(&w.scope("project_out"), &x, width)
     }
 }
 
-/// Token and learned position embeddings (`OPTDecoder`); positions skip padding.
+/// Token embeddings, projected where their width differs, and learned position embeddings that skip padding and whose
+/// first two rows are for it (`OPTDecoder`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let inputs_embeds = g.embedding(
-        &w.scope("embed_tokens"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.word_embed_proj_dim(),
-    )?;
-    let inputs_embeds = if c.word_embed_proj_dim() == c.hidden_size {
+    let w = w.scope("decoder");
+    let width = c.word_embed_proj_dim();
+    let inputs_embeds = g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, width)?;
+    let inputs_embeds = if width == c.hidden_size {
         inputs_embeds
     } else {
         g.linear_no_bias(&w.scope("project_in"), &inputs_embeds, c.hidden_size)?
     };
-    let counted = nn::positions_from_mask(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
+    let positions = nn::positions_from_mask(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
     let positions = g.embedding(
         &w.scope("embed_positions"),
-        &counted,
+        &positions,
         c.max_position_embeddings + 2,
         c.hidden_size,
     )?;
@@ -188,22 +187,26 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_attention_heads * c.head_dim(), c.enable_bias)?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_attention_heads)?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_attention_heads,
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("out_proj"), &h, c.hidden_size, c.enable_bias)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear_biased(&w.scope("fc1"), x, c.intermediate_size, c.enable_bias)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear_biased(&w.scope("fc2"), &h, c.hidden_size, c.enable_bias)
+    let mlp = nn::Mlp {
+        up: "fc1",
+        down: "fc2",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.enable_bias,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

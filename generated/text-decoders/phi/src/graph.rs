@@ -140,32 +140,37 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let k = g.linear(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let v = g.linear(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim())?;
     let (q, k) = if c.qk_layernorm {
-        let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-        let q = g.layer_norm(&w.scope("q_layernorm"), &q, c.layer_norm_eps)?;
-        let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-        let k = g.layer_norm(&w.scope("k_layernorm"), &k, c.layer_norm_eps)?;
-        (nn::merge_heads(g, &q)?, nn::merge_heads(g, &k)?)
+        let q = nn::norm_per_head(
+            g,
+            &q,
+            c.num_attention_heads,
+            |g, q| g.layer_norm(&w.scope("q_layernorm"), q, c.layer_norm_eps),
+        )?;
+        let k = nn::norm_per_head(
+            g,
+            &k,
+            c.num_key_value_heads(),
+            |g, k| g.layer_norm(&w.scope("k_layernorm"), k, c.layer_norm_eps),
+        )?;
+        (q, k)
     } else {
         (q, k)
     };
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear(&w.scope("dense"), &h, c.hidden_size)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("fc1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("fc2"), &h, c.hidden_size)
+    let mlp = nn::Mlp { up: "fc1", down: "fc2", width: c.intermediate_size, act: c.hidden_act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -125,7 +125,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     g.embedding(&w.scope("embed_tokens"), &inputs.input_ids, c.vocab_size, c.hidden_size)
 }
 
-/// One pre-norm layer: causal self-attention and feed-forward in parallel, or sequential.
+/// One pre-norm layer (`StableLmDecoderLayer`): causal self-attention and feed-forward in parallel after one norm, or
+/// sequential with two.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("input_layernorm"), &x, c.layer_norm_eps)?;
     let a = attention(g, c, &w.scope("self_attn"), &h, context)?;
@@ -146,34 +147,44 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_qkv_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.use_qkv_bias)?;
     let (q, k) = if c.qk_layernorm {
-        let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-        let q = nn::layer_norm_per_head(g, &w.scope("q_layernorm"), &q, c.layer_norm_eps)?;
-        let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-        let k = nn::layer_norm_per_head(g, &w.scope("k_layernorm"), &k, c.layer_norm_eps)?;
-        (nn::merge_heads(g, &q)?, nn::merge_heads(g, &k)?)
+        let q = nn::norm_per_head(
+            g,
+            &q,
+            c.num_attention_heads,
+            |g, q| nn::layer_norm_per_head(g, &w.scope("q_layernorm"), q, c.layer_norm_eps),
+        )?;
+        let k = nn::norm_per_head(
+            g,
+            &k,
+            c.num_key_value_heads(),
+            |g, k| nn::layer_norm_per_head(g, &w.scope("k_layernorm"), k, c.layer_norm_eps),
+        )?;
+        (q, k)
     } else {
         (q, k)
     };
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_no_bias(&w.scope("o_proj"), &h, c.hidden_size)
 }
 
 /// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, c.intermediate_size)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

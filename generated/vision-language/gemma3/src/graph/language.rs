@@ -115,15 +115,19 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, c.num_attention_heads * c.head_dim(), c.attention_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, c.num_key_value_heads() * c.head_dim(), c.attention_bias)?;
-    let q = nn::split_heads(g, &q, c.num_attention_heads)?;
-    let q = nn::rms_norm_offset(g, &w.scope("q_norm"), &q, c.rms_norm_eps)?;
-    let q = nn::merge_heads(g, &q)?;
-    let k = nn::split_heads(g, &k, c.num_key_value_heads())?;
-    let k = nn::rms_norm_offset(g, &w.scope("k_norm"), &k, c.rms_norm_eps)?;
-    let k = nn::merge_heads(g, &k)?;
-    let q = context.rotary.apply(g, &q, c.num_attention_heads)?;
-    let k = context.rotary.apply(g, &k, c.num_key_value_heads())?;
-    let (k, v) = context.cache.update(g, context.index, k, v, c.num_key_value_heads())?;
+    let q = nn::norm_per_head(
+        g,
+        &q,
+        c.num_attention_heads,
+        |g, q| nn::rms_norm_offset(g, &w.scope("q_norm"), q, c.rms_norm_eps),
+    )?;
+    let k = nn::norm_per_head(
+        g,
+        &k,
+        c.num_key_value_heads(),
+        |g, k| nn::rms_norm_offset(g, &w.scope("k_norm"), k, c.rms_norm_eps),
+    )?;
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [c.num_attention_heads, c.num_key_value_heads()])?;
     let options = Attention {
         heads: c.num_attention_heads,
         kv_heads: c.num_key_value_heads(),
@@ -131,23 +135,30 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         mask: Some(context.mask),
         ..Attention::default()
     };
-    let h = g.attention(&q, &k, &v, &options)?;
+    let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 
 /// The SwiGLU feed-forward layer (`LlamaMLP`): `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("gate_proj"), x, c.intermediate_size)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("up_proj"), x, c.intermediate_size)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_no_bias(&w.scope("down_proj"), &h, c.hidden_size)
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    mlp.forward(g, w, x)
 }
 
-/// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
+/// Logits over the vocabulary, soft-capped (`Gemma2ForCausalLM`): `[batch, sequence, vocab_size]`.
 pub(super) fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let w = g.scope("lm_head");
-    let table = if c.tie_word_embeddings { base.scope("embed_tokens") } else { w };
+    let table = if c.tie_word_embeddings {
+        base.scope("embed_tokens")
+    } else {
+        g.scope("lm_head")
+    };
     let logits = g.linear_with(&table.name("weight"), None, hidden, c.vocab_size)?;
     nn::softcap(g, &logits, c.final_logit_softcapping)
 }

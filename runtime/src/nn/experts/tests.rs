@@ -1,0 +1,86 @@
+use super::*;
+use crate::dims;
+use crate::graph::Input;
+use crate::graph::dims::BATCH;
+use crate::nn::testing::{expect, refusal};
+
+/// Two positions `[1, 2, 2]`.
+fn x(g: &mut Graph) -> Tensor {
+    g.constant(&[1, 2, 2], vec![1.0, 2.0, 3.0, -1.0]).unwrap()
+}
+
+/// The first position goes to the second expert alone, the second to both.
+fn routing_weights(g: &mut Graph) -> Tensor {
+    g.constant(&[1, 2, 2], vec![0.0, 1.0, 0.25, 0.75]).unwrap()
+}
+
+const EXPERT: GatedMlp<'static> =
+    GatedMlp { gate: "w1", up: "w3", down: "w2", width: 1, act: Activation::Relu, bias: false };
+
+/// Gates of `x₀`, up projections of 1 and 10 times `x₁`; both outputs are alike but for their signs.
+const WEIGHTS: [(&str, &[f32]); 6] = [
+    ("experts.0.w1.weight", &[1.0, 0.0]),
+    ("experts.0.w3.weight", &[0.0, 1.0]),
+    ("experts.0.w2.weight", &[1.0, -1.0]),
+    ("experts.1.w1.weight", &[1.0, 0.0]),
+    ("experts.1.w3.weight", &[0.0, 10.0]),
+    ("experts.1.w2.weight", &[1.0, 1.0]),
+];
+
+#[test]
+fn experts_are_summed_by_routing_weights() {
+    let build = |g: &mut Graph| {
+        let (x, routing_weights) = (x(g), routing_weights(g));
+        experts(g, &g.scope("experts"), &x, &routing_weights, &EXPERT)
+    };
+    // The experts' products are 2 and 20, then -3 and -30.
+    expect(&WEIGHTS, build, &[1, 2, 2], &[20.0, 20.0, -23.25, -21.75]);
+}
+
+#[test]
+fn batched_experts_are_a_list_of_them() {
+    let build = |g: &mut Graph| {
+        let (x, routing_weights) = (x(g), routing_weights(g));
+        let experts = BatchedExperts { gate_up: "input", down: "output", width: 1, act: Activation::Relu };
+        experts.forward(g, &g.scope("moe"), &x, &routing_weights)
+    };
+    let weights: [(&str, &[f32]); 2] =
+        [("moe.input", &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 10.0]), ("moe.output", &[1.0, -1.0, 1.0, 1.0])];
+    expect(&weights, build, &[1, 2, 2], &[20.0, 20.0, -23.25, -21.75]);
+}
+
+#[test]
+fn batched_weights_lie_either_way() {
+    for (transposed, want) in [(false, [5.0, 11.0]), (true, [7.0, 10.0])] {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[1, 2], vec![1.0, 2.0])?;
+            let weights = g.weight("weights", &[2, 2, 2])?;
+            expert_linear(g, &x, &weights, 1, transposed)
+        };
+        expect(&[("weights", &[9.0, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])], build, &[1, 2], &want);
+    }
+}
+
+#[test]
+fn a_shared_expert_is_added_where_it_has_a_width() {
+    let build = |expert: GatedMlp<'static>| {
+        move |g: &mut Graph| {
+            let (x, h) = (x(g), g.constant(&[1, 2, 2], vec![100.0, 200.0, 300.0, 400.0])?);
+            let h = add_shared_expert(g, &h, &g.scope("experts.0"), &x, &expert)?;
+            g.scale(&h, 1.0)
+        }
+    };
+    expect(&WEIGHTS[..3], build(EXPERT), &[1, 2, 2], &[102.0, 198.0, 297.0, 403.0]);
+    let none = GatedMlp { width: 0, ..EXPERT };
+    expect(&[], build(none), &[1, 2, 2], &[100.0, 200.0, 300.0, 400.0]);
+}
+
+#[test]
+fn an_unknown_number_of_experts_is_refused() {
+    let problem = refusal(|g| {
+        let x = x(g);
+        let routing_weights = g.input(Input::f32("routing_weights", dims![1, 2, BATCH]));
+        experts(g, &g.scope("experts"), &x, &routing_weights, &EXPERT)
+    });
+    insta::assert_snapshot!(problem, @"combine_experts in the root: [1, 2, batch] has no fixed number of experts");
+}

@@ -1,0 +1,151 @@
+//! Routers of mixtures of experts: from router logits `[…, experts]` to routing weights, 0 for experts that are not selected.
+
+use crate::Result;
+use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, Unary, show};
+
+/// Softmax over router logits, then top-k (`MixtralTopKRouter`, `Qwen2MoeTopKRouter`): routing weights `[…, experts]`, which
+/// `norm_topk_prob` makes sum to 1.
+///
+/// # Errors
+/// When there are fewer than `top_k` experts, or their number is not fixed.
+pub fn softmax_topk(g: &mut Graph, logits: &Tensor, top_k: usize, norm_topk_prob: bool) -> Result<Tensor> {
+    let scores = g.softmax(logits)?;
+    let selected = top_k_mask(g, &scores, top_k)?;
+    selected_scores(g, &scores, &selected, norm_topk_prob)
+}
+
+/// Top-k of router logits, then softmax over the selected ones alone (`GptOssTopKRouter`, `GraniteMoeTopKRouter`): routing
+/// weights `[…, experts]`.
+///
+/// # Errors
+/// When there are fewer than `top_k` experts, or their number is not fixed.
+pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, top_k: usize) -> Result<Tensor> {
+    let selected = top_k_mask(g, logits, top_k)?;
+    let least = g.scalar(f32::MIN);
+    let logits = g.select(&selected, logits, &least)?;
+    g.softmax(&logits)
+}
+
+/// Group-limited top-k routing (`DeepseekV3TopkRouter`; 2024, arXiv:2412.19437): groups of experts are ranked by their highest
+/// scores, and a token's experts are selected from the best groups alone.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupLimitedTopk {
+    /// The number of groups; with 1 all experts compete.
+    pub n_group: usize,
+    /// The number of groups that are selected for a token.
+    pub topk_group: usize,
+    /// How many of the highest scores of a group are summed to rank it.
+    pub scores_per_group: usize,
+    /// The number of experts per token.
+    pub top_k: usize,
+    /// Whether routing weights are normalised to sum to 1.
+    pub norm_topk_prob: bool,
+}
+
+impl GroupLimitedTopk {
+    /// Routing weights `[batch, sequence, experts]` of scores of this shape. `e_score_correction_bias`, which broadcasts to
+    /// them, takes part in the selection alone.
+    ///
+    /// # Errors
+    /// When the experts do not divide into the groups, or there are fewer groups or experts than are selected.
+    pub fn forward(
+        &self,
+        g: &mut Graph,
+        scores: &Tensor,
+        e_score_correction_bias: Option<&Tensor>,
+    ) -> Result<Tensor> {
+        let choice = match e_score_correction_bias {
+            Some(bias) => g.add(scores, bias)?,
+            None => scores.clone(),
+        };
+        let choice = self.in_best_groups(g, &choice)?;
+        let selected = top_k_mask(g, &choice, self.top_k)?;
+        selected_scores(g, scores, &selected, self.norm_topk_prob)
+    }
+
+    /// Scores, the lowest number where an expert's group is not selected.
+    fn in_best_groups(&self, g: &mut Graph, scores: &Tensor) -> Result<Tensor> {
+        if self.n_group == 1 {
+            return Ok(scores.clone());
+        }
+        let [batch, sequence, experts] = scores.shape() else {
+            return Err(g.error("GroupLimitedTopk", format!("{} in groups", show(scores.shape()))));
+        };
+        let size = experts.fixed().unwrap_or_default() / self.n_group.max(1);
+        let grouped = g.reshape(scores, crate::dims![batch, sequence, self.n_group, size])?;
+        let highest = top_k_mask(g, &grouped, self.scores_per_group)?;
+        let highest = selected_scores(g, &grouped, &highest, false)?;
+        let sums = g.reduce(Reduction::Sum, &highest, &[3], false)?;
+        let selected = top_k_mask(g, &sums, self.topk_group)?;
+        let selected = g.unsqueeze(&selected, 3)?;
+        let least = g.scalar(f32::MIN);
+        let kept = g.select(&selected, &grouped, &least)?;
+        g.reshape(&kept, scores.shape().to_vec())
+    }
+}
+
+/// Routing weights of SparseMixer-v2 (`sparsemixer` of `transformers.models.phimoe`; arXiv:2409.12136) for two experts: the
+/// softmax of each over the logits that are less than `2 · jitter_noise` below it, relative to the larger magnitude.
+///
+/// # Errors
+/// When the last axis of the logits has no fixed length, or there is one expert only.
+pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result<Tensor> {
+    let axis = logits.rank().saturating_sub(1);
+    let (least, most) = (g.scalar(f32::MIN), g.scalar(2.0 * jitter_noise as f32));
+    let magnitudes = g.unary(Unary::Abs, logits);
+    let mut rest = logits.clone();
+    let mut both: Option<Tensor> = None;
+    for _ in 0..2 {
+        let best = g.reduce(Reduction::Max, &rest, &[axis], true)?;
+        let below = g.sub(&best, logits)?;
+        let scale = g.binary(Binary::Max, &magnitudes, &best)?;
+        let below = g.div(&below, &scale)?;
+        let far = g.binary(Binary::Greater, &below, &most)?;
+        let near = g.select(&far, &least, &rest)?;
+        let scores = g.softmax(&near)?;
+        let selected = top_k_mask(g, &rest, 1)?;
+        let weight = selected_scores(g, &scores, &selected, false)?;
+        rest = g.select(&selected, &least, &rest)?;
+        both = Some(match both {
+            Some(first) => g.add(&first, &weight)?,
+            None => weight,
+        });
+    }
+    both.ok_or_else(|| g.error("sparse_mixer", "nothing was selected"))
+}
+
+/// Top-k selection along the last axis, as a mask: bool of the shape of `scores`, true at the `count` largest, of equal ones
+/// at the first.
+fn top_k_mask(g: &mut Graph, scores: &Tensor, count: usize) -> Result<Tensor> {
+    let shape = scores.shape().to_vec();
+    let length = scores.dim(-1).and_then(Dim::fixed).filter(|&length| (1..=length).contains(&count));
+    let Some(length) = length else {
+        let problem = format!("{} has no {count} largest along its last axis", show(&shape));
+        return Err(g.error("top_k", problem));
+    };
+    let axis = shape.len() - 1;
+    let positions = g.arange(&length.into());
+    let least = g.scalar(f32::MIN);
+    let mut rest = scores.clone();
+    for _ in 0..count {
+        let best = g.argmax(&rest, axis)?;
+        let best = g.unsqueeze(&best, axis)?;
+        let here = g.binary(Binary::Equal, &best, &positions)?;
+        rest = g.select(&here, &least, &rest)?;
+    }
+    g.binary(Binary::Less, &rest, scores)
+}
+
+/// The scores that are selected and 0 elsewhere; `normalised` to a sum of 1.
+fn selected_scores(g: &mut Graph, scores: &Tensor, selected: &Tensor, normalised: bool) -> Result<Tensor> {
+    let zero = g.scalar(0.0);
+    let weights = g.select(selected, scores, &zero)?;
+    if !normalised {
+        return Ok(weights);
+    }
+    let sum = g.reduce(Reduction::Sum, &weights, &[scores.rank() - 1], true)?;
+    g.div(&weights, &sum)
+}
+
+#[cfg(test)]
+mod tests;
