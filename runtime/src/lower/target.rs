@@ -48,30 +48,19 @@ impl Target {
         // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
         let narrow = in_browser && hardware == Hardware::Webgpu;
         let integers = if narrow { Dtype::I32 } else { Dtype::I64 };
-        let fixed_shapes = match hardware {
-            Hardware::Cpu | Hardware::Auto | Hardware::Cuda | Hardware::Openvino => false,
-            // A browser has no 64-bit integers to compute lengths with.
-            Hardware::Webgpu => in_browser,
-            // MIGraphX compiles a graph anew for other lengths; Core ML, the tensor processor and WebNN have no others.
-            Hardware::Rocm | Hardware::Metal | Hardware::Qnn | Hardware::Webnn => true,
-        };
-        let opset = match hardware {
-            Hardware::Cpu | Hardware::Auto => 23,
+        let (own, opset, fixed_shapes) = match hardware {
+            Hardware::Cpu | Hardware::Auto => (CPU, 23, false),
             // The newest set that every operator here has a kernel for: those of `Pad` and `Equal` end with it.
-            Hardware::Cuda => 18,
-            // MIGraphX documents operator sets up to 19.
-            Hardware::Rocm => 19,
-            Hardware::Openvino | Hardware::Webgpu | Hardware::Metal | Hardware::Qnn | Hardware::Webnn => 21,
-        };
-        let own = match hardware {
-            Hardware::Cpu | Hardware::Auto => CPU,
-            Hardware::Cuda => CUDA,
-            Hardware::Rocm => ROCM,
-            Hardware::Openvino => OPENVINO,
-            Hardware::Webgpu => WEBGPU,
-            Hardware::Metal => METAL,
-            Hardware::Qnn => QNN,
-            Hardware::Webnn => WEBNN,
+            Hardware::Cuda => (CUDA, 18, false),
+            // MIGraphX documents operator sets up to 19, and compiles a graph anew for other lengths.
+            Hardware::Rocm => (ROCM, 19, true),
+            Hardware::Openvino => (OPENVINO, 21, false),
+            // A browser has no 64-bit integers to compute lengths with.
+            Hardware::Webgpu => (WEBGPU, 21, in_browser),
+            // Core ML, the tensor processor and WebNN have no lengths but numbers.
+            Hardware::Metal => (METAL, 21, true),
+            Hardware::Qnn => (QNN, 21, true),
+            Hardware::Webnn => (WEBNN, 21, true),
         };
         let mut passes = [FIRST, own, LAST].concat();
         if fixed_shapes {

@@ -1,0 +1,201 @@
+//! The attributes of operations: sizes, strides, modes, and which element-wise function.
+
+#[cfg(doc)]
+use super::Op;
+
+/// The attributes of [`Op::Attention`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AttentionOp {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; `heads` is a multiple of it.
+    pub kv_heads: usize,
+    /// Multiplies the scores.
+    pub scale: f64,
+    /// Whether a position sees none after it.
+    pub causal: bool,
+    /// `c · tanh(score / c)` before the mask, where not zero.
+    pub softcap: f64,
+}
+
+/// The attributes of [`Op::Conv`] and [`Op::ConvTranspose`], by spatial axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvOp {
+    /// The lengths of the kernel.
+    pub kernel: Vec<usize>,
+    /// From one window to the next.
+    pub stride: Vec<usize>,
+    /// Zeros before and after.
+    pub padding: Vec<(usize, usize)>,
+    /// From one element of a window to the next.
+    pub dilation: Vec<usize>,
+    /// Independent groups of channels.
+    pub groups: usize,
+}
+
+/// The attributes of [`Op::Pool`], by spatial axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOp {
+    /// [`Reduction::Max`] or [`Reduction::Mean`].
+    pub by: Reduction,
+    /// The lengths of a window.
+    pub kernel: Vec<usize>,
+    /// From one window to the next.
+    pub stride: Vec<usize>,
+    /// Elements before and after, which count in means.
+    pub padding: Vec<(usize, usize)>,
+}
+
+/// The attributes of [`Op::Resize`]; the reference is `torch.nn.functional.interpolate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResizeOp {
+    /// How to fill in between.
+    pub by: Interpolation,
+    /// Whether the corners' centres stay where they are, not the corners.
+    pub align_corners: bool,
+}
+
+/// How [`Op::Resize`] fills in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Interpolation {
+    Nearest,
+    Bilinear,
+    Bicubic,
+}
+
+/// What [`Op::Pad`] puts around.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PadMode {
+    /// A number.
+    Constant(f32),
+    /// What is there, mirrored without the edge.
+    Reflect,
+    /// The edge.
+    Edge,
+}
+
+/// The attributes of [`Op::Rotary`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RotaryOp {
+    /// Heads.
+    pub heads: usize,
+    /// How much of each head is rotated, from its beginning.
+    pub width: usize,
+    /// Whether pairs are neighbours, not half a width apart.
+    pub interleaved: bool,
+}
+
+/// Element-wise operations on two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Pow,
+    Mod,
+    Min,
+    Max,
+    Equal,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    And,
+    Or,
+}
+
+impl Binary {
+    /// Whether the result is a truth value.
+    pub fn compares(self) -> bool {
+        matches!(self, Self::Equal | Self::Less | Self::LessOrEqual | Self::Greater | Self::GreaterOrEqual)
+    }
+
+    /// The ONNX operator.
+    pub fn onnx(self) -> &'static str {
+        match self {
+            Self::Add => "Add",
+            Self::Sub => "Sub",
+            Self::Mul => "Mul",
+            Self::Div => "Div",
+            Self::Pow => "Pow",
+            Self::Mod => "Mod",
+            Self::Min => "Min",
+            Self::Max => "Max",
+            Self::Equal => "Equal",
+            Self::Less => "Less",
+            Self::LessOrEqual => "LessOrEqual",
+            Self::Greater => "Greater",
+            Self::GreaterOrEqual => "GreaterOrEqual",
+            Self::And => "And",
+            Self::Or => "Or",
+        }
+    }
+}
+
+/// Element-wise operations on one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Unary {
+    Abs,
+    Ceil,
+    Cos,
+    Erf,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Not,
+    Reciprocal,
+    Round,
+    Sigmoid,
+    Sign,
+    Sin,
+    Softplus,
+    Sqrt,
+    Tanh,
+}
+
+impl Unary {
+    /// The ONNX operator.
+    pub fn onnx(self) -> &'static str {
+        match self {
+            Self::Abs => "Abs",
+            Self::Ceil => "Ceil",
+            Self::Cos => "Cos",
+            Self::Erf => "Erf",
+            Self::Exp => "Exp",
+            Self::Floor => "Floor",
+            Self::Log => "Log",
+            Self::Neg => "Neg",
+            Self::Not => "Not",
+            Self::Reciprocal => "Reciprocal",
+            Self::Round => "Round",
+            Self::Sigmoid => "Sigmoid",
+            Self::Sign => "Sign",
+            Self::Sin => "Sin",
+            Self::Softplus => "Softplus",
+            Self::Sqrt => "Sqrt",
+            Self::Tanh => "Tanh",
+        }
+    }
+}
+
+/// How [`Op::Reduce`] folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names say it
+pub enum Reduction {
+    Sum,
+    Mean,
+    Max,
+    Min,
+}
+
+impl PoolOp {
+    /// The ONNX operator.
+    pub fn name(&self) -> &'static str {
+        if self.by == Reduction::Max { "MaxPool" } else { "AveragePool" }
+    }
+}
