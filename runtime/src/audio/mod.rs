@@ -28,6 +28,7 @@ mod stft;
 mod tests;
 mod waveform;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 pub use extractor::{ExtractOptions, FeatureExtractor, Padding};
@@ -73,8 +74,16 @@ impl Audio {
     /// # Errors
     /// When a rate is above 2 MHz, or it would become more than eight times as many samples, and more than 16 million.
     pub fn resample(self, sampling_rate: u32) -> Result<Self> {
-        let samples = resample::resample(self.samples, self.sampling_rate, sampling_rate)?;
-        Ok(Self { samples, sampling_rate })
+        let samples = resample::resample(self.samples.into(), self.sampling_rate, sampling_rate)?;
+        Ok(Self { samples: samples.into_owned(), sampling_rate })
+    }
+
+    /// Its samples at a sampling rate; not copied where it has that rate already.
+    ///
+    /// # Errors
+    /// As [`Audio::resample`].
+    pub(crate) fn samples_at(&self, sampling_rate: u32) -> Result<Cow<'_, [f32]>> {
+        resample::resample(self.samples.as_slice().into(), self.sampling_rate, sampling_rate)
     }
 
     /// How long it lasts, seconds.

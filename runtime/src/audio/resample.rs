@@ -6,6 +6,7 @@
 //! weighted by one of `to` kernels. Kernels are kept only where the window is not zero, and only where each
 //! is used more than once: time and memory grow with the audio, whatever the rates.
 
+use std::borrow::Cow;
 use std::f64::consts::PI;
 
 use super::refused;
@@ -23,7 +24,7 @@ const MOST_GROWTH: u64 = 8;
 
 /// # Errors
 /// When many more samples would come of it than there are, or a rate is none of a recording.
-pub(super) fn resample(samples: Vec<f32>, from: u32, to: u32) -> Result<Vec<f32>> {
+pub(super) fn resample(samples: Cow<'_, [f32]>, from: u32, to: u32) -> Result<Cow<'_, [f32]>> {
     if from == to || from == 0 || to == 0 || samples.is_empty() {
         return Ok(samples);
     }
@@ -62,7 +63,7 @@ pub(super) fn resample(samples: Vec<f32>, from: u32, to: u32) -> Result<Vec<f32>
         };
         resampled.push(sum as f32);
     }
-    Ok(resampled)
+    Ok(resampled.into())
 }
 
 /// The kernels of a ratio of rates.

@@ -51,17 +51,20 @@ pub trait Compiled: Send + Sync {
     ///
     /// # Errors
     /// As [`Compiled::run`].
-    fn run_with_state(&self, inputs: &Values, state: &mut KvState) -> Result<Values> {
-        let mut inputs = inputs.clone();
-        inputs.extend(state.host.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let outputs = self.run(&inputs)?;
+    fn run_with_state(&self, mut inputs: Values, state: &mut KvState) -> Result<Values> {
+        let held: Vec<String> = state.host.keys().cloned().collect();
+        inputs.append(&mut state.host);
+        let outputs = self.run(&inputs);
+        // What the graph gives no new tensors for, such as keys and values of the encoder, stays.
+        state.host.extend(held.iter().filter_map(|name| inputs.remove_entry(name)));
         let (present, rest) =
-            outputs.into_iter().partition::<Values, _>(|(name, _)| kv_state::next_input(name).is_some());
+            outputs?.into_iter().partition::<Values, _>(|(name, _)| kv_state::next_input(name).is_some());
         let past =
             present.into_iter().filter_map(|(name, value)| Some((kv_state::next_input(&name)?, value)));
         state.host.extend(past);
         Ok(rest)
     }
+
     /// The nodes that each device runs.
     fn placement(&self) -> &Placement;
 }
@@ -162,5 +165,48 @@ pub(crate) fn in_browser(hardware: Hardware) -> bool {
             _ => onnxruntime::version(hardware).is_err() && browser::version(hardware).is_ok(),
         },
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::{Error, Value};
+
+    /// A decoder that gives its cached keys one more, and a logit that is their sum with the encoder's.
+    #[derive(Default)]
+    struct Decoder(Placement);
+
+    impl Compiled for Decoder {
+        fn run(&self, inputs: &Values) -> Result<Values> {
+            let sum = |name: &str| inputs.get(name).map_or(Ok(0), |value| value.i64(name).map(|a| a.sum()));
+            let new = inputs.get("input_ids").ok_or_else(|| Error::input("input_ids", "is missing", ""))?;
+            let past = sum("past_key_values.0.key")?;
+            Ok(Values::from([
+                ("logits".to_owned(), array![past + sum("past_key_values.0.encoder.key")?].into_dyn().into()),
+                ("present.0.key".to_owned(), array![past + new.i64("input_ids")?.sum()].into_dyn().into()),
+            ]))
+        }
+
+        fn placement(&self) -> &Placement {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn state_is_moved_into_a_run_and_out_of_it_again() {
+        let value = |number: i64| Value::from(array![number].into_dyn());
+        let mut state = KvState::default();
+        state.host.insert("past_key_values.0.encoder.key".to_owned(), value(100));
+        let mut run = |inputs| Decoder::default().run_with_state(inputs, &mut state);
+        let ids = |id| Values::from([("input_ids".to_owned(), value(id))]);
+        assert_eq!(run(ids(2)).unwrap(), Values::from([("logits".to_owned(), value(100))]));
+        assert!(run(Values::new()).is_err());
+        assert_eq!(run(ids(3)).unwrap()["logits"], value(102));
+        assert_eq!(state.host["past_key_values.0.key"], value(5));
+        assert_eq!(state.host["past_key_values.0.encoder.key"], value(100));
+        assert_eq!(state.host.len(), 2);
     }
 }

@@ -98,14 +98,17 @@ impl<'a> ModelSteps<'a> {
         match &mut made.cache {
             Some(cache) => {
                 let taken = model.inputs_of(GraphKind::Encoder)?;
-                let given = inputs.clone().into_iter().filter(|(name, _)| takes(&taken, name));
-                let encoded = model.run_cached(GraphKind::Encoder, given.collect(), cache)?;
                 let step = model.inputs_of(GraphKind::Decode)?;
-                if let Some(mask) = inputs.remove("attention_mask") {
-                    inputs.insert("encoder_attention_mask".to_owned(), mask);
+                // What the decoder takes too: the mask of the encoder's positions.
+                for (name, value) in &inputs {
+                    let name = if name == "attention_mask" { "encoder_attention_mask" } else { name };
+                    if takes(&step, name) {
+                        made.every.insert(name.to_owned(), value.clone());
+                    }
                 }
-                made.every =
-                    encoded.into_iter().chain(inputs).filter(|(name, _)| takes(&step, name)).collect();
+                inputs.retain(|name, _| takes(&taken, name));
+                let encoded = model.run_cached(GraphKind::Encoder, inputs, cache)?;
+                made.every.extend(encoded.into_iter().filter(|(name, _)| takes(&step, name)));
             }
             None => made.every = inputs,
         }
@@ -122,13 +125,14 @@ impl<'a> ModelSteps<'a> {
     fn run(
         &mut self,
         kind: GraphKind,
-        ids: &Array2<i64>,
+        ids: Array2<i64>,
         positions: Array2<i64>,
         more: Values,
     ) -> Result<Array2<f32>> {
         let mut values = self.every.clone();
         values.extend(more);
-        values.insert(self.names.ids.to_owned(), Value::I64(ids.clone().into_dyn()));
+        let last_id = ids.ncols().saturating_sub(1) as i64;
+        values.insert(self.names.ids.to_owned(), Value::I64(ids.into_dyn()));
         if let Some(name) = self.names.mask {
             values.insert(name.to_owned(), Value::I64(self.mask.clone().into_dyn()));
         }
@@ -136,8 +140,7 @@ impl<'a> ModelSteps<'a> {
             values.insert(name.to_owned(), Value::I64((positions + first as i64).into_dyn()));
         }
         if self.names.logits_to_keep {
-            let last = ids.ncols().saturating_sub(1) as i64;
-            values.insert(LOGITS_TO_KEEP.to_owned(), Value::I64(ndarray::arr1(&[last]).into_dyn()));
+            values.insert(LOGITS_TO_KEEP.to_owned(), Value::I64(ndarray::arr1(&[last_id]).into_dyn()));
         }
         let outputs = match &mut self.cache {
             Some(cache) => self.model.run_cached(kind, values, cache)?,
@@ -153,8 +156,8 @@ impl<'a> ModelSteps<'a> {
             attention_mask: self.mask.clone(),
             encoder_input_ids: None,
         };
-        let ids = self.ids.clone();
-        self.run(GraphKind::Forward, &ids, prompt.position_ids(), self.first.clone())
+        let positions = prompt.position_ids();
+        self.run(GraphKind::Forward, prompt.input_ids, positions, self.first.clone())
     }
 
     /// Rows become copies of those at `parents`.
@@ -179,9 +182,9 @@ impl Steps for ModelSteps<'_> {
             return self.run_whole();
         }
         let start = self.model.graph_kinds().contains(&GraphKind::Prefill) && !self.first.is_empty();
-        let (kind, first) =
-            if start { (GraphKind::Prefill, self.first.clone()) } else { (GraphKind::Decode, Values::new()) };
-        self.run(kind, &prompt.input_ids, positions, first)
+        let kind = if start { GraphKind::Prefill } else { GraphKind::Decode };
+        let first = std::mem::take(&mut self.first);
+        self.run(kind, prompt.input_ids.clone(), positions, if start { first } else { Values::new() })
     }
 
     fn step(&mut self, ids: &[i64], parents: Option<&[usize]>) -> Result<Array2<f32>> {
@@ -200,12 +203,12 @@ impl Steps for ModelSteps<'_> {
             return self.run_whole();
         }
         match parents {
-            None => self.run(GraphKind::Decode, &ids, positions, Values::new()),
+            None => self.run(GraphKind::Decode, ids, positions, Values::new()),
             Some(parents) => {
                 let parents: Vec<i64> = parents.iter().map(|parent| *parent as i64).collect();
                 let beams = Value::I64(ndarray::Array1::from_vec(parents).into_dyn());
                 let beams = Values::from([("beam_idx".to_owned(), beams)]);
-                self.run(GraphKind::BeamDecode, &ids, positions, beams)
+                self.run(GraphKind::BeamDecode, ids, positions, beams)
             }
         }
     }

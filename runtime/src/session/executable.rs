@@ -80,11 +80,11 @@ impl Executable {
     /// Runs it on from what was kept, which has room for so many positions, and of so many rows.
     pub(super) fn run_with_state(
         &self,
-        inputs: &Values,
+        inputs: Values,
         cached: (usize, usize),
         state: &mut KvState,
     ) -> Result<Values> {
-        self.ready(&self.lengths(inputs, cached))?.compiled.run_with_state(inputs, state)
+        self.ready(&self.lengths(&inputs, cached))?.compiled.run_with_state(inputs, state)
     }
 
     /// The positions that a graph has room for, where so many are cached: as many, or more where the graph would be

@@ -93,27 +93,35 @@ impl Subgraph {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &known, &kept)?;
         let space = self.executable.bucket(cache.past);
         let inputs = kv_bucket::pad_left(&self.inputs, inputs, space - cache.past);
-        let outputs = self.executable.run_with_state(&inputs, (space, cache.rows), &mut cache.state)?;
-        if kind == GraphKind::Encoder {
-            for input in &self.inputs {
-                let lengths = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
-                for (dim, length) in input.shape.iter().zip(lengths) {
-                    // Beams are rows of one item: a decoder may have more of them.
-                    if let Dim::Symbol(symbol) = dim
-                        && *dim != BATCH
-                    {
-                        cache.lengths.insert(symbol.to_string(), *length);
-                    }
-                }
-            }
-        }
+        let lengths = if kind == GraphKind::Encoder { self.lengths(&inputs) } else { BTreeMap::new() };
+        let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
+        let length = |axis| ids.and_then(|ids| ids.shape().get(axis)).copied().unwrap_or_default();
+        let (rows, new) = (length(0), length(1));
+        let outputs = self.executable.run_with_state(inputs, (space, cache.rows), &mut cache.state)?;
+        cache.lengths.extend(lengths);
         if kind.is_cached() {
-            let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
-            cache.past += ids.and_then(|ids| ids.shape().get(1)).copied().unwrap_or_default();
-            cache.rows = ids.and_then(|ids| ids.shape().first()).copied().unwrap_or_default();
+            cache.past += new;
+            cache.rows = rows;
             self.resize_bucket(cache)?;
         }
         Ok(outputs)
+    }
+
+    /// How long the symbolic axes of its inputs are; but of the batch: beams are rows of one item, of which a decoder
+    /// may have more.
+    fn lengths(&self, inputs: &Values) -> BTreeMap<String, usize> {
+        let mut lengths = BTreeMap::new();
+        for input in &self.inputs {
+            let shape = inputs.get(&input.name).map(crate::Value::shape).unwrap_or_default();
+            for (dim, length) in input.shape.iter().zip(shape) {
+                if let Dim::Symbol(symbol) = dim
+                    && *dim != BATCH
+                {
+                    lengths.insert(symbol.to_string(), *length);
+                }
+            }
+        }
+        lengths
     }
 
     /// Resizes the cached tensors, which are longer by the new positions, to the bucket of the next run.

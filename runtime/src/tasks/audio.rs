@@ -1,5 +1,7 @@
 //! What all audio pipelines share: audio to tensors, tensors through the model.
 
+use std::borrow::Cow;
+
 use ndarray::ArrayD;
 
 use super::outputs::output;
@@ -21,8 +23,8 @@ impl<A: AnyModel> AudioModel<A> {
     }
 
     /// The samples at the rate that the model was trained with.
-    pub(super) fn samples(&self, audio: &Audio) -> Result<Vec<f32>> {
-        Ok(audio.clone().resample(self.extractor.sampling_rate())?.samples)
+    pub(super) fn samples<'a>(&self, audio: &'a Audio) -> Result<Cow<'a, [f32]>> {
+        audio.samples_at(self.extractor.sampling_rate())
     }
 
     /// One of the model's outputs for one audio clip.

@@ -3,10 +3,10 @@
 //! Reference: `AudioClassificationPipeline`.
 
 use super::audio::AudioModel;
+use super::builder::opened;
 use super::labels::Labels;
-use super::scores::top;
-use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
-use crate::Architecture;
+use super::scores::default_function;
+use super::{Label, Pipeline, ScoreFunction, Task};
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions};
@@ -49,23 +49,9 @@ impl<A: AnyModel> Pipeline<A> for AudioClassification<A> {
     }
 }
 
+opened!(AudioClassification: audio.model);
+
 impl<A: AnyModel> AudioClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.audio.model
-    }
-
     /// The labels of an audio clip, best first.
     ///
     /// # Errors
@@ -81,15 +67,9 @@ impl<A: AnyModel> AudioClassification<A> {
     pub fn run_with(&self, audio: &Audio, options: &AudioClassificationOptions) -> Result<Vec<Label>> {
         let samples = self.audio.samples(audio)?;
         let logits = self.audio.run(&samples, &ExtractOptions::default(), "logits")?;
-        let logits: Vec<f32> = logits.iter().copied().collect();
+        // Of a single label, too, the score is softmax's.
         let problem_type = self.audio.model.raw_config()["problem_type"].as_str();
-        let function = options.function_to_apply.unwrap_or(match problem_type {
-            Some("regression") => ScoreFunction::None,
-            Some("multi_label_classification") => ScoreFunction::Sigmoid,
-            _ => ScoreFunction::Softmax,
-        });
-        let scores = function.apply(&logits);
-        let label = |i: usize| Label { label: self.labels.name(i), score: scores[i] };
-        Ok(top(&scores, options.top_k.unwrap_or(scores.len())).into_iter().map(label).collect())
+        let function = options.function_to_apply.unwrap_or_else(|| default_function(problem_type, 2));
+        Ok(self.labels.best(&logits, Some(function), options.top_k))
     }
 }

@@ -125,15 +125,16 @@ impl<A: AnyModel> TextModel<A> {
         order.sort_by_key(|i| std::cmp::Reverse(rows[*i].len()));
         let mut entries = vec![vec![ArrayD::zeros(vec![0]); rows.len()]; outputs.len()];
         for chunk in order.chunks(batch_size.max(1)) {
-            let picked: Vec<Encoding> = chunk.iter().map(|i| rows[*i].clone()).collect();
-            let batch = self.tokenizer.pad(&picked, &Padding::default())?;
-            let values = self.model.run(self.inputs(&batch))?;
+            let picked: Vec<&Encoding> = chunk.iter().map(|i| &rows[*i]).collect();
+            let mut batch = self.tokenizer.pad(&picked, &Padding::default())?;
+            let starts = std::mem::take(&mut batch.starts);
+            let values = self.model.run(self.inputs(batch))?;
             for ((name, per), entries) in outputs.iter().zip(&mut entries) {
                 let all = output(&values, name)?;
                 for (r, row) in chunk.iter().enumerate() {
                     let mut entry = all.index_axis(Axis(0), r);
                     if *per == Per::Token {
-                        let start = batch.starts[r];
+                        let start = starts[r];
                         entry.slice_axis_inplace(Axis(0), Slice::from(start..start + rows[*row].len()));
                     }
                     entries[*row] = entry.to_owned();
@@ -144,8 +145,8 @@ impl<A: AnyModel> TextModel<A> {
     }
 
     /// The tensors of a batch that the model and the tokenizer's configuration both name.
-    pub(super) fn inputs(&self, batch: &Batch) -> Values {
-        let mut values = batch.values();
+    pub(super) fn inputs(&self, batch: Batch) -> Values {
+        let mut values = batch.into_values();
         let named = self.tokenizer.settings().model_input_names.as_ref();
         values.retain(|name, _| {
             self.model.inputs().iter().any(|input| input.name == *name)

@@ -1,4 +1,4 @@
-//! PipelineBuilder a checkpoint for a task.
+//! A checkpoint opened for a task, and the pipeline made of it.
 
 use std::marker::PhantomData;
 
@@ -19,6 +19,30 @@ pub trait Pipeline<M: AnyModel>: Sized {
     /// When the checkpoint lacks such a file, or it does not fit.
     fn from_model(model: M) -> Result<Self>;
 }
+
+/// How every pipeline is opened, and the model within; that is at these of its fields.
+macro_rules! opened {
+    ($pipeline:ident: $($field:ident).+) => {
+        impl<A: $crate::AnyModel> $pipeline<A> {
+            /// Finds a checkpoint: a folder or a hub id.
+            ///
+            /// # Errors
+            /// When there is none.
+            pub fn open(checkpoint: &str) -> $crate::Result<$crate::tasks::PipelineBuilder<A, Self>>
+            where
+                A: $crate::Architecture,
+            {
+                $crate::tasks::PipelineBuilder::open(checkpoint)
+            }
+
+            /// The model within.
+            pub fn model(&self) -> &A {
+                &self.$($field).+
+            }
+        }
+    };
+}
+pub(super) use opened;
 
 /// A checkpoint that was found for a task, before it is loaded.
 #[derive(Debug)]

@@ -5,9 +5,9 @@
 use ndarray::{Array2, Ix2};
 
 use super::batches::{Per, TextModel};
+use super::builder::opened;
 use super::outputs::output;
-use super::{Pipeline, PipelineBuilder, Task, TextOptions};
-use crate::Architecture;
+use super::{Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::text::{Padding, Text};
 use crate::{Error, Result};
@@ -44,23 +44,9 @@ impl<A: AnyModel> Pipeline<A> for FeatureExtraction<A> {
     }
 }
 
+opened!(FeatureExtraction: text.model);
+
 impl<A: AnyModel> FeatureExtraction<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The most tokens a text may have: the tokenizer's limit, or the model's positions.
     pub fn longest(&self) -> Option<usize> {
         self.text.longest()
@@ -99,7 +85,7 @@ impl<A: AnyModel> FeatureExtraction<A> {
         let mut features = Vec::with_capacity(rows.len());
         for row in &rows {
             let batch = self.text.tokenizer.pad(std::slice::from_ref(row), &padding)?;
-            let values = self.text.model.run(self.text.inputs(&batch))?;
+            let values = self.text.model.run(self.text.inputs(batch))?;
             features.push(two_axes(output(&values, NAME)?.index_axis(ndarray::Axis(0), 0).to_owned())?);
         }
         Ok(features)

@@ -6,9 +6,9 @@ use ndarray::{ArrayViewD, Axis};
 use serde::{Serialize, Serializer};
 
 use super::batches::{Per, TextModel, numbered};
+use super::builder::opened;
 use super::scores::{softmax, top};
-use super::{Pipeline, PipelineBuilder, Task, TextOptions};
-use crate::Architecture;
+use super::{Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -103,23 +103,9 @@ impl<A: AnyModel> Pipeline<A> for FillMask<A> {
     }
 }
 
+opened!(FillMask: text.model);
+
 impl<A: AnyModel> FillMask<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The token that marks a gap.
     pub fn mask_token(&self) -> &str {
         &self.mask.0

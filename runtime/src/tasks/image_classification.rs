@@ -2,11 +2,10 @@
 //!
 //! Reference: `ImageClassificationPipeline`.
 
+use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
-use super::scores::{default_function, top};
-use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task};
-use crate::Architecture;
+use super::{Label, Pipeline, ScoreFunction, Task};
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
@@ -57,23 +56,9 @@ impl<A: AnyModel> Pipeline<A> for ImageClassification<A> {
     }
 }
 
+opened!(ImageClassification: images.model);
+
 impl<A: AnyModel> ImageClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.images.model
-    }
-
     /// The five best labels of an image, best first.
     ///
     /// # Errors
@@ -101,14 +86,7 @@ impl<A: AnyModel> ImageClassification<A> {
         options: &ImageClassificationOptions,
     ) -> Result<Vec<Vec<Label>>> {
         let outputs = self.images.run(images, options.batch_size, &["logits"])?;
-        let problem_type = self.images.model.raw_config()["problem_type"].as_str();
-        let of = |logits: Vec<f32>| {
-            let function = options.function_to_apply;
-            let scores =
-                function.unwrap_or_else(|| default_function(problem_type, logits.len())).apply(&logits);
-            let label = |i: usize| Label { label: self.labels.name(i), score: scores[i] };
-            top(&scores, options.top_k.unwrap_or(scores.len())).into_iter().map(label).collect()
-        };
-        Ok(outputs[0].iter().map(|logits| of(logits.iter().copied().collect())).collect())
+        let best = |logits| self.labels.best(logits, options.function_to_apply, options.top_k);
+        Ok(outputs[0].iter().map(best).collect())
     }
 }

@@ -5,9 +5,9 @@
 use ndarray::ArrayD;
 use serde_json::Value as Json;
 
+use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};
-use super::{Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::image::Image;
 use crate::{Error, Result};
@@ -55,23 +55,9 @@ impl<A: AnyModel> Pipeline<A> for ImageFeatureExtraction<A> {
     }
 }
 
+opened!(ImageFeatureExtraction: images.model);
+
 impl<A: AnyModel> ImageFeatureExtraction<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.images.model
-    }
-
     /// The features of an image.
     ///
     /// # Errors

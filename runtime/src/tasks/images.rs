@@ -50,17 +50,22 @@ impl<A: AnyModel> ImageModel<A> {
             let values = self.inputs(processor.process(std::slice::from_ref(image))?);
             let full = waiting.len() == batch_size.max(1);
             if full || waiting.first().is_some_and(|first| !alike(first, &values)) {
-                self.run_batch(&std::mem::take(&mut waiting), outputs, &mut entries)?;
+                self.run_batch(std::mem::take(&mut waiting), outputs, &mut entries)?;
             }
             waiting.push(values);
         }
         if !waiting.is_empty() {
-            self.run_batch(&waiting, outputs, &mut entries)?;
+            self.run_batch(waiting, outputs, &mut entries)?;
         }
         Ok(entries)
     }
 
-    fn run_batch(&self, batch: &[Values], outputs: &[&str], entries: &mut [Vec<ArrayD<f32>>]) -> Result<()> {
+    fn run_batch(
+        &self,
+        batch: Vec<Values>,
+        outputs: &[&str],
+        entries: &mut [Vec<ArrayD<f32>>],
+    ) -> Result<()> {
         let values = self.model.run(joined(batch)?)?;
         for (name, entries) in outputs.iter().zip(entries) {
             let rows = output(&values, name)?.axis_iter(Axis(0));
@@ -81,8 +86,11 @@ fn alike(first: &Values, second: &Values) -> bool {
     first.iter().zip(second).all(|((_, a), (_, b))| a.shape() == b.shape())
 }
 
-/// One batch of many.
-fn joined(batch: &[Values]) -> Result<Values> {
+/// One batch of many; one alone is moved.
+fn joined(mut batch: Vec<Values>) -> Result<Values> {
+    if batch.len() < 2 {
+        return Ok(batch.pop().unwrap_or_default());
+    }
     let Some(first) = batch.first() else { return Ok(Values::new()) };
     let join = |name: &String| {
         let all: Vec<&Value> = batch.iter().filter_map(|values| values.get(name)).collect();
@@ -122,7 +130,7 @@ mod tests {
             Values::from([("pixel_values".to_owned(), pixels), ("pixel_mask".to_owned(), mask)])
         };
         assert!(alike(&values(0.0, 2), &values(1.0, 2)) && !alike(&values(0.0, 2), &values(0.0, 3)));
-        let joined = joined(&[values(0.0, 2), values(1.0, 2)]).unwrap();
+        let joined = joined(vec![values(0.0, 2), values(1.0, 2)]).unwrap();
         let pixels = joined["pixel_values"].f32("pixel_values").unwrap();
         assert_eq!(pixels.shape(), [2, 3, 2, 2]);
         assert_eq!((pixels[[0, 0, 0, 0]], pixels[[1, 0, 0, 0]]), (0.0, 1.0));

@@ -67,10 +67,12 @@ mod text_to_text;
 mod token_classification;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod zero_shot_audio;
+#[cfg(all(feature = "image", feature = "text"))]
+mod zero_shot_image;
 #[cfg(feature = "text")]
 mod zero_shot_text;
-#[cfg(all(feature = "image", feature = "text"))]
-mod zero_shot_vision;
+#[cfg(all(feature = "text", feature = "video"))]
+mod zero_shot_video;
 
 pub use crate::ScoreFunction;
 pub use crate::task::Task;
@@ -113,9 +115,9 @@ pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, T
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
 #[cfg(all(feature = "audio", feature = "text"))]
 pub use zero_shot_audio::ZeroShotAudioClassification;
+#[cfg(all(feature = "image", feature = "text"))]
+pub use zero_shot_image::ZeroShotImageClassification;
 #[cfg(feature = "text")]
 pub use zero_shot_text::{ZeroShotClassification, ZeroShotOptions};
-#[cfg(all(feature = "image", feature = "text"))]
-pub use zero_shot_vision::ZeroShotImageClassification;
 #[cfg(all(feature = "text", feature = "video"))]
-pub use zero_shot_vision::{VideoOptions, ZeroShotVideoClassification};
+pub use zero_shot_video::{VideoOptions, ZeroShotVideoClassification};

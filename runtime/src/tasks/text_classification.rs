@@ -3,10 +3,9 @@
 //! Reference: `TextClassificationPipeline`.
 
 use super::batches::{Per, TextModel};
+use super::builder::opened;
 use super::labels::Labels;
-use super::scores::{default_function, top};
-use super::{Label, Pipeline, PipelineBuilder, ScoreFunction, Task, TextOptions};
-use crate::Architecture;
+use super::{Label, Pipeline, ScoreFunction, Task, TextOptions};
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::text::Text;
@@ -54,23 +53,9 @@ impl<A: AnyModel> Pipeline<A> for TextClassification<A> {
     }
 }
 
+opened!(TextClassification: text.model);
+
 impl<A: AnyModel> TextClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The best label of a text.
     ///
     /// # Errors
@@ -103,15 +88,8 @@ impl<A: AnyModel> TextClassification<A> {
     pub fn run_with(&self, texts: &[Text<'_>], options: &ClassificationOptions) -> Result<Vec<Vec<Label>>> {
         let rows = self.text.rows(texts, &options.text)?;
         let outputs = self.text.run(&rows, options.text.batch_size, &[("logits", Per::Row)])?;
-        let problem_type = self.text.model.raw_config()["problem_type"].as_str();
-        let of = |logits: Vec<f32>| {
-            let function =
-                options.function_to_apply.unwrap_or_else(|| default_function(problem_type, logits.len()));
-            let scores = function.apply(&logits);
-            let label = |i: usize| Label { label: self.labels.name(i), score: scores[i] };
-            top(&scores, options.top_k.unwrap_or(scores.len())).into_iter().map(label).collect()
-        };
-        Ok(outputs[0].iter().map(|logits| of(logits.iter().copied().collect())).collect())
+        let best = |logits| self.labels.best(logits, options.function_to_apply, options.top_k);
+        Ok(outputs[0].iter().map(best).collect())
     }
 
     fn one(&self, text: Text<'_>) -> Result<Vec<Label>> {

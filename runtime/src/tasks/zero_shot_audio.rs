@@ -4,9 +4,9 @@
 //! Reference: `ZeroShotAudioClassificationPipeline`.
 
 use super::batches::TextModel;
-use super::paired::scored;
-use super::{HypothesisOptions, Label, Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::builder::opened;
+use super::paired::PairedModel;
+use super::{HypothesisOptions, Label, Pipeline, Task};
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
@@ -26,36 +26,21 @@ use crate::audio::{Audio, ExtractOptions, FeatureExtractor};
 /// ```
 #[derive(Debug)]
 pub struct ZeroShotAudioClassification<A> {
-    text: TextModel<A>,
-    extractor: FeatureExtractor,
+    paired: PairedModel<A, FeatureExtractor>,
 }
 
 impl<A: AnyModel> Pipeline<A> for ZeroShotAudioClassification<A> {
     const TASK: Task = Task::ZeroShotAudioClassification;
 
     fn from_model(model: A) -> Result<Self> {
-        let extractor = FeatureExtractor::read(model.checkpoint())?;
-        Ok(Self { text: TextModel::new(model)?, extractor })
+        let processor = FeatureExtractor::read(model.checkpoint())?;
+        Ok(Self { paired: PairedModel { text: TextModel::new(model)?, processor } })
     }
 }
 
+opened!(ZeroShotAudioClassification: paired.text.model);
+
 impl<A: AnyModel> ZeroShotAudioClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// What labels become where no options are given: `This is a sound of {}.`
     pub fn hypothesis() -> HypothesisOptions {
         HypothesisOptions {
@@ -82,8 +67,9 @@ impl<A: AnyModel> ZeroShotAudioClassification<A> {
         candidate_labels: &[&str],
         options: &HypothesisOptions,
     ) -> Result<Vec<Label>> {
-        let samples = audio.clone().resample(self.extractor.sampling_rate())?.samples;
-        let features = self.extractor.extract(&[&samples], &ExtractOptions::default())?;
-        scored(&self.text, &features, candidate_labels, options, "logits_per_audio")
+        let extractor = &self.paired.processor;
+        let samples = audio.samples_at(extractor.sampling_rate())?;
+        let features = extractor.extract(&[&samples], &ExtractOptions::default())?;
+        self.paired.scored(features, candidate_labels, options, "logits_per_audio")
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Reference: `ZeroShotImageClassificationPipeline`.
 
-use super::builder::opened;
 use super::batches::TextModel;
+use super::builder::opened;
 use super::paired::PairedModel;
 use super::{HypothesisOptions, Label, Pipeline, Task};
 use crate::Result;

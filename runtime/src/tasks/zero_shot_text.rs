@@ -4,11 +4,11 @@
 //! Reference: `ZeroShotClassificationPipeline`.
 
 use super::batches::{Per, TextModel};
+use super::builder::opened;
 use super::hypotheses::hypotheses;
 use super::labels::Labels;
 use super::scores::{softmax, top};
-use super::{Label, Pipeline, PipelineBuilder, Task, TextOptions};
-use crate::Architecture;
+use super::{Label, Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::text::{EncodeOptions, Text, Truncation};
 use crate::{Error, Result};
@@ -67,23 +67,9 @@ impl<A: AnyModel> Pipeline<A> for ZeroShotClassification<A> {
     }
 }
 
+opened!(ZeroShotClassification: text.model);
+
 impl<A: AnyModel> ZeroShotClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// All labels, best first; their scores sum to 1.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 //!
 //! The reference has no pipeline for it; the same is done with `XCLIPProcessor`.
 
-use super::builder::opened;
 use super::batches::TextModel;
+use super::builder::opened;
 use super::paired::PairedModel;
 use super::{HypothesisOptions, Label, Pipeline, Task};
 use crate::any_model::AnyModel;

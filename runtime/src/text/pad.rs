@@ -1,5 +1,7 @@
 //! Rows of different lengths to tensors.
 
+use std::borrow::Borrow;
+
 use ndarray::Array2;
 
 use super::{Encoding, Side, Tokenizer};
@@ -40,8 +42,9 @@ impl Tokenizer {
     ///
     /// # Errors
     /// When rows differ in length and the tokenizer has no padding token.
-    pub fn pad(&self, rows: &[Encoding], padding: &Padding) -> Result<Batch> {
-        let longest = rows.iter().map(Encoding::len).max().unwrap_or(0);
+    pub fn pad(&self, rows: &[impl Borrow<Encoding>], padding: &Padding) -> Result<Batch> {
+        let rows: Vec<&Encoding> = rows.iter().map(Borrow::borrow).collect();
+        let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0);
         let multiple = padding.multiple_of.unwrap_or(1).max(1);
         let length = longest.max(padding.length.unwrap_or(0)).next_multiple_of(multiple);
         let ragged = rows.iter().any(|row| row.len() != length);
@@ -107,12 +110,12 @@ impl Tokenizer {
 
 impl Batch {
     /// The tensors by the names that models give them.
-    pub fn values(&self) -> Values {
+    pub fn into_values(self) -> Values {
         let named = [
-            ("input_ids", &self.input_ids),
-            ("attention_mask", &self.attention_mask),
-            ("token_type_ids", &self.token_type_ids),
+            ("input_ids", self.input_ids),
+            ("attention_mask", self.attention_mask),
+            ("token_type_ids", self.token_type_ids),
         ];
-        named.into_iter().map(|(name, a)| (name.to_string(), a.clone().into_dyn().into())).collect()
+        named.into_iter().map(|(name, a)| (name.to_string(), a.into_dyn().into())).collect()
     }
 }

@@ -144,13 +144,13 @@ impl Compiled for Running {
         outputs.iter().map(|(name, value)| Ok((name.to_owned(), read(&value).map_err(failed)?))).collect()
     }
 
-    fn run_with_state(&self, inputs: &Values, state: &mut KvState) -> Result<Values> {
+    fn run_with_state(&self, inputs: Values, state: &mut KvState) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
         let ran = match &self.steps {
-            Some(steps) if Steps::take(inputs) => steps.with(|session| self.run_in(session, inputs, state)),
+            Some(steps) if Steps::take(&inputs) => steps.with(|session| self.run_in(session, &inputs, state)),
             _ => {
                 let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                self.run_in(&mut session, inputs, state)
+                self.run_in(&mut session, &inputs, state)
             }
         };
         ran.map_err(failed)

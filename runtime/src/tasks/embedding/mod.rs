@@ -13,8 +13,8 @@ use self::modules::{Modules, Step};
 pub use self::pooling::{Pooling, PoolingMode};
 pub use self::similarity::Similarity;
 use super::batches::{Per, TextModel};
-use super::{Pipeline, PipelineBuilder, Task, TextOptions};
-use crate::Architecture;
+use super::builder::opened;
+use super::{Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
@@ -70,23 +70,9 @@ impl<A: AnyModel> Pipeline<A> for SentenceEmbedding<A> {
     }
 }
 
+opened!(SentenceEmbedding: text.model);
+
 impl<A: AnyModel> SentenceEmbedding<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// How the checkpoint compares vectors.
     pub fn similarity(&self) -> Similarity {
         self.modules.similarity

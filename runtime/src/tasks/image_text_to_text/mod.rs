@@ -8,14 +8,15 @@ use serde_json::json;
 
 use self::placeholders::Placeholders;
 use super::batches::TextModel;
+use super::builder::opened;
 use super::text_generation::{answered, resolve};
-use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, PipelineBuilder, Task};
+use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, Task};
+use crate::GraphKind;
 use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
 use crate::image::{Image, ImageProcessor};
 use crate::text::Text;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
-use crate::{Architecture, GraphKind};
 use crate::{Error, Result, Values};
 
 /// Continues texts and chats with images in them.
@@ -61,23 +62,9 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
     }
 }
 
+opened!(ImageTextToText: text.model);
+
 impl<A: AnyModel> ImageTextToText<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The token that stands for an image in a text, such as `<image>`.
     pub fn image_token(&self) -> &str {
         &self.placeholders.token

@@ -5,10 +5,10 @@
 mod boxes;
 
 pub use self::boxes::{Bounds, Detection, draw};
+use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};
 use super::labels::Labels;
-use super::{Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::{Pipeline, Task};
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::image::Image;
@@ -59,23 +59,9 @@ impl<A: AnyModel> Pipeline<A> for ObjectDetection<A> {
     }
 }
 
+opened!(ObjectDetection: images.model);
+
 impl<A: AnyModel> ObjectDetection<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.images.model
-    }
-
     /// The objects of an image whose score is above a half, in the order of the model's queries.
     ///
     /// # Errors

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use self::spans::Span;
 use super::batches::{Per, TextModel, numbered};
+use super::builder::opened;
 use super::characters::Characters;
-use super::{Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::text::{EncodeOptions, Encoding, Side, Text, Truncation};
 use crate::{Error, Result};
@@ -99,23 +99,9 @@ impl<A: AnyModel> Pipeline<A> for QuestionAnswering<A> {
     }
 }
 
+opened!(QuestionAnswering: text.model);
+
 impl<A: AnyModel> QuestionAnswering<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The best answer to a question; an empty one with a score of 0 when there is none.
     ///
     /// # Errors

@@ -15,9 +15,9 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 use super::audio::AudioModel;
+use super::builder::opened;
 use super::scores::largest;
-use super::{Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, Padding};
 use crate::generation::GenerationConfig;
@@ -123,23 +123,9 @@ impl<A: AnyModel> Pipeline<A> for SpeechRecognition<A> {
     }
 }
 
+opened!(SpeechRecognition: audio.model);
+
 impl<A: AnyModel> SpeechRecognition<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.audio.model
-    }
-
     /// What is said in a recording.
     ///
     /// # Errors

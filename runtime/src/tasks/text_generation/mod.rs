@@ -12,8 +12,8 @@ pub use options::GenerationOptions;
 pub(crate) use options::resolve;
 
 use super::batches::TextModel;
-use super::{OnText, Pipeline, PipelineBuilder, Task};
-use crate::Architecture;
+use super::builder::opened;
+use super::{OnText, Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
@@ -91,23 +91,9 @@ impl<A: AnyModel> Pipeline<A> for TextGeneration<A> {
     }
 }
 
+opened!(TextGeneration: text.model);
+
 impl<A: AnyModel> TextGeneration<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The checkpoint's chat templates; none where it has none.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()

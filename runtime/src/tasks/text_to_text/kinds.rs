@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::Writer;
-use crate::Architecture;
 use crate::Result;
 use crate::any_model::AnyModel;
 use crate::tasks::OnText;
-use crate::tasks::{GenerationOptions, Pipeline, PipelineBuilder, Task};
+use crate::tasks::builder::opened;
+use crate::tasks::{GenerationOptions, Pipeline, Task};
 
 /// A text written for another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,23 +46,9 @@ macro_rules! kind {
             }
         }
 
+        opened!($name: writer.text.model);
+
         impl<A: AnyModel> $name<A> {
-            /// Finds a checkpoint: a folder or a hub id.
-            ///
-            /// # Errors
-            /// When there is none.
-            pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-            where
-                A: Architecture,
-            {
-                PipelineBuilder::open(checkpoint)
-            }
-
-            /// The model within.
-            pub fn model(&self) -> &A {
-                &self.writer.text.model
-            }
-
             /// For one text.
             ///
             /// # Errors

@@ -104,7 +104,7 @@ impl<A: AnyModel> Writer<A> {
         for (index, chunk) in rows.chunks(size).enumerate() {
             let batch = self.text.tokenizer.pad(chunk, &Padding::default())?;
             let prompt = Prompt::decoder(start, batch.input_ids.clone());
-            let mut inputs = batch.values();
+            let mut inputs = batch.into_values();
             inputs.retain(|name, _| self.text.model.inputs().iter().any(|input| input.name == *name));
             let mut steps = ModelSteps::encoder_decoder(&self.text.model, inputs)?;
             let generation = Generation::new(&prompt, &config)

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use self::aggregate::Piece;
 use super::batches::{Per, TextModel};
+use super::builder::opened;
 use super::characters::Characters;
 use super::labels::Labels;
 use super::scores::softmax;
-use super::{Pipeline, PipelineBuilder, Task, TextOptions};
-use crate::Architecture;
+use super::{Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::text::{EncodeOptions, Encoding, Text};
 use crate::{Error, Result};
@@ -126,23 +126,9 @@ impl<A: AnyModel> Pipeline<A> for TokenClassification<A> {
     }
 }
 
+opened!(TokenClassification: text.model);
+
 impl<A: AnyModel> TokenClassification<A> {
-    /// Finds a checkpoint: a folder or a hub id.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn open(checkpoint: &str) -> Result<PipelineBuilder<A, Self>>
-    where
-        A: Architecture,
-    {
-        PipelineBuilder::open(checkpoint)
-    }
-
-    /// The model within.
-    pub fn model(&self) -> &A {
-        &self.text.model
-    }
-
     /// The labelled tokens of a text, without those labelled `O`.
     ///
     /// # Errors
