@@ -38,8 +38,8 @@ pub struct Backend {
     pub notes: String,
     /// Optimizations that apply.
     pub optimizations: Vec<String>,
-    /// Number formats and their bounds.
-    pub precisions: Vec<Bound>,
+    /// Number formats and their bounds, where one is the model's own.
+    pub tolerances: Vec<Bound>,
     /// Operators that may run on the CPU.
     pub cpu_fallback_ops: Vec<String>,
 }
@@ -78,7 +78,8 @@ pub fn lower(
             problems.push(at.problem(format!("hardware.{hardware}.reason"), message));
         }
         let spec = specs.get(hardware);
-        let precisions = spec.into_iter().flat_map(|spec| &spec.precisions).map(|(precision, bound)| {
+        let differs = spec.filter(|_| !own.tolerances.is_empty());
+        let tolerances = differs.into_iter().flat_map(|spec| &spec.precisions).map(|(precision, bound)| {
             let (relative, reason) = match own.tolerances.get(precision) {
                 Some(bound) => (bound.relative, bound.reason.clone()),
                 None => (bound.relative, bound.reason.clone().unwrap_or_default()),
@@ -98,7 +99,7 @@ pub fn lower(
             memory: entry.memory.unwrap_or_default(),
             notes: entry.notes.unwrap_or_default(),
             optimizations: entry.optimizations,
-            precisions: precisions.collect(),
+            tolerances: tolerances.collect(),
             cpu_fallback_ops: own.cpu_fallback_ops.clone(),
         });
     }

@@ -1,8 +1,9 @@
-//! The files of this repository that come from the backends' specs: the runtime's operator tables, a page for each
-//! backend.
+//! The files of this repository that come from the backends' specs: the runtime's operator tables and tolerances, a page
+//! for each backend.
 
 mod operators;
 mod pages;
+mod tolerances;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -45,6 +46,9 @@ pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
         let source = format!("model_specs/hardware/{hardware}.yaml");
         outputs.push(output(&format!("runtime/src/lower/operators/{hardware}.rs"), &[source], &text));
     }
+    let all: Vec<_> =
+        specs.iter().map(|spec| format!("model_specs/hardware/{}.yaml", spec.hardware)).collect();
+    outputs.push(output("runtime/src/conformance/tolerances.rs", &all, &tolerances::render(&specs)));
     for spec in specs.iter() {
         let source = format!("model_specs/hardware/{}.yaml", spec.hardware);
         let text = pages::render(spec, &specs.packages(spec.hardware));
@@ -74,7 +78,7 @@ mod tests {
     #[test]
     fn every_backend_has_a_page_and_every_table_is_in_the_runtime() {
         let outputs = outputs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))).unwrap();
-        assert_eq!(outputs.len(), 12);
+        assert_eq!(outputs.len(), 13);
         assert!(outputs.iter().all(|output| is_generated(&output.text)));
         let text = |path: &str| &outputs.iter().find(|output| output.path == path).unwrap().text;
         assert!(text("runtime/src/lower/operators.rs").contains("    (\"Add\", &[1, 6, 7, 13, 14]),"));
@@ -85,6 +89,8 @@ mod tests {
         ] {
             assert!(tables.contains(line), "{line}");
         }
+        let half = "Hardware::Qnn => &[Tolerance {\n            precision: Precision::F16,\n            relative: 0.02,";
+        assert!(text("runtime/src/conformance/tolerances.rs").contains(half));
         assert!(text("docs/backends/webgpu.md").contains("| Safari | limited | partial |"));
         assert!(text("docs/backends/metal.md").contains("| xl | 7B-13B | not supported |"));
         assert!(text("docs/backends/cuda.md").contains("cargo xtask setup --hw cuda"));

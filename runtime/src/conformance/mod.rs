@@ -17,6 +17,7 @@ mod run;
 mod sizes;
 mod subject;
 mod tasks;
+mod tolerances;
 mod trials;
 mod verify;
 
@@ -82,6 +83,11 @@ impl Suite {
 }
 
 impl BackendSuite {
+    /// Within the backend's own tolerances, and with no operator on the CPU.
+    pub const fn of(declared: Declared) -> Self {
+        Self { declared, precisions: tolerances::tolerances(declared.hardware), cpu_fallback_ops: &[] }
+    }
+
     fn tolerance(&self, precision: Precision) -> f64 {
         let own = self.precisions.iter().find(|tolerance| tolerance.precision == precision);
         own.map_or(TOLERANCE, |tolerance| tolerance.relative)

@@ -2,26 +2,10 @@
 // model_specs/audio/audio-spectrogram-transformer.yaml and templates/tests/backend.rs.tera. Do not edit:
 // change those and run the command again.
 
-//! Audio Spectrogram Transformer on WebGPU: what results may differ by.
+//! Audio Spectrogram Transformer on WebGPU: within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_audio_spectrogram_transformer::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[6],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.001,
-            reason: "the shading language allows less exact division and functions",
-        },
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "half precision has 11 bits of mantissa; needs a device with shader-f16",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[6]);

@@ -3,26 +3,10 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! HyperCLOVA X on Metal (Apple silicon): what results may differ by.
+//! HyperCLOVA X on Metal (Apple silicon): within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_hyperclovax::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[3],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.001,
-            reason: "sums are formed in another order on the GPU",
-        },
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "the neural engine computes in half precision",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[3]);

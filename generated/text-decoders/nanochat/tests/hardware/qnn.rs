@@ -5,19 +5,8 @@
 
 //! nanochat on QNN (Qualcomm): declared not to run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_nanochat::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[5],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "the tensor processor computes in half precision",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[5]);

@@ -2,27 +2,10 @@
 // model_specs/text-decoders/llama.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! Nemotron on OpenVINO (Intel): what results may differ by.
+//! Nemotron on OpenVINO (Intel): within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_nemotron::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[4],
-    precisions: &[
-        Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" },
-        Tolerance {
-            precision: Precision::Bf16,
-            relative: 0.05,
-            reason: "bfloat16 has 8 bits of mantissa; only processors that compute in it have it",
-        },
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "half precision has 11 bits of mantissa; GPUs, NPUs and Arm processors",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[4]);

@@ -2,26 +2,10 @@
 // model_specs/text-decoders/mistral.yaml, model_specs/text-decoders/llama.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! Qwen2 on WebNN: what results may differ by.
+//! Qwen2 on WebNN: within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_qwen2::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[7],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.001,
-            reason: "XNNPACK and the GPUs' libraries approximate functions",
-        },
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "half precision has 11 bits of mantissa",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[7]);

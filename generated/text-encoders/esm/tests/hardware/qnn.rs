@@ -2,21 +2,10 @@
 // model_specs/text-encoders/roberta.yaml, model_specs/text-encoders/bert.yaml and
 // templates/tests/backend.rs.tera. Do not edit: change those and run the command again.
 
-//! ESM on QNN (Qualcomm): what results may differ by.
+//! ESM on QNN (Qualcomm): within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_esm::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[5],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "the tensor processor computes in half precision",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[5]);

@@ -2,15 +2,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! ModernBERT on CPU: what results may differ by.
+//! ModernBERT on CPU: within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_modernbert::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[0],
-    precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[0]);

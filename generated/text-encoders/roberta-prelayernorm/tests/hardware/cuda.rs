@@ -3,26 +3,10 @@
 // model_specs/text-encoders/bert.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! RoBERTa-PreLayerNorm on CUDA (NVIDIA GPUs): what results may differ by.
+//! RoBERTa-PreLayerNorm on CUDA (NVIDIA GPUs): within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_roberta_prelayernorm::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[1],
-    precisions: &[
-        Tolerance {
-            precision: Precision::F32,
-            relative: 0.001,
-            reason: "sums are formed in another order, on tens of thousands of threads",
-        },
-        Tolerance {
-            precision: Precision::F16,
-            relative: 0.02,
-            reason: "half precision has 11 bits of mantissa",
-        },
-    ],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[1]);

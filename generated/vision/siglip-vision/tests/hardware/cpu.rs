@@ -2,15 +2,10 @@
 // model_specs/vision/clip-vision.yaml and templates/tests/backend.rs.tera. Do not edit: change those and
 // run the command again.
 
-//! SigLIP's vision model on CPU: what results may differ by.
+//! SigLIP's vision model on CPU: within which tolerances cases run.
 
-use weft::Precision;
-use weft::conformance::{BackendSuite, Tolerance};
+use weft::conformance::BackendSuite;
 use weft_siglip_vision::DECLARED;
 
-/// Cases run here with these bounds.
-pub const SUITE: BackendSuite = BackendSuite {
-    declared: DECLARED[0],
-    precisions: &[Tolerance { precision: Precision::F32, relative: 0.0001, reason: "" }],
-    cpu_fallback_ops: &[],
-};
+/// Cases run here within the backend's tolerances.
+pub const SUITE: BackendSuite = BackendSuite::of(DECLARED[0]);
