@@ -96,19 +96,24 @@ impl Image {
         resize::resize(&self.0, height, width, filter).map(Self)
     }
 
-    /// Writes the image; the name's ending says in which format (`png`, `jpg`, `webp`, `gif`).
+    /// Writes the image; the name's ending says in which format (`png`, `webp`, `gif`).
     ///
     /// # Errors
     /// When the ending is another one, or the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        self.0.save(path).map_err(|e| match e {
+        let refused = |problem: String| {
+            let help = "give a name that ends in .png, .webp or .gif";
+            Error::input(path.display().to_string(), format!("cannot be written: {problem}"), help)
+        };
+        // Checked first, as a file would be there already when its format is refused.
+        let format = image::ImageFormat::from_path(path).map_err(|e| refused(e.to_string()))?;
+        if !format.writing_enabled() {
+            return Err(refused(format!("there is no encoder of {format:?}")));
+        }
+        self.0.save_with_format(path, format).map_err(|e| match e {
             image::ImageError::IoError(e) => Error::io(path, e),
-            other => Error::input(
-                path.display().to_string(),
-                format!("cannot be written: {other}"),
-                "give a name that ends in .png, .jpg, .webp or .gif",
-            ),
+            other => refused(other.to_string()),
         })
     }
 }

@@ -89,6 +89,21 @@ fn what_is_no_picture_says_what_it_is() {
 }
 
 #[test]
+fn a_format_without_an_encoder_is_refused_before_there_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = Image::from_pixels(&Array3::from_shape_fn((2, 3, 3), |(y, x, c)| (40 * y + 9 * x + c) as u8))
+        .unwrap();
+    for name in ["boxes.jpg", "boxes.txt", "boxes"] {
+        let refused = image.save(folder.path().join(name)).unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains(".png"), "{refused}");
+        assert!(!folder.path().join(name).exists());
+    }
+    let path = folder.path().join("boxes.png");
+    image.save(&path).unwrap();
+    assert_eq!(Image::open(path).unwrap(), image);
+}
+
+#[test]
 fn a_small_file_cannot_fill_the_memory() {
     // A header that claims 60000 x 60000 pixels.
     let mut bytes = std::fs::read(folder().join("files/rgb.png")).unwrap();
