@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use weft::engine::{self, Compiled, Options};
 use weft::graph::{Graph, Input};
 use weft::lower::{Lowered, Target, lower};
-use weft::weights::{Bytes, Located};
+use weft::weights::{Bytes, WeightData};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
 
 const PROBE: &str = "WEFT_PROBE";
@@ -205,6 +205,6 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
     let bytes = (0..WIDTH * WIDTH).flat_map(|n| ((n * n % 23) as f32 / 11.0 - 1.0).to_le_bytes()).collect();
     let bytes = Bytes::Memory(bytes);
     let weight =
-        Located { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
+        WeightData { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
     lower(&g, &[weight], &Target::of(hardware, Precision::F32))
 }

@@ -10,7 +10,7 @@ use weft::engine::{self, Options, library};
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Graph, Input};
 use weft::lower::{Lowered, Target, lower};
-use weft::weights::{Bytes, Located};
+use weft::weights::{Bytes, WeightData};
 use weft::{Dim, Dtype, Error, Hardware, Precision, Value, Values};
 
 const PROBE: &str = "WEFT_PROBE";
@@ -198,7 +198,7 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
         None => Bytes::Memory(weight_bytes()),
     };
     let weight =
-        Located { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
+        WeightData { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
     lower(&g, &[weight], &Target::of(hardware, Precision::F32))
 }
 

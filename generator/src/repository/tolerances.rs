@@ -38,7 +38,8 @@ pub fn render(specs: &HardwareSpecs) -> String {
                 continue;
             }
             if alone && 12 + "&[]".len() + whole.len() <= WIDTH {
-                let _ = writeln!(text, "{}{{\n            &[{whole}]\n        }}", arm.trim_end_matches("&["));
+                let _ =
+                    writeln!(text, "{}{{\n            &[{whole}]\n        }}", arm.trim_end_matches("&["));
                 continue;
             }
             let (pad, inner) = (" ".repeat(indent), " ".repeat(indent + 4));

@@ -145,12 +145,12 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mu
         if !arguments.json && several {
             print(out, shown);
         }
-        let mut told = Told { out, prompt: input.as_str(), any: false };
+        let mut stream = Stream { out, prompt: input.as_str(), any: false };
         let answer = match arguments.json {
             true => pipeline.run_json(&input, &parameters),
-            false => pipeline.run_streaming(&input, &parameters, &mut |piece| told.tell(piece)),
+            false => pipeline.run_streaming(&input, &parameters, &mut |piece| stream.write(piece)),
         };
-        let any = told.any;
+        let any = stream.any;
         match answer {
             Ok(output) if arguments.json => {
                 all.push(json!({ "input": input, "output": output, "ms": millis(start) }));
@@ -180,15 +180,15 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mu
     Ok(sound)
 }
 
-/// Generated text, shown as it comes.
-struct Told<'a> {
+/// Generated text, printed as it is streamed, after its prompt.
+struct Stream<'a> {
     out: &'a mut dyn Write,
     prompt: Option<&'a str>,
     any: bool,
 }
 
-impl Told<'_> {
-    fn tell(&mut self, piece: &str) -> ControlFlow<()> {
+impl Stream<'_> {
+    fn write(&mut self, piece: &str) -> ControlFlow<()> {
         let prompt = if self.any { "" } else { self.prompt.unwrap_or_default() };
         self.any = true;
         match write!(self.out, "{prompt}{piece}").and_then(|()| self.out.flush()) {

@@ -6,7 +6,7 @@
 use super::distribution::{log_softmax, softmax, top};
 use super::{Decoding, EarlyStopping, Generated, Stop, Watch};
 use crate::Result;
-use crate::generation::steps::Steps;
+use crate::generation::decoder::Decoder;
 
 /// What must not be taken.
 const NEVER: f32 = -1.0e9;
@@ -37,19 +37,23 @@ struct Rules {
     most: usize,
 }
 
-pub(super) fn search(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Watch<'_>) -> Result<Generated> {
-    let beams = d.config.beams();
+pub(super) fn search(
+    mut d: Decoding<'_>,
+    decoder: &mut dyn Decoder,
+    watch: &mut Watch<'_>,
+) -> Result<Generated> {
+    let beams = d.config.num_beams();
     let rules = Rules {
         beams,
         // Enough that as many go on as there are beams, should the best all end.
-        keep: (1 + d.config.ends().len()).max(2) * beams,
+        keep: (1 + d.config.eos_token_ids().len()).max(2) * beams,
         early: d.config.early_stopping.unwrap_or_default(),
         penalty: d.config.length_penalty.unwrap_or(1.0),
         prompt: d.lengths.prompt,
         most: d.lengths.most,
     };
     let mut searches: Vec<Search> = d.prompt.rows().into_iter().map(|ids| Search::new(&ids, beams)).collect();
-    let mut logits = steps.start(d.prompt)?;
+    let mut logits = decoder.prefill(d.prompt)?;
     // All beams of a prompt begin with its scores and its caches.
     let mut from: Vec<usize> = (0..searches.len() * beams).map(|row| row / beams).collect();
     let mut first = true;
@@ -65,7 +69,7 @@ pub(super) fn search(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Wat
                 d.process(prompt, &running.ids, &mut own);
                 scores.extend(own.iter().map(|score| score + running.score));
             }
-            let picked = if d.config.samples() {
+            let picked = if d.config.do_sample() {
                 d.draws.several(&softmax(&scores), rules.keep, prompt, search.running[0].ids.len())
             } else {
                 top(&scores, rules.keep)
@@ -100,7 +104,7 @@ pub(super) fn search(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Wat
         let parents: Vec<usize> =
             running().map(|beam| if first { from[beam.parent] } else { beam.parent }).collect();
         let unmoved = !first && parents.iter().enumerate().all(|(row, parent)| row == *parent);
-        logits = steps.step(&ids, (!unmoved).then_some(parents.as_slice()))?;
+        logits = decoder.decode(&ids, (!unmoved).then_some(parents.as_slice()))?;
         first = false;
         from.clear();
     }
@@ -173,11 +177,11 @@ fn power(length: usize, penalty: f64) -> f32 {
 /// The best finished texts of each prompt, filled to one length as the reference fills them.
 fn finish(d: &Decoding<'_>, searches: Vec<Search>) -> Generated {
     // The reference takes a padding token of 0 for none.
-    let fill = match d.config.ends().first() {
+    let fill = match d.config.eos_token_ids().first() {
         Some(end) => d.config.pad_token_id.filter(|pad| *pad != 0).unwrap_or(*end),
         None => -1,
     };
-    let answers = d.config.answers();
+    let answers = d.config.num_return_sequences();
     let best: Vec<Beam> =
         searches.into_iter().flat_map(|search| search.finished.into_iter().take(answers)).collect();
     let length = best.iter().map(|beam| beam.ids.len()).max().unwrap_or(0);

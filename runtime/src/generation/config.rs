@@ -79,7 +79,7 @@ configuration! {
     do_sample: bool,
     /// The texts that are followed at once; 1 is no beam search.
     num_beams: usize,
-    /// The answers to each prompt.
+    /// The sequences that are returned for each prompt.
     num_return_sequences: usize,
     /// Divides scores before drawing: below 1 sharpens, above 1 flattens.
     temperature: f64,
@@ -219,29 +219,29 @@ impl GenerationConfig {
         Ok(Lengths { prompt, least, most })
     }
 
-    /// The beams that are followed.
-    pub fn beams(&self) -> usize {
+    /// The beams of beam search; 1 without.
+    pub fn num_beams(&self) -> usize {
         self.num_beams.unwrap_or(1)
     }
 
-    /// The answers to each prompt.
-    pub fn answers(&self) -> usize {
+    /// The sequences that are returned for each prompt.
+    pub fn num_return_sequences(&self) -> usize {
         self.num_return_sequences.unwrap_or(1)
     }
 
-    /// Whether tokens are drawn.
-    pub fn samples(&self) -> bool {
+    /// Whether tokens are sampled.
+    pub fn do_sample(&self) -> bool {
         self.do_sample.unwrap_or(false)
     }
 
-    /// The tokens that end a text.
-    pub fn ends(&self) -> &[i64] {
+    /// The end-of-sequence tokens.
+    pub fn eos_token_ids(&self) -> &[i64] {
         self.eos_token_id.as_deref().unwrap_or_default()
     }
 
-    /// What fills rows that ended: the padding token, or the first that ends texts.
-    pub fn padding(&self) -> Option<i64> {
-        self.pad_token_id.or(self.ends().first().copied())
+    /// What fills rows that ended: the padding token, or the first end-of-sequence token.
+    pub fn pad_token(&self) -> Option<i64> {
+        self.pad_token_id.or(self.eos_token_ids().first().copied())
     }
 
     /// Refuses what contradicts itself or is not supported.
@@ -250,7 +250,7 @@ impl GenerationConfig {
         let unsupported = [
             ("guidance_scale", self.guidance_scale.is_some_and(|scale| scale != 1.0)),
             ("num_beam_groups", self.num_beam_groups.is_some_and(|groups| groups > 1)),
-            ("penalty_alpha", self.penalty_alpha.is_some_and(|alpha| alpha > 0.0) && !self.samples()),
+            ("penalty_alpha", self.penalty_alpha.is_some_and(|alpha| alpha > 0.0) && !self.do_sample()),
             ("watermarking_config", self.watermarking_config.is_some()),
             ("dola_layers", self.dola_layers.is_some()),
             ("constraints", self.constraints.is_some()),
@@ -278,13 +278,13 @@ impl GenerationConfig {
         if let Some((name, _)) = shares.iter().find(|(_, value)| value.is_some_and(|value| !within(value))) {
             return refuse(name, "must be from 0 to 1", "leave it out to draw from all tokens");
         }
-        if self.beams() == 0 || self.answers() == 0 {
+        if self.num_beams() == 0 || self.num_return_sequences() == 0 {
             return refuse("num_beams", "and `num_return_sequences` must be at least 1", "leave them out");
         }
-        if self.answers() > self.beams() && self.beams() > 1 {
+        if self.num_return_sequences() > self.num_beams() && self.num_beams() > 1 {
             return refuse("num_return_sequences", "must not exceed `num_beams`", "raise `num_beams`");
         }
-        if self.answers() > 1 && self.beams() == 1 && !self.samples() {
+        if self.num_return_sequences() > 1 && self.num_beams() == 1 && !self.do_sample() {
             let problem = "is above 1, but the most probable tokens give one answer only";
             return refuse("num_return_sequences", problem, "set `do_sample` or `num_beams`");
         }
@@ -337,10 +337,13 @@ mod tests {
         let config = json!({"eos_token_id": 9, "top_k": 3, "decoder_start_token_id": 1});
         let file = json!({"eos_token_id": [1, 2], "early_stopping": "never", "transformers_version": "4.9", "top_p": 1});
         let found = checkpoint(&[("config.json", config.clone()), ("generation_config.json", file)]).unwrap();
-        assert_eq!((found.ends(), found.top_k, found.top_p), (&[1, 2][..], None, Some(1.0)));
+        assert_eq!((found.eos_token_ids(), found.top_k, found.top_p), (&[1, 2][..], None, Some(1.0)));
         assert_eq!(found.early_stopping, Some(EarlyStopping::Never));
         let found = checkpoint(&[("config.json", config)]).unwrap();
-        assert_eq!((found.ends(), found.top_k, found.decoder_start_token_id), (&[9][..], Some(3), Some(1)));
+        assert_eq!(
+            (found.eos_token_ids(), found.top_k, found.decoder_start_token_id),
+            (&[9][..], Some(3), Some(1))
+        );
     }
 
     #[test]
@@ -348,7 +351,7 @@ mod tests {
         let config =
             json!({"decoder": {"eos_token_id": 3, "max_length": 7, "pad_token_id": null}, "eos_token_id": 2});
         let found = checkpoint(&[("config.json", config)]).unwrap();
-        assert_eq!((found.ends(), found.max_length, found.pad_token_id), (&[2][..], Some(7), None));
+        assert_eq!((found.eos_token_ids(), found.max_length, found.pad_token_id), (&[2][..], Some(7), None));
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! Text generation (`GenerationMixin.generate`): greedy search, sampling and beam search.
 //!
-//! [`Generation`] runs over any model that implements [`Steps`]; what it is to do is a [`GenerationConfig`], read from
+//! [`Generation`] runs over any model that implements [`Decoder`]; what it is to do is a [`GenerationConfig`], read from
 //! a checkpoint's `generation_config.json` and completed by the caller. Greedy and beam search give the reference's
 //! tokens one by one; draws are reproduced by a seed, but are not those of `torch`.
 
 mod beams;
 mod config;
+mod decoder;
 mod distribution;
 mod model;
 mod processors;
 mod prompt;
 mod random;
 mod rows;
-mod steps;
 mod stopping;
 mod stream;
 
@@ -22,10 +22,10 @@ mod tests;
 use std::ops::ControlFlow;
 
 pub use config::{EarlyStopping, GenerationConfig};
-pub use model::ModelSteps;
+pub use decoder::Decoder;
+pub use model::ModelDecoder;
 pub use processors::{Processor, Row};
 pub use prompt::Prompt;
-pub use steps::Steps;
 pub use stopping::Stop;
 pub use stream::TextStream;
 
@@ -43,17 +43,17 @@ pub type Watch<'a> = dyn FnMut(&[Option<i64>]) -> ControlFlow<()> + 'a;
 ///
 /// ```
 /// use ndarray::Array2;
-/// use weft::generation::{Generation, GenerationConfig, Prompt, Steps};
+/// use weft::generation::{Generation, GenerationConfig, Prompt, Decoder};
 ///
 /// /// A model that counts.
 /// struct Counting;
 ///
-/// impl Steps for Counting {
-///     fn start(&mut self, prompt: &Prompt) -> weft::Result<Array2<f32>> {
-///         self.step(&prompt.input_ids.column(prompt.length() - 1).to_vec(), None)
+/// impl Decoder for Counting {
+///     fn prefill(&mut self, prompt: &Prompt) -> weft::Result<Array2<f32>> {
+///         self.decode(&prompt.input_ids.column(prompt.length() - 1).to_vec(), None)
 ///     }
 ///
-///     fn step(&mut self, ids: &[i64], _: Option<&[usize]>) -> weft::Result<Array2<f32>> {
+///     fn decode(&mut self, ids: &[i64], _: Option<&[usize]>) -> weft::Result<Array2<f32>> {
 ///         Ok(Array2::from_shape_fn((ids.len(), 10), |(row, token)| f32::from(token as i64 == ids[row] + 1)))
 ///     }
 /// }
@@ -131,15 +131,15 @@ impl<'a> Generation<'a> {
     /// # Errors
     /// When the configuration contradicts itself or asks for what is not supported, the prompt is too long for it,
     /// or the model cannot run.
-    pub fn run(self, steps: &mut dyn Steps) -> Result<Generated> {
-        self.run_watched(steps, &mut |_| ControlFlow::Continue(()))
+    pub fn run(self, decoder: &mut dyn Decoder) -> Result<Generated> {
+        self.run_watched(decoder, &mut |_| ControlFlow::Continue(()))
     }
 
     /// Generates, tells of every token, and ends where it is told to.
     ///
     /// # Errors
     /// As [`Generation::run`].
-    pub fn run_watched(self, steps: &mut dyn Steps, watch: &mut Watch<'_>) -> Result<Generated> {
+    pub fn run_watched(self, decoder: &mut dyn Decoder, watch: &mut Watch<'_>) -> Result<Generated> {
         let Self { prompt, config, tokenizer, positions, seed, first_row, processors } = self;
         config.check()?;
         let lengths = config.lengths(prompt.length(), positions)?;
@@ -149,12 +149,12 @@ impl<'a> Generation<'a> {
             lengths,
             processors: processors::processors(config, prompt, lengths, processors)?,
             stopping: Stopping::new(config, lengths.most, tokenizer)?,
-            draws: Draws::new(seed, first_row * config.answers()),
+            draws: Draws::new(seed, first_row * config.num_return_sequences()),
         };
-        if config.beams() > 1 {
-            beams::search(decoding, steps, watch)
+        if config.num_beams() > 1 {
+            beams::search(decoding, decoder, watch)
         } else {
-            rows::decode(decoding, steps, watch)
+            rows::decode(decoding, decoder, watch)
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Decoding steps of a loaded model: with its KV cache where it has one, else the whole sequence at every step.
+//! A loaded model as decoder: with its KV cache where it has one, else the whole sequence at every step.
 
 use ndarray::{Array2, Axis, concatenate};
 
+use super::decoder::Decoder;
 use super::prompt::Prompt;
-use super::steps::Steps;
 use crate::GraphKind;
 use crate::graph::{Input, InputDefault};
 use crate::{AnyModel, Cache, Error, Result, Value, Values};
@@ -12,11 +12,11 @@ use crate::{AnyModel, Cache, Error, Result, Value, Values};
 const LOGITS_TO_KEEP: &str = "logits_to_keep";
 const LOGITS: &str = "logits";
 
-/// A loaded model as [`Steps`].
+/// A loaded model as [`Decoder`].
 ///
 /// An encoder-decoder runs its encoder once, when this is made; a decoder that takes more than tokens at first, such
-/// as images, is given that by [`ModelSteps::beginning_with`].
-pub struct ModelSteps<'a> {
+/// as images, is given that by [`ModelDecoder::beginning_with`].
+pub struct ModelDecoder<'a> {
     model: &'a dyn AnyModel,
     cache: Option<Cache>,
     names: Names,
@@ -68,12 +68,12 @@ impl Names {
     }
 }
 
-impl<'a> ModelSteps<'a> {
-    /// A decoder's steps.
+impl<'a> ModelDecoder<'a> {
+    /// A decoder-only model.
     ///
     /// # Errors
     /// When the model cannot be made ready.
-    pub fn decoder(model: &'a dyn AnyModel) -> Result<Self> {
+    pub fn new(model: &'a dyn AnyModel) -> Result<Self> {
         let cached = model.graph_kinds().contains(&GraphKind::Decode);
         let inputs = if cached { model.inputs_of(GraphKind::Decode)? } else { model.inputs().to_vec() };
         Ok(Self {
@@ -88,13 +88,13 @@ impl<'a> ModelSteps<'a> {
         })
     }
 
-    /// An encoder-decoder's steps; the encoder runs now. `inputs` are the encoder's, such as `input_ids` and
+    /// An encoder-decoder, whose encoder runs now. `inputs` are the encoder's, such as `input_ids` and
     /// `attention_mask`, or `input_features`.
     ///
     /// # Errors
     /// When the model cannot be made ready or cannot run.
     pub fn encoder_decoder(model: &'a dyn AnyModel, mut inputs: Values) -> Result<Self> {
-        let mut made = Self::decoder(model)?;
+        let mut made = Self::new(model)?;
         match &mut made.cache {
             Some(cache) => {
                 let taken = model.inputs_of(GraphKind::Encoder)?;
@@ -160,20 +160,20 @@ impl<'a> ModelSteps<'a> {
         self.run(GraphKind::Forward, prompt.input_ids, positions, self.first.clone())
     }
 
-    /// Rows become copies of those at `parents`.
-    fn reorder(&mut self, parents: &[usize]) {
-        self.mask = self.mask.select(Axis(0), parents);
-        self.positions = parents.iter().map(|parent| self.positions[*parent]).collect();
-        self.every.values_mut().for_each(|value| *value = rows(value, parents));
+    /// Rows become copies of those at `beam_idx`.
+    fn reorder(&mut self, beam_idx: &[usize]) {
+        self.mask = self.mask.select(Axis(0), beam_idx);
+        self.positions = beam_idx.iter().map(|row| self.positions[*row]).collect();
+        self.every.values_mut().for_each(|value| *value = rows(value, beam_idx));
         if self.cache.is_none() {
-            self.ids = self.ids.select(Axis(0), parents);
-            self.first.values_mut().for_each(|value| *value = rows(value, parents));
+            self.ids = self.ids.select(Axis(0), beam_idx);
+            self.first.values_mut().for_each(|value| *value = rows(value, beam_idx));
         }
     }
 }
 
-impl Steps for ModelSteps<'_> {
-    fn start(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
+impl Decoder for ModelDecoder<'_> {
+    fn prefill(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
         self.mask = prompt.attention_mask.clone();
         let positions = prompt.position_ids();
         self.positions = positions.column(prompt.length() - 1).iter().map(|position| position + 1).collect();
@@ -187,9 +187,9 @@ impl Steps for ModelSteps<'_> {
         self.run(kind, prompt.input_ids.clone(), positions, if start { first } else { Values::new() })
     }
 
-    fn step(&mut self, ids: &[i64], parents: Option<&[usize]>) -> Result<Array2<f32>> {
-        if let Some(parents) = parents {
-            self.reorder(parents);
+    fn decode(&mut self, ids: &[i64], beam_idx: Option<&[usize]>) -> Result<Array2<f32>> {
+        if let Some(beam_idx) = beam_idx {
+            self.reorder(beam_idx);
         }
         let column = |values: Vec<i64>| {
             Array2::from_shape_vec((values.len(), 1), values).unwrap_or_else(|_| Array2::zeros((0, 1)))
@@ -202,11 +202,11 @@ impl Steps for ModelSteps<'_> {
             self.ids = joined(&self.ids, &ids)?;
             return self.run_whole();
         }
-        match parents {
+        match beam_idx {
             None => self.run(GraphKind::Decode, ids, positions, Values::new()),
-            Some(parents) => {
-                let parents: Vec<i64> = parents.iter().map(|parent| *parent as i64).collect();
-                let beams = Value::I64(ndarray::Array1::from_vec(parents).into_dyn());
+            Some(beam_idx) => {
+                let beams: Vec<i64> = beam_idx.iter().map(|row| *row as i64).collect();
+                let beams = Value::I64(ndarray::Array1::from_vec(beams).into_dyn());
                 let beams = Values::from([("beam_idx".to_owned(), beams)]);
                 self.run(GraphKind::BeamDecode, ids, positions, beams)
             }
@@ -237,11 +237,11 @@ fn last(outputs: &Values) -> Result<Array2<f32>> {
     last.into_dimensionality().map_err(|e| problem(&e.to_string()))
 }
 
-fn rows(value: &Value, parents: &[usize]) -> Value {
+fn rows(value: &Value, beam_idx: &[usize]) -> Value {
     match value {
-        Value::F32(a) => Value::F32(a.select(Axis(0), parents)),
-        Value::I64(a) => Value::I64(a.select(Axis(0), parents)),
-        Value::Bool(a) => Value::Bool(a.select(Axis(0), parents)),
+        Value::F32(a) => Value::F32(a.select(Axis(0), beam_idx)),
+        Value::I64(a) => Value::I64(a.select(Axis(0), beam_idx)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(0), beam_idx)),
     }
 }
 

@@ -4,18 +4,22 @@
 
 use super::distribution::{best, softmax};
 use super::{Decoding, Generated, Stop, Watch};
-use crate::generation::steps::Steps;
+use crate::generation::decoder::Decoder;
 use crate::{Error, Result};
 
-pub(super) fn decode(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Watch<'_>) -> Result<Generated> {
-    let answers = d.config.answers();
+pub(super) fn decode(
+    mut d: Decoding<'_>,
+    decoder: &mut dyn Decoder,
+    watch: &mut Watch<'_>,
+) -> Result<Generated> {
+    let answers = d.config.num_return_sequences();
     let mut rows: Vec<Vec<i64>> = Vec::new();
     for row in d.prompt.rows() {
         rows.extend(std::iter::repeat_n(row, answers));
     }
     let mut stops: Vec<Option<Stop>> = vec![None; rows.len()];
     let mut ends: Vec<usize> = vec![d.lengths.most; rows.len()];
-    let mut logits = steps.start(d.prompt)?;
+    let mut logits = decoder.prefill(d.prompt)?;
     // The answers to one prompt share its scores and its caches until their first tokens.
     let mut parents: Option<Vec<usize>> =
         (answers > 1).then(|| (0..rows.len()).map(|r| r / answers).collect());
@@ -25,7 +29,7 @@ pub(super) fn decode(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Wat
         for (r, row) in rows.iter_mut().enumerate() {
             let from = parents.as_ref().map_or(r, |parents| parents[r]);
             let token = match stops[r] {
-                Some(_) if d.stopping.fills() => d.config.padding().unwrap_or_default(),
+                Some(_) if d.stopping.fills() => d.config.pad_token().unwrap_or_default(),
                 _ => {
                     let mut scores = logits.row(from).to_vec();
                     d.process(r / answers, row, &mut scores);
@@ -45,7 +49,7 @@ pub(super) fn decode(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Wat
         if cancelled || stops.iter().all(Option::is_some) {
             break;
         }
-        logits = steps.step(&tokens, parents.take().as_deref())?;
+        logits = decoder.decode(&tokens, parents.take().as_deref())?;
     }
     let length = rows.first().map_or(0, Vec::len);
     Ok(Generated {
@@ -58,7 +62,7 @@ pub(super) fn decode(mut d: Decoding<'_>, steps: &mut dyn Steps, watch: &mut Wat
 }
 
 fn choose(d: &Decoding<'_>, scores: &[f32], row: usize, step: usize) -> Result<usize> {
-    if !d.config.samples() {
+    if !d.config.do_sample() {
         return Ok(best(scores));
     }
     let probabilities = softmax(scores);

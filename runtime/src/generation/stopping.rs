@@ -48,7 +48,7 @@ impl Stopping {
             Ok(Instant::now().checked_add(time))
         });
         let deadline = deadline.transpose()?.flatten();
-        Ok(Self { ends: config.ends().to_vec(), most, deadline, texts })
+        Ok(Self { ends: config.eos_token_ids().to_vec(), most, deadline, texts })
     }
 
     /// Whether rows that ended are filled; where no token ends texts, the reference lets them go on.

@@ -61,7 +61,7 @@ fn processors_give_the_references_scores() {
         let list = processors(&config, &prompt, lengths, vec![]).unwrap();
         for (r, (given, want)) in case.scores.iter().zip(&case.want).enumerate() {
             let mut scores: Vec<f32> = given.iter().map(number).collect();
-            let prompt = r / config.beams();
+            let prompt = r / config.num_beams();
             for processor in &list {
                 processor.process(Row { prompt, ids: &case.ids[prompt] }, &mut scores);
             }
@@ -97,16 +97,16 @@ impl Table {
     }
 }
 
-impl Steps for Table {
-    fn start(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
+impl Decoder for Table {
+    fn prefill(&mut self, prompt: &Prompt) -> Result<Array2<f32>> {
         let last = |row: Vec<i64>| (row[row.len().saturating_sub(2)], row[row.len() - 1]);
         self.before = prompt.rows().into_iter().map(last).collect();
         Ok(self.scores())
     }
 
-    fn step(&mut self, ids: &[i64], parents: Option<&[usize]>) -> Result<Array2<f32>> {
-        if let Some(parents) = parents {
-            self.before = parents.iter().map(|parent| self.before[*parent]).collect();
+    fn decode(&mut self, ids: &[i64], beam_idx: Option<&[usize]>) -> Result<Array2<f32>> {
+        if let Some(beam_idx) = beam_idx {
+            self.before = beam_idx.iter().map(|parent| self.before[*parent]).collect();
         }
         assert_eq!(ids.len(), self.before.len());
         self.before.iter_mut().zip(ids).for_each(|(before, id)| *before = (before.1, *id));

@@ -13,7 +13,7 @@ use crate::{Hardware, Precision, Value, Values, dims};
 /// Writes what a test is about, from x `[batch, sequence, 3]`, ids `[batch, sequence]` and chosen `[batch, sequence]`.
 type Body = fn(&mut Graph, [Tensor; 3]) -> Vec<Tensor>;
 
-fn graph(body: Body) -> (Graph, Vec<Located>) {
+fn graph(body: Body) -> (Graph, Vec<WeightData>) {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 3]));
     let ids = g.input(Input::i64("ids", dims![BATCH, SEQUENCE]));

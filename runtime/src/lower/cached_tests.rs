@@ -27,7 +27,7 @@ const ASKS: [Ask; 4] = [
     Ask { pairs: 1, interleaved: true, window: None },
 ];
 
-fn graph(ask: Ask, kind: GraphKind) -> (Graph, Vec<Located>) {
+fn graph(ask: Ask, kind: GraphKind) -> (Graph, Vec<WeightData>) {
     let mut g = Graph::new();
     let mut cache = Cache::new(&mut g, kind);
     if kind == GraphKind::Encoder {
@@ -112,7 +112,7 @@ fn steps_from_a_cache_give_what_the_whole_gives() {
                         given.insert(format!("past_key_values.0.{what}"), Value::F32(empty));
                     }
                 }
-                let outputs = step.run_with_state(&given, &mut kept).unwrap();
+                let outputs = step.run_with_state(given, &mut kept).unwrap();
                 assert_eq!(outputs.len(), 1, "the cache stays in the engine");
                 all.push(outputs["mixed"].f32("mixed").unwrap().clone());
             }

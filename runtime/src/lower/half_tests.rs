@@ -14,7 +14,7 @@ use crate::{Hardware, Precision, Value, Values, dims};
 const COMPARES_TO_ZERO: Pass = Pass::each("truth by comparison", precision::truth_by_comparison);
 
 /// Attention with a mask of booleans or of numbers, by a share that is a parameter, and what is not zero.
-fn graph(numbers: bool) -> (Graph, Vec<Located>) {
+fn graph(numbers: bool) -> (Graph, Vec<WeightData>) {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, 8]));
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]));

@@ -16,7 +16,7 @@ pub use published::{source, unsupported_ops};
 pub use target::Target;
 
 use crate::graph::Graph;
-use crate::weights::{Bytes, Located};
+use crate::weights::{Bytes, WeightData};
 use crate::{Result, onnx};
 use print::Printer;
 
@@ -42,7 +42,7 @@ impl Lowered {
 ///
 /// # Errors
 /// When an operation has no form on the target.
-pub fn lower(graph: &Graph, weights: &[Located], target: &Target) -> Result<Lowered> {
+pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
     let folder = common_folder(weights);
     let mut graph = graph.clone();
     for pass in &target.passes {
@@ -61,7 +61,7 @@ pub fn lower(graph: &Graph, weights: &[Located], target: &Target) -> Result<Lowe
 }
 
 /// The deepest folder that holds every weights file.
-fn common_folder(weights: &[Located]) -> Option<PathBuf> {
+fn common_folder(weights: &[WeightData]) -> Option<PathBuf> {
     let folders = weights.iter().filter_map(|weight| match &weight.bytes {
         Bytes::File { path, .. } => path.parent(),
         Bytes::Memory(_) => None,

@@ -16,7 +16,7 @@ const PICKS_NEAREST: Pass = Pass::each("nearest by index", resize::nearest_by_ga
 const MULTIPLIES_CUBIC: Pass = Pass::each("cubic by products", resize::cubic_by_products);
 
 /// Convolutions over six channels, two of them skipping places, then the map and its mask in other sizes.
-fn graph() -> (Graph, Vec<Located>) {
+fn graph() -> (Graph, Vec<WeightData>) {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, 6, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("mask", dims![BATCH, HEIGHT, WIDTH]));

@@ -37,7 +37,7 @@ enum Mask {
 }
 
 /// Three linear layers, attention, another linear layer on two axes and an activation.
-fn graph(ask: Ask) -> (Graph, Vec<Located>) {
+fn graph(ask: Ask) -> (Graph, Vec<WeightData>) {
     let mut g = Graph::new();
     let x = g.input(Input::f32("x", dims![BATCH, SEQUENCE, WIDTH]));
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]).or(InputDefault::Ones));

@@ -3,7 +3,7 @@
 use crate::engine::{self, Options};
 use crate::graph::{Graph, Tensor};
 use crate::lower::{Target, lower};
-use crate::weights::{Bytes, Located};
+use crate::weights::{Bytes, WeightData};
 use crate::{Dtype, Hardware, Precision, Result, Values};
 
 /// What `build` makes of constants and of these weights, as f32 with its shape; nothing where ONNX Runtime is absent.
@@ -28,7 +28,7 @@ pub(crate) fn evaluate(
         let count: usize = weight.shape.iter().product();
         assert_eq!(values.len(), count, "{} is {:?}", weight.name, weight.shape);
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Located {
+        WeightData {
             dtype: Dtype::F32,
             shape: weight.shape.clone(),
             stored_as: weight.name.clone(),

@@ -11,7 +11,7 @@ use super::{Lowering, kv_bucket, millis};
 use crate::engine::{self, Compiled, KvState, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Target, lower};
-use crate::weights::Located;
+use crate::weights::WeightData;
 use crate::{Hardware, Result, Values};
 
 /// How many combinations of lengths stay ready on a backend that needs fixed shapes.
@@ -30,7 +30,7 @@ pub struct Timings {
 
 pub(super) struct Executable {
     graph: Graph,
-    weights: Vec<Located>,
+    weights: Vec<WeightData>,
     target: Target,
     hardware: Hardware,
     options: Options,
@@ -58,7 +58,7 @@ impl Executable {
     /// Makes the graph ready at once where the backend takes symbolic shapes.
     pub(super) fn new(
         graph: Graph,
-        weights: Vec<Located>,
+        weights: Vec<WeightData>,
         target: Target,
         hardware: Hardware,
         options: Options,

@@ -13,7 +13,7 @@ use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Target;
-use crate::weights::{Bytes, Located, Weights};
+use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
 
@@ -168,7 +168,7 @@ pub(super) fn built<A: Architecture>(
 const LARGE: u64 = 1 << 30;
 
 /// Whether opening at once and taking no memory twice outweighs a slower prompt: of large weights.
-fn are_worth_mapping(weights: &[Located]) -> bool {
+fn are_worth_mapping(weights: &[WeightData]) -> bool {
     let mapped = weights.iter().map(|weight| match weight.bytes {
         Bytes::File { length, .. } => length,
         Bytes::Memory(_) => 0,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Metadata, SafeTensors, TensorInfo};
 use safetensors::{Dtype as Stored, SafeTensorError};
 
-use super::{Bytes, Located};
+use super::{Bytes, WeightData};
 use crate::graph::Dtype;
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
@@ -92,7 +92,7 @@ impl Files {
         &self.entries[name].shape
     }
 
-    pub(super) fn locate(&self, name: &str) -> std::result::Result<Located, String> {
+    pub(super) fn locate(&self, name: &str) -> std::result::Result<WeightData, String> {
         let entry = &self.entries[name];
         let dtype = match entry.stored {
             Stored::F32 => Dtype::F32,
@@ -101,7 +101,7 @@ impl Files {
             other => return Err(format!("tensor `{name}` is {other:?}; F32, F16 and BF16 can be used")),
         };
         let bytes = Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length };
-        Ok(Located { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
+        Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
     }
 }
 

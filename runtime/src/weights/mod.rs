@@ -22,9 +22,9 @@ pub enum Weights {
     Rule(BTreeMap<String, Vec<usize>>),
 }
 
-/// One weight, found.
+/// The stored tensor of a weight: dtype, shape and where its bytes are, as the header of a `safetensors` file has them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Located {
+pub struct WeightData {
     /// The element type it is stored in.
     pub dtype: Dtype,
     /// Its shape.
@@ -80,7 +80,7 @@ impl Weights {
     ///
     /// # Errors
     /// When a weight is missing, has another shape or an element type that is not floating point.
-    pub fn locate(&self, wanted: &[Weight], names: &Names) -> Result<Vec<Located>> {
+    pub fn locate(&self, wanted: &[Weight], names: &Names) -> Result<Vec<WeightData>> {
         let mut found = Vec::with_capacity(wanted.len());
         let mut problems = vec![];
         for weight in wanted {
@@ -114,7 +114,7 @@ impl Weights {
     }
 
     /// The names of the stored tensors that a graph does not use.
-    pub fn unused(&self, used: &[Located]) -> Vec<String> {
+    pub fn unused(&self, used: &[WeightData]) -> Vec<String> {
         let used: std::collections::HashSet<_> = used.iter().map(|w| w.stored_as.as_str()).collect();
         let all: Vec<&String> = match self {
             Self::Files(files) => files.names().collect(),
@@ -162,7 +162,7 @@ impl Weights {
     }
 
     /// A weight that a file holds as some rows of a tensor.
-    fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<Located, Problem>> {
+    fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<WeightData, Problem>> {
         let Self::Files(files) = self else { return None };
         let (name, count, part) =
             names::fused(&weight.name, names).into_iter().find(|(name, count, _)| {
@@ -172,7 +172,7 @@ impl Weights {
                         && stored.get(1..) == weight.shape.get(1..)
                 })
             })?;
-        let narrowed = |whole: Located| Located {
+        let narrowed = |whole: WeightData| WeightData {
             bytes: whole.bytes.part(part, count),
             shape: weight.shape.clone(),
             ..whole
@@ -180,7 +180,7 @@ impl Weights {
         Some(files.locate(&name).map(narrowed).map_err(Problem::Dtype))
     }
 
-    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<Located, Problem> {
+    fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<WeightData, Problem> {
         if self.stored_as(&weight.name, names).is_none()
             && let Some(part) = self.part(weight, names)
         {
@@ -204,7 +204,7 @@ impl Weights {
                 let shape = parameters[&stored_as].clone();
                 let values = rule::generate(&stored_as, &shape);
                 let bytes = Bytes::Memory(values.iter().flat_map(|x| x.to_le_bytes()).collect());
-                Ok(Located { dtype: Dtype::F32, shape, stored_as, bytes })
+                Ok(WeightData { dtype: Dtype::F32, shape, stored_as, bytes })
             }
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::super::arguments::Arguments;
 use super::random;
 use crate::GraphKind;
-use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
+use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::session::millis;
 use crate::{AnyModel, Error, Result, Value, Values, golden};
 
@@ -68,8 +68,8 @@ fn encoder_decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Resul
     let prompt = Prompt::new(&[vec![first.unwrap_or_default()]], None)?;
     let config = GenerationConfig { max_new_tokens: Some(count), ..GenerationConfig::default() };
     let start = Instant::now();
-    let mut steps = ModelSteps::encoder_decoder(model, inputs.clone())?;
-    let generated = Generation::new(&prompt, &config).run(&mut steps)?;
+    let mut decoder = ModelDecoder::encoder_decoder(model, inputs.clone())?;
+    let generated = Generation::new(&prompt, &config).run(&mut decoder)?;
     let ms = millis(start);
     match generated.new_tokens(0).len() {
         made if made == count => Ok(Round::from([("run", ms)])),
@@ -85,11 +85,11 @@ fn decoder(model: &dyn AnyModel, inputs: &Values, count: usize) -> Result<Round>
     let rows: Vec<Vec<i64>> = ids.outer_iter().map(|row| row.iter().copied().collect()).collect();
     let prompt = Prompt::new(&rows, None)?;
     let start = Instant::now();
-    let mut steps = ModelSteps::decoder(model)?;
-    let mut next = argmax(&steps.start(&prompt)?);
+    let mut decoder = ModelDecoder::new(model)?;
+    let mut next = argmax(&decoder.prefill(&prompt)?);
     let prefill = millis(start);
     for _ in 0..count {
-        next = argmax(&steps.step(&next, None)?);
+        next = argmax(&decoder.decode(&next, None)?);
     }
     Ok(Round::from([("prefill", prefill), ("token", (millis(start) - prefill) / count as f64)]))
 }

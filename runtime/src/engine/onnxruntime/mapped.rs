@@ -11,15 +11,15 @@ const SMALL: i64 = 1 << 15;
 
 /// The model for prompts: weights of 16 bits are widened whenever they are used, embeddings after they are looked up.
 /// None where none of the weights is.
-pub(super) fn for_prompts(model: &Model) -> Option<Model> {
+pub(super) fn for_prefill(model: &Model) -> Option<Model> {
     let mut model = model.clone();
     let widened = widen(model.graph.as_mut()?);
     importing(model, widened)
 }
 
-/// The model for single tokens: as [`for_prompts`], and every linear layer is the runtime's own operator. None where no
+/// The model for single tokens: as [`for_prefill`], and every linear layer is the runtime's own operator. None where no
 /// linear layer has a stored weight.
-pub(super) fn for_steps(model: &Model) -> Option<Model> {
+pub(super) fn for_decoding(model: &Model) -> Option<Model> {
     let mut model = model.clone();
     let graph = model.graph.as_mut()?;
     let found = own_linear(graph);

@@ -1,13 +1,13 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod coreml;
+mod decode_session;
 mod mapped;
 mod operators;
 mod placement;
 mod product;
 mod provider;
 mod session;
-mod steps;
 mod stored;
 
 use std::path::{Path, PathBuf};

@@ -8,11 +8,11 @@ use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
+use super::decode_session::DecodeSession;
 use super::mapped;
 use super::operators;
 use super::placement;
 use super::provider::Provider;
-use super::steps::Steps;
 use crate::engine::{Compiled, KvState, Options, Placement, kv_state};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Precision, Result, Value, Values};
@@ -21,7 +21,7 @@ use crate::{Error, Hardware, Precision, Result, Value, Values};
 pub(super) struct Running {
     session: Mutex<Session>,
     /// What runs single tokens.
-    steps: Option<Steps>,
+    decode: Option<DecodeSession>,
     hardware: Hardware,
     inputs: Vec<String>,
     /// The inputs that take numbers, booleans as 0 and 1 among them.
@@ -40,7 +40,7 @@ impl Running {
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
         // Weights of 16 bits would be converted into memory when the session is made.
         let widening = match options.map_weights {
-            Some(true) if !provider.is_exclusive() => mapped::for_prompts(&lowered.model),
+            Some(true) if !provider.is_exclusive() => mapped::for_prefill(&lowered.model),
             _ => None,
         };
         let widening = widening.map(|model| Lowered { model, ..lowered.clone() });
@@ -61,8 +61,8 @@ impl Running {
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
         let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
-        let steps = Steps::new(environment, &provider, lowered, options);
-        Ok(Self { session: Mutex::new(session), steps, hardware, inputs, numbers, placement })
+        let decode = DecodeSession::new(environment, &provider, lowered, options);
+        Ok(Self { session: Mutex::new(session), decode, hardware, inputs, numbers, placement })
     }
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
@@ -146,8 +146,10 @@ impl Compiled for Running {
 
     fn run_with_state(&self, inputs: Values, state: &mut KvState) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
-        let ran = match &self.steps {
-            Some(steps) if Steps::take(&inputs) => steps.with(|session| self.run_in(session, &inputs, state)),
+        let ran = match &self.decode {
+            Some(decode) if DecodeSession::takes(&inputs) => {
+                decode.with(|session| self.run_in(session, &inputs, state))
+            }
             _ => {
                 let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 self.run_in(&mut session, &inputs, state)

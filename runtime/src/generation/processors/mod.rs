@@ -37,7 +37,7 @@ pub(crate) fn processors(
     own: Vec<Box<dyn Processor>>,
 ) -> Result<Vec<Box<dyn Processor>>> {
     let mut list: Vec<Box<dyn Processor>> = Vec::new();
-    let ends = config.ends();
+    let ends = config.eos_token_ids();
     if let Some(biases) = &config.sequence_bias {
         list.push(Box::new(sequences::Bias::new(biases)?));
     }
@@ -82,7 +82,7 @@ pub(crate) fn processors(
         list.push(Box::new(tokens::Suppress { tokens: tokens.clone(), length }));
     }
     list.extend(own);
-    if config.samples() {
+    if config.do_sample() {
         list.extend(warpers::warpers(config));
     }
     if config.renormalize_logits == Some(true) {

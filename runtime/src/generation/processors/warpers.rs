@@ -13,9 +13,9 @@ const TOP_H: usize = 100;
 pub(super) fn warpers(config: &GenerationConfig) -> Vec<Box<dyn Processor>> {
     let mut list: Vec<Box<dyn Processor>> = Vec::new();
     // Beams need one token beside those that end the text.
-    let keep = match config.beams() {
+    let keep = match config.num_beams() {
         1 => 1,
-        _ => config.ends().len().max(1) + 1,
+        _ => config.eos_token_ids().len().max(1) + 1,
     };
     if let Some(temperature) = config.temperature.filter(|temperature| *temperature != 1.0) {
         list.push(Box::new(Temperature(temperature as f32)));

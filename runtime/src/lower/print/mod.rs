@@ -9,14 +9,14 @@ use std::path::Path;
 use super::Target;
 use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Tensor};
 use crate::onnx::{self, Attribute};
-use crate::weights::{Bytes, Located};
+use crate::weights::{Bytes, WeightData};
 use crate::{Error, Result};
 
 /// The ONNX graph under construction.
 pub(super) struct Printer<'a> {
     graph: &'a Graph,
     target: &'a Target,
-    weights: &'a [Located],
+    weights: &'a [WeightData],
     folder: Option<&'a Path>,
     out: onnx::Graph,
     domains: BTreeSet<&'static str>,
@@ -35,7 +35,7 @@ pub(super) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(super) fn new(
         graph: &'a Graph,
-        weights: &'a [Located],
+        weights: &'a [WeightData],
         target: &'a Target,
         folder: Option<&'a Path>,
     ) -> Self {

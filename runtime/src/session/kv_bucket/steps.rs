@@ -1,4 +1,4 @@
-//! Steps on a backend of fixed lengths give what the whole text gives, however positions are told, and few graphs are
+//! Steps on a backend of fixed lengths give what the whole text gives, however positions are encoded, and few graphs are
 //! made ready for them.
 
 use ndarray::{Array2, ArrayD, s};
@@ -19,25 +19,31 @@ const HEADS: usize = 4;
 const LENGTH: usize = 70;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Told {
+enum PositionKind {
     Rotary,
-    Relative,
+    RelativeBias,
     Alibi,
     AlibiByKey,
-    Counted,
+    Sinusoidal,
 }
 
-const ALL: [Told; 5] = [Told::Rotary, Told::Relative, Told::Alibi, Told::AlibiByKey, Told::Counted];
+const ALL: [PositionKind; 5] = [
+    PositionKind::Rotary,
+    PositionKind::RelativeBias,
+    PositionKind::Alibi,
+    PositionKind::AlibiByKey,
+    PositionKind::Sinusoidal,
+];
 
-/// One layer of attention that is told of positions in one way.
-fn graph(told: Told, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
+/// One layer of attention with one kind of position encoding.
+fn graph(positions: PositionKind, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
     let mut g = Graph::new();
     let cache = Cache::new(&mut g, kind);
     let ids = g.input(Input::i64("input_ids", dims![BATCH, SEQUENCE]));
     let seen = g.input(Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones));
     let w = g.scope("layer");
     let mut x = g.embedding(&w.scope("tokens"), &ids, 50, WIDTH)?;
-    if told == Told::Counted {
+    if positions == PositionKind::Sinusoidal {
         let positions = nn::positions_from_mask(&mut g, &seen, &cache.past(), 1)?;
         let placed = nn::sinusoidal(&mut g, &positions, WIDTH, 0, 1)?;
         x = g.add(&x, &placed)?;
@@ -45,7 +51,7 @@ fn graph(told: Told, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
     let mut q = g.linear(&w.scope("query"), &x, WIDTH)?;
     let mut k = g.linear(&w.scope("key"), &x, WIDTH)?;
     let v = g.linear(&w.scope("value"), &x, WIDTH)?;
-    if told == Told::Rotary {
+    if positions == PositionKind::Rotary {
         let positions =
             g.input(Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions));
         let rotary = Rotary::new(&mut g, &positions, &[0.5, 0.25], 1.0)?;
@@ -53,20 +59,26 @@ fn graph(told: Told, window: Option<usize>, kind: GraphKind) -> Result<Graph> {
         k = rotary.apply(&mut g, &k, HEADS)?;
     }
     let (k, v) = cache.update(&mut g, 0, k, v, HEADS)?;
-    let mask = mask(&mut g, told, window, &cache, &seen)?;
+    let mask = mask(&mut g, positions, window, &cache, &seen)?;
     let options = Attention { heads: HEADS, kv_heads: HEADS, mask: Some(&mask), ..Attention::default() };
     let mixed = g.attention(&q, &k, &v, &options)?;
     g.output("mixed", &mixed)?;
     Ok(g)
 }
 
-fn mask(g: &mut Graph, told: Told, window: Option<usize>, cache: &Cache, seen: &Tensor) -> Result<Tensor> {
+fn mask(
+    g: &mut Graph,
+    positions: PositionKind,
+    window: Option<usize>,
+    cache: &Cache,
+    seen: &Tensor,
+) -> Result<Tensor> {
     let mask = nn::causal_mask(g, seen, &cache.past(), window)?;
-    match told {
-        Told::Rotary | Told::Counted => Ok(mask),
-        Told::Alibi => nn::alibi(g, &mask, seen, &nn::alibi_slopes(HEADS)),
-        Told::AlibiByKey => nn::alibi_by_key(g, &mask, &nn::alibi_slopes(HEADS)),
-        Told::Relative => {
+    match positions {
+        PositionKind::Rotary | PositionKind::Sinusoidal => Ok(mask),
+        PositionKind::Alibi => nn::alibi(g, &mask, seen, &nn::alibi_slopes(HEADS)),
+        PositionKind::AlibiByKey => nn::alibi_by_key(g, &mask, &nn::alibi_slopes(HEADS)),
+        PositionKind::RelativeBias => {
             let all = g.arange(&cache.keys());
             let own = g.slice_dims(&all, 0, cache.past(), cache.keys())?;
             let buckets = RelativeBuckets { count: 8, max_distance: 20, causal: true };
@@ -77,8 +89,13 @@ fn mask(g: &mut Graph, told: Told, window: Option<usize>, cache: &Cache, seen: &
     }
 }
 
-fn subgraph(told: Told, window: Option<usize>, kind: GraphKind, fixed_shapes: bool) -> Result<Subgraph> {
-    let graph = graph(told, window, kind)?;
+fn subgraph(
+    positions: PositionKind,
+    window: Option<usize>,
+    kind: GraphKind,
+    fixed_shapes: bool,
+) -> Result<Subgraph> {
+    let graph = graph(positions, window, kind)?;
     let parameters = graph.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let weights = Weights::Rule(parameters.collect()).locate(graph.weights(), &Default::default())?;
     let target = Target { fixed_shapes, ..Target::of(Hardware::Openvino, Precision::F32) };
@@ -111,10 +128,11 @@ fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
         eprintln!("skipped: {error}");
         return Ok(());
     }
-    for (told, window) in ALL.into_iter().flat_map(|told| [(told, None), (told, Some(5))]) {
-        let whole = subgraph(told, window, GraphKind::Forward, false)?.run(inputs(0, LENGTH))?;
+    for (positions, window) in ALL.into_iter().flat_map(|positions| [(positions, None), (positions, Some(5))])
+    {
+        let whole = subgraph(positions, window, GraphKind::Forward, false)?.run(inputs(0, LENGTH))?;
         let whole = whole["mixed"].f32("mixed")?;
-        let step = subgraph(told, window, GraphKind::Decode, true)?;
+        let step = subgraph(positions, window, GraphKind::Decode, true)?;
         let mut kept = KvState::new();
         let mut start = 0;
         for end in 7..=LENGTH {
@@ -122,13 +140,13 @@ fn steps_share_few_graphs_and_give_what_the_whole_gives() -> Result<()> {
             let got = tokens(got["mixed"].f32("mixed")?, start);
             let want = whole.slice(s![.., start..end, ..]).to_owned().into_dyn();
             for (got, want) in got.iter().zip(tokens(&want, start)) {
-                assert!((got - want).abs() < 1e-5, "{told:?} {window:?} to {end}: {got}, not {want}");
+                assert!((got - want).abs() < 1e-5, "{positions:?} {window:?} to {end}: {got}, not {want}");
             }
             start = end;
         }
         assert_eq!(kept.len(), LENGTH);
         // The prompt, then steps with room for 32, 64 and 128.
-        assert_eq!(step.executable.made(), 4, "{told:?}");
+        assert_eq!(step.executable.made(), 4, "{positions:?}");
     }
     Ok(())
 }
@@ -140,8 +158,8 @@ fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
         return Ok(());
     }
     let (step, reorder) = (
-        subgraph(Told::Rotary, None, GraphKind::Decode, true)?,
-        subgraph(Told::Rotary, None, GraphKind::BeamDecode, true)?,
+        subgraph(PositionKind::Rotary, None, GraphKind::Decode, true)?,
+        subgraph(PositionKind::Rotary, None, GraphKind::BeamDecode, true)?,
     );
     let mut kept = KvState::new();
     step.run_cached(GraphKind::Decode, inputs(0, 6), &mut kept)?;
@@ -157,7 +175,7 @@ fn beams_go_on_from_rows_of_the_cache() -> Result<()> {
     ["input_ids", "attention_mask"].iter().filter_map(|name| beams.get_mut(*name).map(same)).for_each(drop);
     let got = reorder.run_cached(GraphKind::BeamDecode, beams, &mut kept)?;
     let got = got["mixed"].f32("mixed")?;
-    let whole = subgraph(Told::Rotary, None, GraphKind::Forward, false)?.run(inputs(0, 7))?;
+    let whole = subgraph(PositionKind::Rotary, None, GraphKind::Forward, false)?.run(inputs(0, 7))?;
     let want = whole["mixed"].f32("mixed")?.slice(s![0, 6, ..]).to_owned();
     for row in 0..2 {
         let difference = &got.slice(s![row, 0, ..]) - &want;

@@ -13,7 +13,7 @@ use super::text_generation::{answered, resolve};
 use super::{GeneratedChat, GeneratedText, GenerationOptions, Pipeline, Task};
 use crate::GraphKind;
 use crate::any_model::AnyModel;
-use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
+use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::image::{Image, ImageProcessor};
 use crate::text::Text;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
@@ -146,13 +146,13 @@ impl<A: AnyModel> ImageTextToText<A> {
 
         let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
-        let prompt = Prompt::new(&rows, config.padding())?;
-        let mut steps = ModelSteps::decoder(&self.text.model)?.beginning_with(self.first(images)?);
+        let prompt = Prompt::new(&rows, config.pad_token())?;
+        let mut decoder = ModelDecoder::new(&self.text.model)?.beginning_with(self.first(images)?);
         let generated = Generation::new(&prompt, &config)
             .tokenizer(&self.text.tokenizer)
             .positions(self.text.model.limit("sequence"))
             .seed(options.seed)
-            .run(&mut steps)?;
+            .run(&mut decoder)?;
 
         let decoded = |ids: &[i64]| {
             let clean = options.clean_up_tokenization_spaces;

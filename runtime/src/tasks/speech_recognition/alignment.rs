@@ -1,4 +1,4 @@
-//! When each token was said: where the decoder looked while it went on from it.
+//! Timestamps of tokens by dynamic time warping over cross-attention weights.
 //!
 //! Reference: `WhisperGenerationMixin._extract_token_timestamps`.
 
@@ -9,8 +9,8 @@ use crate::{Error, Result};
 /// Seconds from one position of the encoder to the next.
 const SECONDS: f64 = 0.02;
 
-/// When each token after the prompt was said, seconds, by how much heads look at positions: `[1, heads, tokens,
-/// positions]`, of which so many hold sound. `width` is that of the filter that smooths positions.
+/// The timestamp of each token after the prompt, seconds, by the cross-attention weights of the alignment heads `[1, heads,
+/// tokens, positions]`, of which so many positions hold audio. `width` is that of the median filter over them.
 pub(super) fn token_times(
     weights: &ArrayD<f32>,
     prompt: usize,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_found_where_they_are_looked_at() {
+    fn tokens_are_aligned_with_what_they_attend_to() {
         let mut scores = Array2::<f32>::zeros((3, 6));
         for (token, position) in [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)] {
             scores[(token, position)] = 1.0;

@@ -1,13 +1,13 @@
-//! Speech recognition: the words of a recording, with the times at which they are said.
+//! Speech recognition: the text of a recording, with timestamps.
 //!
 //! Reference: `AutomaticSpeechRecognitionPipeline`.
 
 mod alignment;
 mod chunks;
 mod ctc;
-mod dictation;
 mod languages;
-mod times;
+mod seq2seq;
+mod timestamps;
 mod tokens;
 mod transcript;
 mod words;
@@ -24,7 +24,7 @@ use crate::generation::GenerationConfig;
 use crate::{Error, Result};
 use chunks::{Chunk, Chunking};
 use ctc::{Characters, Span, samples_per_frame};
-use dictation::Dictation;
+use seq2seq::Seq2Seq;
 use transcript::{Decoding, Piece};
 
 /// Writes down speech.
@@ -41,16 +41,16 @@ use transcript::{Decoding, Piece};
 #[derive(Debug)]
 pub struct SpeechRecognition<A> {
     audio: AudioModel<A>,
-    writing: Writing,
+    kind: Kind,
 }
 
-/// How a model writes.
+/// How a model transcribes, as the reference's pipeline has it.
 #[derive(Debug)]
-enum Writing {
-    /// A character for each frame.
-    Frames { characters: Characters, samples_per_frame: usize },
-    /// Tokens one after the other.
-    Tokens(Box<Dictation>),
+enum Kind {
+    /// CTC: a character for each frame.
+    Ctc { characters: Characters, samples_per_frame: usize },
+    /// An encoder-decoder: tokens one after the other.
+    Seq2Seq(Box<Seq2Seq>),
 }
 
 /// How long recordings are cut, and what comes with the text.
@@ -63,7 +63,7 @@ pub struct SpeechOptions {
     pub stride_length_s: Option<(f64, f64)>,
     /// What times are given for.
     pub timestamps: Option<Timestamps>,
-    /// The language that is spoken, by its name or code, where the model knows several; heard where not given.
+    /// The language that is spoken, by its name or code, where the model knows several; detected where not given.
     pub language: Option<String>,
     /// `transcribe`, or `translate` for a translation into English, where the model knows both.
     pub task: Option<String>,
@@ -85,7 +85,7 @@ pub enum Timestamps {
     Segment,
 }
 
-/// What was said.
+/// The text of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transcript {
     /// The text.
@@ -95,7 +95,7 @@ pub struct Transcript {
     pub chunks: Option<Vec<TimedText>>,
 }
 
-/// A part of the text and when it is said.
+/// A part of the text with its timestamps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimedText {
     /// The part.
@@ -112,24 +112,24 @@ impl<A: AnyModel> Pipeline<A> for SpeechRecognition<A> {
     const TASK: Task = Task::AutomaticSpeechRecognition;
 
     fn from_model(model: A) -> Result<Self> {
-        let writing = match model.inputs().iter().any(|input| input.name == "decoder_input_ids") {
-            true => Writing::Tokens(Box::new(Dictation::new(&model)?)),
-            false => Writing::Frames {
+        let kind = match model.inputs().iter().any(|input| input.name == "decoder_input_ids") {
+            true => Kind::Seq2Seq(Box::new(Seq2Seq::new(&model)?)),
+            false => Kind::Ctc {
                 characters: Characters::read(model.checkpoint())?,
                 samples_per_frame: samples_per_frame(model.raw_config()),
             },
         };
-        Ok(Self { audio: AudioModel::new(model)?, writing })
+        Ok(Self { audio: AudioModel::new(model)?, kind })
     }
 }
 
 opened!(SpeechRecognition: audio.model);
 
 impl<A: AnyModel> SpeechRecognition<A> {
-    /// What is said in a recording.
+    /// The text of a recording.
     ///
     /// # Errors
-    /// When the recording is shorter than the model can hear, or the model fails.
+    /// When the recording is shorter than one frame of the model, or the model fails.
     pub fn run(&self, audio: &Audio) -> Result<Transcript> {
         self.run_with(audio, &SpeechOptions::default())
     }
@@ -140,9 +140,9 @@ impl<A: AnyModel> SpeechRecognition<A> {
     /// As [`SpeechRecognition::run`], and when pieces are shorter than what they overlap by.
     pub fn run_with(&self, audio: &Audio, options: &SpeechOptions) -> Result<Transcript> {
         let samples = self.audio.samples(audio)?;
-        let unit = match &self.writing {
-            Writing::Frames { samples_per_frame, .. } => *samples_per_frame,
-            Writing::Tokens(_) => 1,
+        let unit = match &self.kind {
+            Kind::Ctc { samples_per_frame, .. } => *samples_per_frame,
+            Kind::Seq2Seq(_) => 1,
         };
         let pieces = match options.chunk_length_s {
             Some(length) if length > 0.0 => {
@@ -151,12 +151,12 @@ impl<A: AnyModel> SpeechRecognition<A> {
             }
             _ => None,
         };
-        match &self.writing {
-            Writing::Frames { characters, .. } => {
+        match &self.kind {
+            Kind::Ctc { characters, .. } => {
                 let pieces = pieces.unwrap_or_else(|| vec![Chunk::whole(samples.len())]);
-                self.spell(characters, unit, &samples, &pieces, options)
+                self.ctc(characters, unit, &samples, &pieces, options)
             }
-            Writing::Tokens(dictation) => self.dictate(dictation, &samples, pieces.as_deref(), options),
+            Kind::Seq2Seq(seq2seq) => self.seq2seq(seq2seq, &samples, pieces.as_deref(), options),
         }
     }
 
@@ -164,8 +164,8 @@ impl<A: AnyModel> SpeechRecognition<A> {
         f64::from(self.audio.extractor.sampling_rate())
     }
 
-    /// A character for each frame.
-    fn spell(
+    /// CTC: a character for each frame.
+    fn ctc(
         &self,
         characters: &Characters,
         samples_per_frame: usize,
@@ -175,8 +175,8 @@ impl<A: AnyModel> SpeechRecognition<A> {
     ) -> Result<Transcript> {
         let mut frames = vec![];
         for piece in pieces {
-            let heard = self.frames(&samples[piece.start..piece.end])?;
-            frames.extend_from_slice(&heard[piece.kept(heard.len(), samples_per_frame)]);
+            let ids = self.frames(&samples[piece.start..piece.end])?;
+            frames.extend_from_slice(&ids[piece.kept(ids.len(), samples_per_frame)]);
         }
         let spans = characters.spans(&frames);
         let text = characters.text(&spans);
@@ -196,10 +196,10 @@ impl<A: AnyModel> SpeechRecognition<A> {
         Ok(Transcript { text, chunks: Some(parts.into_iter().map(timed).collect()) })
     }
 
-    /// Tokens one after the other.
-    fn dictate(
+    /// An encoder-decoder: tokens one after the other.
+    fn seq2seq(
         &self,
-        dictation: &Dictation,
+        seq2seq: &Seq2Seq,
         samples: &[f32],
         pieces: Option<&[Chunk]>,
         options: &SpeechOptions,
@@ -208,7 +208,7 @@ impl<A: AnyModel> SpeechRecognition<A> {
             return Err(unsupported("gives times of segments and words", "true or \"word\""));
         }
         let rate = self.rate();
-        let mut written = vec![];
+        let mut decoded = vec![];
         let whole = [Chunk::whole(samples.len())];
         for piece in pieces.unwrap_or(&whole) {
             let own = &samples[piece.start..piece.end];
@@ -224,27 +224,27 @@ impl<A: AnyModel> SpeechRecognition<A> {
             let seen = features.get("attention_mask").map(|mask| mask.i64("attention_mask")).transpose()?;
             let features = super::outputs::output(&features, "input_features")?;
             let frames = seen.map_or(features.len_of(ndarray::Axis(2)), |seen| seen.sum() as usize);
-            let dictated = dictation.write(&self.audio.model, (features, frames), options)?;
-            let mut tokens = dictated.tokens;
-            if let Some(language) = dictated.language.filter(|_| options.return_language) {
+            let transcription = seq2seq.transcribe(&self.audio.model, (features, frames), options)?;
+            let mut tokens = transcription.tokens;
+            if let Some(language) = transcription.language.filter(|_| options.return_language) {
                 tokens.insert(0, language);
             }
             let seconds = |samples: usize| samples as f64 / rate;
             let stride = (seconds(own.len()), seconds(piece.left), seconds(piece.right));
-            written.push(Piece { tokens, times: dictated.times, stride: pieces.map(|_| stride) });
+            decoded.push(Piece { tokens, times: transcription.times, stride: pieces.map(|_| stride) });
         }
-        let positions = (dictation.frames / 2).max(1) as f64;
+        let positions = (seq2seq.frames / 2).max(1) as f64;
         let longest = self.audio.extractor.longest().unwrap_or_default() as f64 / rate;
         Decoding {
-            tokenizer: &dictation.tokenizer,
-            special: &dictation.special,
-            first_time: dictation.tokens.first_time().unwrap_or(i64::MAX),
+            tokenizer: &seq2seq.tokenizer,
+            special: &seq2seq.special,
+            timestamp_begin: seq2seq.tokens.timestamp_begin().unwrap_or(i64::MAX),
             precision: longest / positions,
-            timestamps: dictation.writes_times(options),
+            timestamps: seq2seq.returns_timestamps(options),
             words: options.timestamps == Some(Timestamps::Word),
             language: options.return_language,
         }
-        .decode(&written)
+        .decode(&decoded)
     }
 
     /// The most probable character of each frame.

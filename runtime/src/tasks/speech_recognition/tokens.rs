@@ -1,4 +1,4 @@
-//! The tokens that begin a dictated text: its language, what is to be done, whether times are written.
+//! The initial tokens of the decoder: the language, the task, whether timestamps are predicted.
 //!
 //! Reference: `WhisperGenerationMixin._retrieve_init_tokens`.
 
@@ -22,7 +22,7 @@ pub(super) struct Tokens {
     decoder_start_token_id: Option<i64>,
     lang_to_id: Option<BTreeMap<String, i64>>,
     task_to_id: Option<BTreeMap<String, i64>>,
-    /// Says that no times are written; the tokens after it are times.
+    /// Says that no timestamps follow; the tokens after it are timestamps.
     no_timestamps_token_id: Option<i64>,
     is_multilingual: Option<bool>,
     pub return_timestamps: Option<bool>,
@@ -30,23 +30,23 @@ pub(super) struct Tokens {
     language: Option<String>,
     task: Option<String>,
     pub max_initial_timestamp_index: Option<usize>,
-    /// The layers and heads that look at what is said at the time.
+    /// The layers and heads whose cross-attention aligns tokens with audio.
     alignment_heads: Option<Vec<[i64; 2]>>,
 }
 
-/// What begins a text.
-pub(super) enum Beginning {
+/// The initial tokens of the decoder (`_retrieve_init_tokens`).
+pub(super) enum InitTokens {
     /// These tokens.
     Known(Vec<i64>),
-    /// These, but for the language, which is to be heard first: one of so many, at this place.
-    Heard { tokens: Vec<i64>, languages: Vec<i64> },
+    /// These, but for the language in the second place, which is to be detected first: one of these.
+    DetectLanguage { tokens: Vec<i64>, languages: Vec<i64> },
 }
 
 impl Tokens {
-    /// The heads that look at what is said at the time, counted through all layers.
-    pub(super) fn heads(&self, model: &dyn AnyModel) -> Result<Value> {
+    /// The alignment heads, counted through all layers.
+    pub(super) fn alignment_heads(&self, model: &dyn AnyModel) -> Result<Value> {
         let Some(heads) = self.alignment_heads.as_ref().filter(|heads| !heads.is_empty()) else {
-            let problem = "`alignment_heads`: is missing: when words are said is not known";
+            let problem = "`alignment_heads`: is missing, which timestamps of words come from";
             let help =
                 "ask for true instead of \"word\", or take the file as OpenAI's checkpoints publish it";
             return Err(Error::config(model.checkpoint().dir().join(FILE), problem, help));
@@ -75,8 +75,8 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The first of the tokens that are times; none where the checkpoint has no such tokens.
-    pub(super) fn first_time(&self) -> Option<i64> {
+    /// The first timestamp token; none where the checkpoint has none.
+    pub(super) fn timestamp_begin(&self) -> Option<i64> {
         self.no_timestamps_token_id.map(|id| id + 1)
     }
 
@@ -85,8 +85,8 @@ impl Tokens {
         self.decoder_start_token_id.unwrap_or_default()
     }
 
-    /// What begins a text; `times` says whether times are written.
-    pub(super) fn beginning(&self, options: &SpeechOptions, times: bool) -> Result<Beginning> {
+    /// The initial tokens; `times` says whether timestamps are predicted.
+    pub(super) fn init_tokens(&self, options: &SpeechOptions, times: bool) -> Result<InitTokens> {
         let asked = options.language.is_some() || options.task.is_some();
         if asked && self.is_multilingual == Some(false) {
             let problem = "the checkpoint knows one language and one task only";
@@ -102,8 +102,8 @@ impl Tokens {
         }
         let unknown = tokens.get(1).is_none_or(Option::is_none);
         let language_id = language.map(|language| self.language_id(language)).transpose()?;
-        let heard = language.is_none() && unknown && self.lang_to_id.is_some();
-        if language_id.is_some() || heard {
+        let detects = language.is_none() && unknown && self.lang_to_id.is_some();
+        if language_id.is_some() || detects {
             match tokens.get_mut(1) {
                 Some(place) => *place = language_id,
                 None => tokens.push(language_id),
@@ -127,11 +127,11 @@ impl Tokens {
             Some(id) if times && last == Some(id) => drop(tokens.pop()),
             _ => {}
         }
-        if heard {
+        if detects {
             let tokens = tokens.into_iter().map(Option::unwrap_or_default).collect();
-            return Ok(Beginning::Heard { tokens, languages: self.languages() });
+            return Ok(InitTokens::DetectLanguage { tokens, languages: self.languages() });
         }
-        Ok(Beginning::Known(tokens.into_iter().flatten().collect()))
+        Ok(InitTokens::Known(tokens.into_iter().flatten().collect()))
     }
 
     /// The tokens of all languages.

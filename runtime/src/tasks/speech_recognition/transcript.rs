@@ -15,7 +15,7 @@ const POSITIONS: f64 = 1500.0;
 /// The tokens of one piece, and its length and overlaps in seconds.
 pub(super) struct Piece {
     pub tokens: Vec<i64>,
-    /// When each token was said, where times of words are asked for.
+    /// The timestamp of each token, where those of words are asked for.
     pub times: Vec<f64>,
     pub stride: Option<(f64, f64, f64)>,
 }
@@ -25,9 +25,9 @@ pub(super) struct Decoding<'a> {
     pub tokenizer: &'a Tokenizer,
     /// Tokens that stand for no text.
     pub special: &'a BTreeSet<i64>,
-    /// The first token that is a time.
-    pub first_time: i64,
-    /// The seconds from one token of time to the next.
+    /// The first timestamp token.
+    pub timestamp_begin: i64,
+    /// The seconds from one timestamp token to the next.
     pub precision: f64,
     pub timestamps: bool,
     /// Whether times are those of words.
@@ -35,9 +35,9 @@ pub(super) struct Decoding<'a> {
     pub language: bool,
 }
 
-/// A token and when it is said, seconds.
+/// A token and its timestamps, seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Said {
+struct TimedToken {
     token: i64,
     span: (f64, f64),
 }
@@ -56,7 +56,7 @@ struct State<'a> {
     part: Part,
     language: Option<&'static str>,
     /// The words of the pieces that the part is in.
-    before: Vec<Vec<Said>>,
+    before: Vec<Vec<TimedToken>>,
     /// The words of the parts before.
     timed: Vec<TimedText>,
     full: String,
@@ -89,18 +89,18 @@ impl Decoding<'_> {
 impl State<'_> {
     /// Reads a piece that begins after `offset` seconds; gives where the next one begins.
     fn piece(&mut self, piece: &Piece, mut offset: f64) -> Result<f64> {
-        let Decoding { first_time, precision, .. } = *self.decoding;
-        let seconds = |token: i64| (token - first_time) as f64 * precision;
+        let Decoding { timestamp_begin, precision, .. } = *self.decoding;
+        let seconds = |token: i64| (token - timestamp_begin) as f64 * precision;
         // Times within what neighbours share are settled when all of it was read.
-        let mut earliest = first_time as f64;
+        let mut earliest = timestamp_begin as f64;
         let mut latest = None;
         if let Some((length, left, right)) = piece.stride {
             offset -= left;
             if left > 0.0 {
-                earliest = left / precision + first_time as f64;
+                earliest = left / precision + timestamp_begin as f64;
             }
             if right > 0.0 {
-                for &token in piece.tokens.iter().rev().filter(|token| **token >= first_time) {
+                for &token in piece.tokens.iter().rev().filter(|token| **token >= timestamp_begin) {
                     if latest.is_some() && seconds(token) < length - right {
                         break;
                     }
@@ -113,21 +113,23 @@ impl State<'_> {
         // Pieces of half a minute that were written one after the other begin anew at zero.
         let (mut largest, mut before_largest, mut passed) = (0.0, 0.0, 0.0);
         for (index, &token) in piece.tokens.iter().enumerate() {
-            if token < first_time {
+            if token < timestamp_begin {
                 match self.decoding.special.contains(&token) {
                     true => self.special(token, &mut words)?,
                     false => {
                         let at = |index: usize| piece.times.get(index).or(piece.times.last()).copied();
                         let after = |time: Option<f64>| hundredths(time.unwrap_or_default() + offset);
                         let start = after(index.checked_sub(1).and_then(at));
-                        words.push(Said { token, span: (start, after(at(index))) });
+                        words.push(TimedToken { token, span: (start, after(at(index))) });
                     }
                 }
                 continue;
             }
             let time = seconds(token);
             if time < largest {
-                let pair = |i: usize| piece.tokens[i - 1] >= first_time && piece.tokens[i - 2] >= first_time;
+                let pair = |i: usize| {
+                    piece.tokens[i - 1] >= timestamp_begin && piece.tokens[i - 2] >= timestamp_begin
+                };
                 if index >= 2 && !pair(index) {
                     passed += precision * POSITIONS;
                 } else {
@@ -162,7 +164,7 @@ impl State<'_> {
     }
 
     /// A token that is no text: a language, or what has no meaning here.
-    fn special(&mut self, token: i64, words: &mut Vec<Said>) -> Result<()> {
+    fn special(&mut self, token: i64, words: &mut Vec<TimedToken>) -> Result<()> {
         let name = self.decoding.tokenizer.token(token).unwrap_or_default();
         let code = name.strip_prefix("<|").and_then(|name| name.strip_suffix("|>"));
         let Some(language) = code.and_then(languages::name) else { return Ok(()) };
@@ -182,14 +184,14 @@ impl State<'_> {
 
     fn finish(&mut self) -> Result<()> {
         let Decoding { tokenizer, words, .. } = *self.decoding;
-        let said = joined(&self.before, words);
-        let tokens: Vec<i64> = said.iter().map(|said| said.token).collect();
-        let text = tokenizer.decode(&tokens, false)?;
+        let tokens = joined(&self.before, words);
+        let ids: Vec<i64> = tokens.iter().map(|token| token.token).collect();
+        let text = tokenizer.decode(&ids, false)?;
         self.full.push_str(&text);
         if words {
-            for word in super::words::words(tokenizer, &tokens, self.language)? {
-                let start = word.tokens.first().map(|place| said[*place].span.0);
-                let end = word.tokens.last().map(|place| said[*place].span.1);
+            for word in super::words::words(tokenizer, &ids, self.language)? {
+                let start = word.tokens.first().map(|place| tokens[*place].span.0);
+                let end = word.tokens.last().map(|place| tokens[*place].span.1);
                 let language = self.language.filter(|_| self.decoding.language).map(str::to_owned);
                 self.timed.push(TimedText { text: word.text, timestamp: Some((start, end)), language });
             }
@@ -211,11 +213,11 @@ fn hundredths(seconds: f64) -> f64 {
 }
 
 /// Texts that overlap as one: each goes on from the middle of what it has in common with the one before.
-fn joined(texts: &[Vec<Said>], timed: bool) -> Vec<Said> {
+fn joined(texts: &[Vec<TimedToken>], timed: bool) -> Vec<TimedToken> {
     // Where times are known, none goes back.
-    let same = |a: &Said, b: &Said| a.token == b.token && (!timed || a.span <= b.span);
+    let same = |a: &TimedToken, b: &TimedToken| a.token == b.token && (!timed || a.span <= b.span);
     let mut texts = texts.iter();
-    let mut left: &[Said] = texts.next().map(Vec::as_slice).unwrap_or_default();
+    let mut left: &[TimedToken] = texts.next().map(Vec::as_slice).unwrap_or_default();
     let mut all = vec![];
     for right in texts {
         let (n, m) = (left.len(), right.len());
@@ -245,10 +247,11 @@ mod tests {
 
     #[test]
     fn overlapping_texts_are_joined_once() {
-        let said = |text: &&[i64]| text.iter().map(|&token| Said { token, ..Said::default() }).collect();
+        let timed =
+            |text: &&[i64]| text.iter().map(|&token| TimedToken { token, ..TimedToken::default() }).collect();
         let texts = |texts: &[&[i64]]| {
-            let joined = joined(&texts.iter().map(said).collect::<Vec<_>>(), false);
-            joined.iter().map(|said| said.token).collect::<Vec<_>>()
+            let joined = joined(&texts.iter().map(timed).collect::<Vec<_>>(), false);
+            joined.iter().map(|timed| timed.token).collect::<Vec<_>>()
         };
         assert_eq!(texts(&[&[1, 2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);
         assert_eq!(texts(&[&[1, 2, 3, 9], &[2, 3, 4], &[3, 4, 5]]), [1, 2, 3, 4, 5]);

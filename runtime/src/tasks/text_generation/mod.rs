@@ -15,7 +15,7 @@ use super::batches::TextModel;
 use super::builder::opened;
 use super::{OnText, Pipeline, Task};
 use crate::any_model::AnyModel;
-use crate::generation::{Generated, Generation, GenerationConfig, ModelSteps, Prompt, TextStream};
+use crate::generation::{Generated, Generation, GenerationConfig, ModelDecoder, Prompt, TextStream};
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text};
 use crate::{Error, Result};
@@ -207,7 +207,7 @@ impl<A: AnyModel> TextGeneration<A> {
             ..Default::default()
         };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
-        if on_text.is_some() && config.answers() > 1 {
+        if on_text.is_some() && config.num_return_sequences() > 1 {
             let help = "leave out `num_return_sequences`, or generate without telling of pieces";
             return Err(Error::input(
                 "num_return_sequences",
@@ -219,19 +219,19 @@ impl<A: AnyModel> TextGeneration<A> {
         let mut all = Vec::with_capacity(texts.len());
         let size = options.batch_size.max(1);
         for (index, chunk) in rows.chunks(size).enumerate() {
-            let prompt = Prompt::new(chunk, config.padding())?;
-            let mut steps = ModelSteps::decoder(&self.text.model)?;
+            let prompt = Prompt::new(chunk, config.pad_token())?;
+            let mut decoder = ModelDecoder::new(&self.text.model)?;
             let generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)
                 .positions(self.text.model.limit("sequence"))
                 .seed(options.seed)
                 .first_row(index * size);
             let generated = match &mut on_text {
-                None => generation.run(&mut steps)?,
-                Some(on_text) => streamed(&self.text, generation, &mut steps, options, &config, on_text)?,
+                None => generation.run(&mut decoder)?,
+                Some(on_text) => streamed(&self.text, generation, &mut decoder, options, &config, on_text)?,
             };
             let texts = self.text.decoded(&generated, options)?;
-            all.extend(texts.chunks(config.answers()).map(<[String]>::to_vec));
+            all.extend(texts.chunks(config.num_return_sequences()).map(<[String]>::to_vec));
         }
         Ok(all)
     }
@@ -279,7 +279,7 @@ impl<A: AnyModel> TextModel<A> {
 pub(super) fn streamed<A: AnyModel>(
     text: &TextModel<A>,
     generation: Generation<'_>,
-    steps: &mut ModelSteps<'_>,
+    decoder: &mut ModelDecoder<'_>,
     options: &GenerationOptions,
     config: &GenerationConfig,
     on_text: &mut OnText<'_>,
@@ -297,11 +297,11 @@ pub(super) fn streamed<A: AnyModel>(
             }
         }
     };
-    let generated = generation.run_watched(steps, &mut watch)?;
+    let generated = generation.run_watched(decoder, &mut watch)?;
     if let Some(error) = failed {
         return Err(error);
     }
-    let rest = if config.beams() > 1 {
+    let rest = if config.num_beams() > 1 {
         text.decoded(&generated, options)?.swap_remove(0)
     } else {
         stream.finish()?

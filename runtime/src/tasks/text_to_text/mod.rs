@@ -14,7 +14,7 @@ use super::batches::TextModel;
 use super::text_generation::{GenerationOptions, resolve, streamed};
 use super::{OnText, Task};
 use crate::any_model::AnyModel;
-use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt};
+use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::text::{Padding, Text};
 use crate::{Error, Result};
 
@@ -106,18 +106,18 @@ impl<A: AnyModel> Writer<A> {
             let prompt = Prompt::decoder(start, batch.input_ids.clone());
             let mut inputs = batch.into_values();
             inputs.retain(|name, _| self.text.model.inputs().iter().any(|input| input.name == *name));
-            let mut steps = ModelSteps::encoder_decoder(&self.text.model, inputs)?;
+            let mut decoder = ModelDecoder::encoder_decoder(&self.text.model, inputs)?;
             let generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)
                 .positions(self.text.model.limit("sequence"))
                 .seed(options.seed)
                 .first_row(index * size);
             let generated = match &mut on_text {
-                None => generation.run(&mut steps)?,
-                Some(on_text) => streamed(&self.text, generation, &mut steps, options, &config, on_text)?,
+                None => generation.run(&mut decoder)?,
+                Some(on_text) => streamed(&self.text, generation, &mut decoder, options, &config, on_text)?,
             };
             let texts = self.text.decoded(&generated, &uncleaned(options))?;
-            all.extend(texts.chunks(config.answers()).map(<[String]>::to_vec));
+            all.extend(texts.chunks(config.num_return_sequences()).map(<[String]>::to_vec));
         }
         Ok(all)
     }

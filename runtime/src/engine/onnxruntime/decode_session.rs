@@ -1,4 +1,4 @@
-//! Steps of a decoder whose weights stay in their mapped pages: a session of its own, in which every linear layer is
+//! Decoding steps of a model whose weights stay in their mapped pages: a session of its own, in which every linear layer is
 //! [`Product`](super::product::Product).
 
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::{Value, Values};
 const MOST_ROWS: usize = 4;
 
 /// What takes the place of a session where few tokens are run; made when the first come.
-pub(super) struct Steps {
+pub(super) struct DecodeSession {
     environment: &'static Environment,
     provider: Provider,
     lowered: Lowered,
@@ -25,7 +25,7 @@ pub(super) struct Steps {
     session: Mutex<Option<Session>>,
 }
 
-impl Steps {
+impl DecodeSession {
     /// None where weights do not stay mapped, or no linear layer has a stored weight.
     pub(super) fn new(
         environment: &'static Environment,
@@ -36,14 +36,14 @@ impl Steps {
         if provider.is_exclusive() || options.map_weights != Some(true) {
             return None;
         }
-        let model = mapped::for_steps(&lowered.model)?;
+        let model = mapped::for_decoding(&lowered.model)?;
         let lowered = Lowered { model, ..lowered.clone() };
         let (provider, options) = (provider.clone(), options.clone());
         Some(Self { environment, provider, lowered, options, session: Mutex::default() })
     }
 
     /// Whether these inputs are few enough tokens.
-    pub(super) fn take(inputs: &Values) -> bool {
+    pub(super) fn takes(inputs: &Values) -> bool {
         let tokens = ["input_ids", "decoder_input_ids", "inputs_embeds"];
         let shape = tokens.iter().find_map(|name| inputs.get(*name)).map(Value::shape).unwrap_or_default();
         shape.len() >= 2 && shape[0] * shape[1] <= MOST_ROWS
@@ -56,7 +56,7 @@ impl Steps {
             let made = create(self.environment, &self.provider, &self.lowered, &self.options)?;
             *session = Some(made.0);
         }
-        session.as_mut().map_or_else(|| Err(ort::Error::new("there is no session for steps")), run)
+        session.as_mut().map_or_else(|| Err(ort::Error::new("there is no session for decoding")), run)
     }
 }
 
@@ -127,7 +127,8 @@ mod tests {
                 let inputs = inputs(batch, sequence);
                 let Some(Value::F32(want)) = converted.run(&inputs).unwrap().remove("y") else { panic!() };
                 let whole = mapped.run(&inputs).unwrap().remove("y");
-                let step = mapped.run_with_state(&inputs, &mut KvState::default()).unwrap().remove("y");
+                let step =
+                    mapped.run_with_state(inputs.clone(), &mut KvState::default()).unwrap().remove("y");
                 for got in [whole, step] {
                     let Some(Value::F32(got)) = got else { panic!() };
                     assert_eq!(got.shape(), want.shape());
@@ -139,9 +140,9 @@ mod tests {
     }
 
     #[test]
-    fn only_few_tokens_are_steps() {
-        assert!(Steps::take(&inputs(1, 1)) && Steps::take(&inputs(4, 1)));
-        assert!(!Steps::take(&inputs(1, 5)) && !Steps::take(&Values::new()));
+    fn only_few_tokens_are_decoded_by_it() {
+        assert!(DecodeSession::takes(&inputs(1, 1)) && DecodeSession::takes(&inputs(4, 1)));
+        assert!(!DecodeSession::takes(&inputs(1, 5)) && !DecodeSession::takes(&Values::new()));
     }
 
     #[test]
@@ -149,15 +150,15 @@ mod tests {
         let operators = |model: Model| -> Vec<String> {
             model.graph.unwrap().node.into_iter().map(|node| node.op_type).collect()
         };
-        let steps = |stored| operators(mapped::for_steps(&lowered(stored).model).unwrap());
+        let steps = |stored| operators(mapped::for_decoding(&lowered(stored).model).unwrap());
         assert_eq!(steps(Dtype::F32), ["Gather", "LinearF32", "LinearF32", "LinearF32"]);
         assert_eq!(
             steps(Dtype::Bf16),
             ["Gather", "Cast", "Cast", "LinearBf16", "LinearBf16", "LinearBf16"],
             "the cast of the bias, which is small, and of the rows that were looked up"
         );
-        let prompt = operators(mapped::for_prompts(&lowered(Dtype::F16).model).unwrap());
+        let prompt = operators(mapped::for_prefill(&lowered(Dtype::F16).model).unwrap());
         assert_eq!(prompt.iter().filter(|operator| *operator == "WidenF16").count(), 3);
-        assert!(mapped::for_prompts(&lowered(Dtype::F32).model).is_none());
+        assert!(mapped::for_prefill(&lowered(Dtype::F32).model).is_none());
     }
 }

@@ -1,28 +1,28 @@
-//! Tokens of time within a text: where they may stand, and where they part it.
+//! Timestamp tokens: where they may stand, and how far the segments go that they part.
 //!
 //! Reference: `WhisperTimeStampLogitsProcessor`, `WhisperGenerationMixin._retrieve_segment`.
 
 use crate::generation::{Processor, Row};
 
-/// Times come in pairs, never go back, and come first.
-pub(super) struct Times {
-    /// The first token that is a time.
-    pub first: usize,
-    /// The token that ends texts.
+/// Timestamps come in pairs, never go back, and come first (`WhisperTimeStampLogitsProcessor`).
+pub(super) struct TimestampProcessor {
+    /// The first timestamp token.
+    pub timestamp_begin: usize,
+    /// The end-of-sequence token.
     pub end: usize,
     /// The tokens before the text.
     pub prompt: usize,
-    /// How late the first time may be.
-    pub latest_start: Option<usize>,
+    /// How late the first timestamp may be.
+    pub max_initial_timestamp_index: Option<usize>,
 }
 
-impl Processor for Times {
+impl Processor for TimestampProcessor {
     fn process(&self, row: Row<'_>, scores: &mut [f32]) {
-        let first = self.first.min(scores.len());
+        let first = self.timestamp_begin.min(scores.len());
         let forbid = |scores: &mut [f32]| scores.fill(f32::NEG_INFINITY);
         forbid(&mut scores[first.saturating_sub(1)..first]);
         let text = row.ids.get(self.prompt..).unwrap_or_default();
-        let time = |token: &i64| usize::try_from(*token).ok().filter(|token| *token >= self.first);
+        let time = |token: &i64| usize::try_from(*token).ok().filter(|token| *token >= self.timestamp_begin);
         let last = text.last().and_then(time);
         let paired = text.len() < 2 || time(&text[text.len() - 2]).is_some();
         if last.is_some() {
@@ -36,12 +36,12 @@ impl Processor for Times {
         }
         if text.is_empty() {
             forbid(&mut scores[..first]);
-            if let Some(most) = self.latest_start {
+            if let Some(most) = self.max_initial_timestamp_index {
                 let after = (first + most + 1).min(scores.len());
                 forbid(&mut scores[after..]);
             }
         }
-        // A time comes where all times together are likelier than any one word.
+        // A timestamp comes where all of them together are more probable than any one token of text.
         let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let times: f64 = scores[first..].iter().map(|score| f64::from(score - largest).exp()).sum();
         let word = scores[..first].iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -51,10 +51,11 @@ impl Processor for Times {
     }
 }
 
-/// How far a text of one piece goes: how many of its tokens count, and how many frames on the next piece begins.
+/// How far the segments of one piece go (`_retrieve_segment`): how many of its tokens count, and how many frames on the
+/// next piece begins.
 ///
-/// `first` is the first token that is a time, of two frames each; `frames` are those of the piece.
-pub(super) fn heard(text: &[i64], first: i64, frames: usize) -> (usize, usize) {
+/// `first` is the first timestamp token, of two frames each; `frames` are those of the piece.
+pub(super) fn retrieve_segment(text: &[i64], first: i64, frames: usize) -> (usize, usize) {
     let time = |index: usize| text[index] >= first;
     let last_pair = (1..text.len()).rev().find(|&index| time(index - 1) && time(index));
     let length = text.len();
@@ -73,7 +74,8 @@ pub(super) fn heard(text: &[i64], first: i64, frames: usize) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    const TIMES: Times = Times { first: 6, end: 4, prompt: 1, latest_start: Some(1) };
+    const TIMES: TimestampProcessor =
+        TimestampProcessor { timestamp_begin: 6, end: 4, prompt: 1, max_initial_timestamp_index: Some(1) };
 
     /// The tokens that may follow.
     fn possible(ids: &[i64], mut scores: [f32; 9]) -> Vec<usize> {
@@ -95,9 +97,9 @@ mod tests {
 
     #[test]
     fn a_text_counts_up_to_its_last_pair_of_times() {
-        assert_eq!(heard(&[100, 1, 2, 104, 104, 3], 100, 50), (5, 8));
-        assert_eq!(heard(&[100, 1, 104, 104, 3, 110], 100, 50), (6, 50));
-        assert_eq!(heard(&[1, 2, 3], 100, 50), (3, 50));
-        assert_eq!(heard(&[], 100, 50), (0, 50));
+        assert_eq!(retrieve_segment(&[100, 1, 2, 104, 104, 3], 100, 50), (5, 8));
+        assert_eq!(retrieve_segment(&[100, 1, 104, 104, 3, 110], 100, 50), (6, 50));
+        assert_eq!(retrieve_segment(&[1, 2, 3], 100, 50), (3, 50));
+        assert_eq!(retrieve_segment(&[], 100, 50), (0, 50));
     }
 }

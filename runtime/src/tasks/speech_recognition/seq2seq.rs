@@ -1,4 +1,4 @@
-//! A decoder that writes down what an encoder hears, half a minute at a time.
+//! Speech recognition by an encoder-decoder, half a minute at a time (`seq2seq_whisper`).
 //!
 //! Reference: `WhisperGenerationMixin.generate`, without its retries at higher temperatures.
 
@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use ndarray::{ArrayD, Axis, Slice, concatenate};
 
 use super::alignment::token_times;
-use super::times::{Times, heard};
-use super::tokens::{Beginning, Tokens};
+use super::timestamps::{TimestampProcessor, retrieve_segment};
+use super::tokens::{InitTokens, Tokens};
 use super::{SpeechOptions, Timestamps};
 use crate::GraphKind;
 use crate::any_model::AnyModel;
-use crate::generation::{Generation, GenerationConfig, ModelSteps, Prompt, Steps};
+use crate::generation::{Decoder, Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::tasks::text_generation::resolve;
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
@@ -21,7 +21,7 @@ const FEATURES: &str = "input_features";
 
 /// What is needed beside the model.
 #[derive(Debug)]
-pub(super) struct Dictation {
+pub(super) struct Seq2Seq {
     pub tokenizer: Tokenizer,
     /// Tokens that stand for no text.
     pub special: BTreeSet<i64>,
@@ -30,21 +30,21 @@ pub(super) struct Dictation {
     /// The frames that the encoder takes.
     pub frames: usize,
     positions: Option<usize>,
-    /// The width of the filter that smooths where the decoder looks.
+    /// The width of the median filter over cross-attention weights.
     filter: usize,
 }
 
-/// Tokens that were written, without those that begin every text.
+/// Generated tokens, without the initial ones and the end-of-sequence token.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Dictated {
+pub(super) struct Transcription {
     pub tokens: Vec<i64>,
-    /// When each of them was said, seconds, where times of words are asked for.
+    /// The timestamp of each, seconds, where those of words are asked for.
     pub times: Vec<f64>,
-    /// The token of the language, where it was heard or is known.
+    /// The token of the language, where it was detected or is known.
     pub language: Option<i64>,
 }
 
-impl Dictation {
+impl Seq2Seq {
     pub(super) fn new(model: &dyn AnyModel) -> Result<Self> {
         let checkpoint = model.checkpoint();
         let input = model.inputs().iter().find(|input| input.name == FEATURES);
@@ -64,22 +64,22 @@ impl Dictation {
         })
     }
 
-    /// Whether times are written: where they were asked for, or the checkpoint always does so.
-    pub(super) fn writes_times(&self, options: &SpeechOptions) -> bool {
+    /// Whether timestamps are predicted: where they were asked for, or the checkpoint always does so.
+    pub(super) fn returns_timestamps(&self, options: &SpeechOptions) -> bool {
         options.timestamps.is_some() || self.tokens.return_timestamps == Some(true)
     }
 
-    /// Writes down an audio clip of any length, by its features `[1, mels, frames]`.
-    pub(super) fn write(
+    /// Transcribes an audio clip of any length, by its features `[1, mels, frames]`.
+    pub(super) fn transcribe(
         &self,
         model: &dyn AnyModel,
-        (features, heard_frames): (&ArrayD<f32>, usize),
+        (features, audio_frames): (&ArrayD<f32>, usize),
         options: &SpeechOptions,
-    ) -> Result<Dictated> {
+    ) -> Result<Transcription> {
         let aligned = options.timestamps == Some(Timestamps::Word);
         let total = features.len_of(Axis(2));
-        let times = self.writes_times(options) || total > self.frames;
-        let first_time = match self.tokens.first_time() {
+        let times = self.returns_timestamps(options) || total > self.frames;
+        let timestamp_begin = match self.tokens.timestamp_begin() {
             None if times => {
                 let problem = "the checkpoint has no tokens of time, which long audio and timestamps need";
                 let help = "ask for no timestamps, and cut long audio by `chunk_length_s`";
@@ -91,10 +91,10 @@ impl Dictation {
         let default =
             GenerationConfig { max_new_tokens: Some(256), num_beams: Some(5), ..Default::default() };
         let mut config = resolve(&options.generation, &self.generation, &default, &self.tokenizer);
-        let prompt = match self.tokens.beginning(options, times)? {
-            Beginning::Known(tokens) => tokens,
-            Beginning::Heard { mut tokens, languages } => {
-                let language = self.language(model, &self.piece(features, 0)?, &languages)?;
+        let prompt = match self.tokens.init_tokens(options, times)? {
+            InitTokens::Known(tokens) => tokens,
+            InitTokens::DetectLanguage { mut tokens, languages } => {
+                let language = self.detect_language(model, self.piece(features, 0)?, &languages)?;
                 if let Some(place) = tokens.get_mut(1) {
                     *place = language;
                 }
@@ -104,48 +104,52 @@ impl Dictation {
         let languages = self.tokens.languages();
         let language = prompt.iter().copied().find(|token| languages.contains(token));
         let prompt = Prompt::new(&[prompt], None)?;
-        let mut written = Dictated { language, ..Dictated::default() };
+        let mut transcription = Transcription { language, ..Transcription::default() };
         let mut start = 0;
         while start < total {
             self.bound(&mut config, prompt.length());
-            let mut steps = ModelSteps::encoder_decoder(model, self.piece(features, start)?)?;
+            let mut decoder = ModelDecoder::encoder_decoder(model, self.piece(features, start)?)?;
             let mut generation =
                 Generation::new(&prompt, &config).tokenizer(&self.tokenizer).positions(self.positions);
             if times {
-                generation = generation.processor(Times {
-                    first: usize::try_from(first_time).unwrap_or(usize::MAX),
-                    end: config.ends().first().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0),
+                generation = generation.processor(TimestampProcessor {
+                    timestamp_begin: usize::try_from(timestamp_begin).unwrap_or(usize::MAX),
+                    end: config
+                        .eos_token_ids()
+                        .first()
+                        .and_then(|end| usize::try_from(*end).ok())
+                        .unwrap_or(0),
                     prompt: prompt.length(),
-                    latest_start: self.tokens.max_initial_timestamp_index,
+                    max_initial_timestamp_index: self.tokens.max_initial_timestamp_index,
                 });
             }
-            let generated = generation.run(&mut steps)?;
+            let generated = generation.run(&mut decoder)?;
             let text = generated.new_tokens(0);
             let text = match text.split_last() {
-                Some((last, before)) if config.ends().contains(last) => before,
+                Some((last, before)) if config.eos_token_ids().contains(last) => before,
                 _ => text,
             };
             let frames = (total - start).min(self.frames);
-            let (length, step) = heard(text, first_time, frames);
+            let (length, step) = retrieve_segment(text, timestamp_begin, frames);
             if aligned {
                 let mut inputs = self.piece(features, start)?;
                 let tokens = &generated.sequences[0][..generated.ends[0]];
                 let ids = ArrayD::from_shape_vec(ndarray::IxDyn(&[1, tokens.len()]), tokens.to_vec());
                 let ids = ids.map_err(|e| Error::input("decoder_input_ids", e.to_string(), "report this"))?;
                 inputs.insert("decoder_input_ids".to_owned(), ids.into());
-                inputs.insert("alignment_heads".to_owned(), self.tokens.heads(model)?);
-                let looked = model.run_graph(GraphKind::CrossAttentions, inputs)?;
-                let looked = crate::tasks::outputs::output(&looked, "alignment")?;
-                let sound = heard_frames.saturating_sub(start) / 2;
-                let times = token_times(looked, prompt.length(), sound, self.filter)?;
+                inputs.insert("alignment_heads".to_owned(), self.tokens.alignment_heads(model)?);
+                let weights = model.run_graph(GraphKind::CrossAttentions, inputs)?;
+                let weights = crate::tasks::outputs::output(&weights, "alignment")?;
+                let positions = audio_frames.saturating_sub(start) / 2;
+                let times = token_times(weights, prompt.length(), positions, self.filter)?;
                 let after = start as f64 * 0.01;
-                written.times.extend(times.iter().take(length).map(|time| time + after));
+                transcription.times.extend(times.iter().take(length).map(|time| time + after));
             }
-            written.tokens.extend_from_slice(&text[..length]);
+            transcription.tokens.extend_from_slice(&text[..length]);
             // A text that ends where it begins would begin there for ever.
             start += if step == 0 { frames } else { step };
         }
-        Ok(written)
+        Ok(transcription)
     }
 
     /// The frames of one piece, padded with zeros.
@@ -160,10 +164,10 @@ impl Dictation {
         Ok(Values::from([(FEATURES.to_owned(), piece.as_standard_layout().into_owned().into())]))
     }
 
-    /// The most probable of some languages.
-    fn language(&self, model: &dyn AnyModel, piece: &Values, languages: &[i64]) -> Result<i64> {
+    /// The most probable of some languages (`detect_language`).
+    fn detect_language(&self, model: &dyn AnyModel, piece: Values, languages: &[i64]) -> Result<i64> {
         let prompt = Prompt::new(&[vec![self.tokens.start()]], None)?;
-        let scores = ModelSteps::encoder_decoder(model, piece.clone())?.start(&prompt)?;
+        let scores = ModelDecoder::encoder_decoder(model, piece)?.prefill(&prompt)?;
         let score = |id: i64| usize::try_from(id).ok().and_then(|id| scores.get((0, id)).copied());
         let scored = languages.iter().filter_map(|&id| Some((id, score(id)?)));
         // The smallest of equals, as elsewhere.
