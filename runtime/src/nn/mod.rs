@@ -1,5 +1,5 @@
-//! Blocks that models share, as functions over the graph: attention masks, position embeddings, norms, mixtures of experts,
-//! pooling, windows. Each names the paper or the class of `transformers` that defines it.
+//! Blocks that models share, as functions over the graph: attention, masks, position embeddings, norms, mixtures of experts,
+//! patches, windows, convolutions, pooling. Each names the paper or the class of `transformers` that defines it.
 
 mod alibi;
 mod attention;
@@ -13,6 +13,7 @@ mod feed_forward;
 mod heads;
 mod layer_types;
 mod mlp;
+mod multi_head;
 mod norms;
 mod patches;
 mod pooled_output;
@@ -48,6 +49,7 @@ pub use heads::{
 };
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, glu, sigmoid_gate};
+pub use multi_head::MultiHead;
 pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
     layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE, VIDEOS};
 use weft::graph::{Graph, Input, Reduction, Scope, Tensor, Unary};
-use weft::nn::{self, Attention, PooledOutput};
+use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
 use crate::{Config, Head, VisionConfig};
@@ -124,13 +124,12 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tenso
     for index in 0..c.prompt_layers {
         let w = w.scope("decoder").index(index);
         let h = g.layer_norm(&w.scope("norm1"), &x, epsilon)?;
-        let cross = w.scope("cross_attn");
-        let q = g.linear_no_bias(&cross.scope("q_proj"), &h, width)?;
-        let k = g.linear_no_bias(&cross.scope("k_proj"), &visual, width)?;
-        let v = g.linear_no_bias(&cross.scope("v_proj"), &visual, width)?;
-        let heads = c.prompt_num_attention_heads;
-        let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
-        let h = g.linear(&cross.scope("proj"), &h, width)?;
+        let attention = nn::MultiHead {
+            projections: ["q_proj", "k_proj", "v_proj", "proj"],
+            bias: [false; 3],
+            ..nn::MultiHead::new(c.prompt_num_attention_heads, width)
+        };
+        let h = attention.attend(g, &w.scope("cross_attn"), [&h, &visual, &visual])?;
         x = g.add(&x, &h)?;
         let h = g.layer_norm(&w.scope("norm3"), &x, epsilon)?;
         let h = g.linear(&w.scope("mlp").index(0), &h, 4 * width)?;

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -119,13 +119,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tenso
         );
     }
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
-    let q = g.linear(&w.scope("attention.attention.query"), &h, c.hidden_size)?;
-    let k = g.linear_no_bias(&w.scope("attention.attention.key"), &h, c.hidden_size)?;
-    let v = g.linear(&w.scope("attention.attention.value"), &h, c.hidden_size)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, mask: mask.as_ref(), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    let h = g.linear(&w.scope("attention.output.dense"), &h, c.hidden_size)?;
+    let attention = nn::MultiHead {
+        projections: ["attention.query", "attention.key", "attention.value", "output.dense"],
+        bias: [true, false, true],
+        mask: mask.as_ref(),
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    let h = attention.forward(g, &w.scope("attention"), &h)?;
     let h = layer_scale(g, c, &w.name("lambda_1"), h)?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{Conv, Graph, Input, PadMode, Scope, Tensor};
-use weft::nn::{self, Attention, Windows};
+use weft::nn::{self, Windows};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -161,16 +161,17 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
     let WindowContext { windows, width, heads, .. } = *context;
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
-    let q = g.linear_biased(&w.scope("self").scope("query"), &x, width, c.qkv_bias)?;
-    let k = g.linear_biased(&w.scope("self").scope("key"), &x, width, c.qkv_bias)?;
-    let v = g.linear_biased(&w.scope("self").scope("value"), &x, width, c.qkv_bias)?;
     let reach = 2 * windows.window - 1;
     let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;
     g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
-    let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    let h = g.linear(&w.scope("output").scope("dense"), &h, width)?;
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
+        bias: [c.qkv_bias; 3],
+        mask: Some(&mask),
+        ..nn::MultiHead::new(heads, width)
+    };
+    let h = attention.forward(g, w, &x)?;
     windows.reverse(g, &h, batch)
 }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -95,11 +95,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, stage: usize, grid: &
         )?;
         reduced = g.layer_norm(&w.scope("attention.layer_norm"), &x, c.layer_norm_eps)?;
     }
-    let q = g.linear_biased(&w.scope("attention.query"), &h, width, c.qkv_bias)?;
-    let k = g.linear_biased(&w.scope("attention.key"), &reduced, width, c.qkv_bias)?;
-    let v = g.linear_biased(&w.scope("attention.value"), &reduced, width, c.qkv_bias)?;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
-    let h = g.linear(&w.scope("attention.proj"), &h, width)?;
+    let attention = nn::MultiHead {
+        projections: ["query", "key", "value", "proj"],
+        bias: [c.qkv_bias; 3],
+        ..nn::MultiHead::new(heads, width)
+    };
+    let h = attention.attend(g, &w.scope("attention"), [&h, &reduced, &reduced])?;
     let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layer_norm_2"), &x, c.layer_norm_eps)?;
     let inner = (width as f64 * c.mlp_ratios[stage]) as usize;

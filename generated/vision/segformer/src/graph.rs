@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -125,11 +125,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, stage: usize, grid: &
         )?;
         reduced = g.layer_norm(&w.scope("attention.sequence_reduction.layer_norm"), &x, EPSILON)?;
     }
-    let q = g.linear(&w.scope("attention.q_proj"), &h, width)?;
-    let k = g.linear(&w.scope("attention.k_proj"), &reduced, width)?;
-    let v = g.linear(&w.scope("attention.v_proj"), &reduced, width)?;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
-    let h = g.linear(&w.scope("attention.o_proj"), &h, width)?;
+    let h = nn::MultiHead::new(heads, width).attend(g, &w.scope("attention"), [&h, &reduced, &reduced])?;
     let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, EPSILON)?;
     let inner = (width as f64 * c.mlp_ratios[stage]) as usize;

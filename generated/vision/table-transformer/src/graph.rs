@@ -10,7 +10,7 @@ use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
     Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Scope, Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
 
 use crate::{BackboneConfig, Config, Head};
@@ -250,18 +250,12 @@ fn attention(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
-    [query,
-    key,
-    value,
-    ]: [&Tensor; 3],
+    inputs: [&Tensor; 3],
     heads: usize,
     mask: Option<&Tensor>,
 ) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_proj"), query, c.d_model)?;
-    let k = g.linear(&w.scope("k_proj"), key, c.d_model)?;
-    let v = g.linear(&w.scope("v_proj"), value, c.d_model)?;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, mask, ..Attention::default() })?;
-    g.linear(&w.scope("out_proj"), &h, c.d_model)
+    let projections = ["q_proj", "k_proj", "v_proj", "out_proj"];
+    nn::MultiHead { projections, mask, ..nn::MultiHead::new(heads, c.d_model) }.attend(g, w, inputs)
 }
 
 /// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes

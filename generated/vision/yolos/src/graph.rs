@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -113,11 +113,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (width, heads) = (c.hidden_size, c.num_attention_heads);
     let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
-    let q = g.linear_biased(&w.scope("attention.attention.query"), &h, width, c.qkv_bias)?;
-    let k = g.linear_biased(&w.scope("attention.attention.key"), &h, width, c.qkv_bias)?;
-    let v = g.linear_biased(&w.scope("attention.attention.value"), &h, width, c.qkv_bias)?;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
-    let h = g.linear(&w.scope("attention.output.dense"), &h, width)?;
+    let attention = nn::MultiHead {
+        projections: ["attention.query", "attention.key", "attention.value", "output.dense"],
+        bias: [c.qkv_bias; 3],
+        ..nn::MultiHead::new(heads, width)
+    };
+    let h = attention.forward(g, &w.scope("attention"), &h)?;
     let x = g.add(&h, x)?;
     let h = g.layer_norm(&w.scope("layernorm_after"), &x, c.layer_norm_eps)?;
     let h = g.linear(&w.scope("intermediate.dense"), &h, c.intermediate_size)?;

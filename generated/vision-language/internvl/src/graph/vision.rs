@@ -11,7 +11,7 @@
 
 use weft::Result;
 use weft::graph::{Conv, Graph, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 
 use crate::VisionConfig as Config;
 
@@ -61,13 +61,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 
 /// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let q = g.linear_biased(&w.scope("q_proj"), x, c.hidden_size, c.attention_bias)?;
-    let k = g.linear_biased(&w.scope("k_proj"), x, c.hidden_size, c.attention_bias)?;
-    let v = g.linear_biased(&w.scope("v_proj"), x, c.hidden_size, c.attention_bias)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("projection_layer"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["q_proj", "k_proj", "v_proj", "projection_layer"],
+        bias: [c.attention_bias; 3],
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -10,7 +10,7 @@
 
 use weft::Result;
 use weft::graph::{Conv, Graph, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 
 use crate::VisionConfig as Config;
 
@@ -59,13 +59,11 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 
 /// Multi-head self-attention (`ViTAttention`, `CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("v_proj"), x, c.hidden_size)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("out_proj"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -10,7 +10,7 @@
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 
 use crate::TextConfig as Config;
 
@@ -73,17 +73,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, mask: &Tensor) -> Resu
 
 /// Multi-head self-attention (`CLIPAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
-    let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("v_proj"), x, c.hidden_size)?;
-    let h = g.attention(
-        &q,
-        &k,
-        &v,
-        &Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() },
-    )?;
-    g.linear(&w.scope("out_proj"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
+        mask: Some(mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
