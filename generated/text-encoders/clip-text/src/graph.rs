@@ -123,7 +123,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The hidden state of the end-of-text token: `[batch, hidden_size]`.
+/// The hidden state of the end-of-text token (`CLIPTextModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     // Old configurations have 2 for `eos_token_id`; then the end-of-text token has the largest id.
     let end = (c.eos_token_id != 2).then_some(c.eos_token_id);

@@ -110,11 +110,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The hidden state of the end-of-text token: `[batch, hidden_size]`.
+/// The hidden state of the end-of-text token, which has the largest id (`XCLIPTextModel`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    // The end-of-text token has the largest id.
-    let end = None;
-    let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
+    let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, None)));
     let states = g.flatten(hidden, 0..2)?;
     g.gather(&states, &rows, 0)
 }

@@ -89,7 +89,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
 }
 
-/// The hidden state of the end-of-text token: `[batch, hidden_size]`.
+/// The hidden state of the end-of-text token (`MetaClip2TextModel`): `[batch, hidden_size]`.
 pub(super) fn pooler(g: &mut Graph, c: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let end = Some(c.eos_token_id);
     let rows = g.input(Input::i64("text_ends", dims![BATCH]).computed(move |values| ends(values, end)));
