@@ -132,9 +132,8 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tenso
         let h = attention.attend(g, &w.scope("cross_attn"), [&h, &visual, &visual])?;
         x = g.add(&x, &h)?;
         let h = g.layer_norm(&w.scope("norm3"), &x, epsilon)?;
-        let h = g.linear(&w.scope("mlp").index(0), &h, 4 * width)?;
-        let h = g.activation(c.prompt_hidden_act, &h)?;
-        let h = g.linear(&w.scope("mlp").index(3), &h, width)?;
+        let mlp = nn::Mlp { up: "0", down: "3", width: 4 * width, act: c.prompt_hidden_act, bias: true };
+        let h = mlp.forward(g, &w.scope("mlp"), &h)?;
         x = g.add(&x, &h)?;
     }
     let alpha = g.weight(&w.name("alpha"), &[width])?;

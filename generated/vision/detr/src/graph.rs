@@ -353,7 +353,5 @@ fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Res
 
 /// The feed-forward layer (`DetrMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let h = g.linear(&w.scope("fc1"), x, width)?;
-    let h = g.activation(c.activation_function, &h)?;
-    g.linear(&w.scope("fc2"), &h, c.d_model)
+    nn::Mlp { up: "fc1", down: "fc2", width, act: c.activation_function, bias: true }.forward(g, w, x)
 }
