@@ -117,3 +117,68 @@ fn length(g: &mut Graph, position_ids: &Tensor) -> Result<Tensor> {
     let one = g.scalar(1.0);
     g.add(&last, &one)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::nn::testing::expect;
+
+    fn read(rope: Json) -> RopeParameters {
+        serde_json::from_value(rope).unwrap()
+    }
+
+    #[test]
+    fn queries_are_scaled_by_the_logarithm_of_their_position() {
+        let rope =
+            read(json!({"rope_type": "yarn", "rope_theta": 1e4, "original_max_position_embeddings": 4,
+            "llama_4_scaling_beta": 0.1}));
+        let build = |g: &mut Graph| {
+            let positions = g.integers(&[1, 4], vec![0, 3, 4, 12])?;
+            rope.llama_4_attn_scale(g, &positions, 64)
+        };
+        // 1 + 0.1 · ln of 1, 1, 2 and 4.
+        expect(&[], build, &[1, 4, 1], &[1.0, 1.0, 1.069_314_7, 1.138_629_4]);
+    }
+
+    #[test]
+    fn yarn_scales_attention_where_it_stretches() {
+        let yarn = |factor: f64| {
+            read(json!({"rope_type": "yarn", "rope_theta": 1e4, "factor": factor, "mscale_all_dim": 1.0}))
+        };
+        assert!((yarn(40.0).yarn_scale(0.5) - 0.936_927).abs() < 1e-6, "{}", yarn(40.0).yarn_scale(0.5));
+        assert_eq!(yarn(1.0).yarn_scale(0.5), 0.5);
+        assert_eq!(RopeParameters::of(1e4).yarn_scale(0.5), 0.5);
+    }
+
+    #[test]
+    fn dynamic_ntk_stretches_beyond_the_longest_sequence() {
+        // Of length 8 for 4 the base grows by (2 · 8 / 4 - 1)², and the second frequency is its inverse root.
+        for (last, second) in [(3, 0.01), (7, 1.0 / 300.0)] {
+            let build = |g: &mut Graph| {
+                let positions = g.integers(&[1, 2], vec![0, last])?;
+                RopeParameters::of(1e4).dynamic_ntk(g, &positions, 4, 4, 2.0)
+            };
+            expect(&[], build, &[2], &[1.0, second]);
+        }
+    }
+
+    #[test]
+    fn longrope_has_other_factors_for_longer_texts() {
+        let rope =
+            read(json!({"rope_type": "longrope", "rope_theta": 1e4, "original_max_position_embeddings": 2,
+            "short_factor": [1.0, 1.0], "long_factor": [2.0, 2.0]}));
+        // Angles of 1 and 0.01 at position 1 of a short text and at 2 of a long one; the attention factor is √2.
+        let want = [0.764_102_8, 1.414_142_8, 1.190_019_7, 0.014_141_9];
+        for position in [1, 2] {
+            let build = |g: &mut Graph| {
+                let positions = g.integers(&[1, 1], vec![position])?;
+                let rotary = rope.rotary(g, &positions, 4, 4)?;
+                let q = g.constant(&[1, 1, 4], vec![1.0, 1.0, 0.0, 0.0])?;
+                rotary.apply(g, &q, 1)
+            };
+            expect(&[], build, &[1, 1, 4], &want);
+        }
+    }
+}
