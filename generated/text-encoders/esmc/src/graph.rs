@@ -139,7 +139,7 @@ impl LayerContext {
     }
 }
 
-/// Bidirectional self-attention with grouped heads and rotary position embeddings (`EuroBertAttention`).
+/// Bidirectional self-attention with rotary position embeddings, queries and keys normalised over all heads (`EsmcAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, kv_heads, bias) = (c.num_attention_heads, c.num_key_value_heads(), c.attention_bias);
     let q = g.linear_biased(&w.scope("q_proj"), x, heads * c.head_dim(), bias)?;
@@ -147,7 +147,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let v = g.linear_biased(&w.scope("v_proj"), x, kv_heads * c.head_dim(), bias)?;
     let q = g.layer_norm_biased(&w.scope("q_norm"), &q, 1e-5, false)?;
     let k = g.layer_norm_biased(&w.scope("k_norm"), &k, 1e-5, false)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, kv_heads)?);
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [heads, kv_heads])?;
     let options = Attention { heads, kv_heads, mask: Some(&context.mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)

@@ -160,7 +160,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let q = g.linear_biased(&w.scope("q_proj"), x, heads * c.head_dim(), bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, kv_heads * c.head_dim(), bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, kv_heads * c.head_dim(), bias)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, kv_heads)?);
+    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [heads, kv_heads])?;
     let options = Attention { heads, kv_heads, mask: Some(&context.mask), ..Attention::default() };
     let h = g.attention(&q, &k, &v, &options)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)
