@@ -349,15 +349,18 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let w = w.scope("DenseReluDense");
     let kind = c.feed_forward_proj;
     let h = if kind.gated {
-        let gate = g.linear_no_bias(&w.scope("wi_0"), &h, c.d_ff)?;
-        let gate = g.activation(kind.activation, &gate)?;
-        let up = g.linear_no_bias(&w.scope("wi_1"), &h, c.d_ff)?;
-        g.mul(&gate, &up)?
+        let mlp = nn::GatedMlp {
+            gate: "wi_0",
+            up: "wi_1",
+            down: "wo",
+            width: c.d_ff,
+            act: kind.activation,
+            bias: false,
+        };
+        mlp.forward(g, &w, &h)?
     } else {
-        let h = g.linear_no_bias(&w.scope("wi"), &h, c.d_ff)?;
-        g.activation(kind.activation, &h)?
+        nn::Mlp { up: "wi", down: "wo", width: c.d_ff, act: kind.activation, bias: false }.forward(g, &w, &h)?
     };
-    let h = g.linear_no_bias(&w.scope("wo"), &h, c.d_model)?;
     g.add(x, &h)
 }
 

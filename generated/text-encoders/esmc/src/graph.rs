@@ -155,11 +155,15 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_biased(&w.scope("mlp").scope("gate_proj"), x, c.intermediate_size, c.mlp_bias)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_biased(&w.scope("mlp").scope("up_proj"), x, c.intermediate_size, c.mlp_bias)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear_biased(&w.scope("mlp").scope("down_proj"), &h, c.hidden_size, c.mlp_bias)
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: c.mlp_bias,
+    };
+    mlp.forward(g, &w.scope("mlp"), x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

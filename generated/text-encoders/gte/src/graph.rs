@@ -156,13 +156,19 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     g.linear(&w.scope("self_attn").scope("o_proj"), &h, c.hidden_size)
 }
 
-/// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.
+/// The gated feed-forward layer (`GteMLP`), `down(act(gate(x)) · up(x))`; the down projection alone has a bias.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let gate = g.linear_no_bias(&w.scope("mlp").scope("gate_proj"), x, c.intermediate_size)?;
-    let gate = g.activation(c.hidden_act, &gate)?;
-    let up = g.linear_no_bias(&w.scope("mlp").scope("up_proj"), x, c.intermediate_size)?;
-    let h = g.mul(&gate, &up)?;
-    g.linear(&w.scope("mlp").scope("down_proj"), &h, c.hidden_size)
+    let w = w.scope("mlp");
+    let mlp = nn::GatedMlp {
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        width: c.intermediate_size,
+        act: c.hidden_act,
+        bias: false,
+    };
+    let h = mlp.gated(g, &w, x)?;
+    g.linear(&w.scope("down_proj"), &h, c.hidden_size)
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.

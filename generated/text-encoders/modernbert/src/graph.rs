@@ -241,13 +241,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The GeGLU feed-forward layer with one projection of input and gate (`ModernBertMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let width = c.intermediate_size;
-    let gate_up = g.linear_biased(&w.scope("mlp").scope("Wi"), x, 2 * width, c.mlp_bias)?;
-    let input = g.slice(&gate_up, 2, 0..width)?;
-    let gate = g.slice(&gate_up, 2, width..2 * width)?;
-    let input = g.activation(c.hidden_activation, &input)?;
-    let h = g.mul(&input, &gate)?;
-    g.linear_biased(&w.scope("mlp").scope("Wo"), &h, c.hidden_size, c.mlp_bias)
+    let mlp = nn::FusedGatedMlp {
+        gate_up: "Wi",
+        down: "Wo",
+        width: c.intermediate_size,
+        act: c.hidden_activation,
+        bias: c.mlp_bias,
+    };
+    mlp.forward(g, &w.scope("mlp"), x)
 }
 
 /// The hidden state of the first position, or with `unpadded` of the first token; or mean pooling over tokens:
