@@ -106,24 +106,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, rotary: &Rotary) 
     let q = g.linear_biased(&w.scope("q_proj"), x, width, c.query_bias)?;
     let k = g.linear_biased(&w.scope("k_proj"), x, width, c.key_bias)?;
     let v = g.linear_biased(&w.scope("v_proj"), x, width, c.value_bias)?;
-    let q = rotary.apply(g, &q, heads)?;
-    let k = rotary.apply(g, &k, heads)?;
+    let (q, k) = rotary.apply_qk(g, [&q, &k], [heads, heads])?;
     let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
     g.linear_biased(&w.scope("o_proj"), &h, width, c.proj_bias)
 }
 
 /// The feed-forward layer, gated where the configuration says so (`DINOv3ViTGatedMLP`, `DINOv3ViTMLP`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let (inner, bias) = (c.intermediate_size, c.mlp_bias);
-    let up = g.linear_biased(&w.scope("up_proj"), x, inner, bias)?;
-    let h = if c.use_gated_mlp {
-        let gate = g.linear_biased(&w.scope("gate_proj"), x, inner, bias)?;
-        let gate = g.activation(c.hidden_act, &gate)?;
-        g.mul(&gate, &up)?
+    let (width, act, bias) = (c.intermediate_size, c.hidden_act, c.mlp_bias);
+    if c.use_gated_mlp {
+        nn::GatedMlp { gate: "gate_proj", up: "up_proj", down: "down_proj", width, act, bias }
+            .forward(g, w, x)
     } else {
-        g.activation(c.hidden_act, &up)?
-    };
-    g.linear_biased(&w.scope("down_proj"), &h, c.hidden_size, bias)
+        nn::Mlp { up: "up_proj", down: "down_proj", width, act, bias }.forward(g, w, x)
+    }
 }
 
 /// The class token's hidden state: `[batch, hidden_size]`.
