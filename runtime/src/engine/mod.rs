@@ -5,6 +5,8 @@ mod browser;
 #[cfg(not(feature = "browser"))]
 #[path = "browser/absent.rs"]
 mod browser;
+#[cfg(any(feature = "browser", feature = "openvino"))]
+mod folder;
 mod kv_state;
 pub mod library;
 mod onnxruntime;

@@ -1,11 +1,14 @@
-//! The DevTools protocol: commands in, answers out, over one web socket per target.
+//! The DevTools protocol: commands in, answers out, over the pipe that only this process holds. A tab is a session of it.
 
-use std::io::ErrorKind;
-use std::net::{Ipv4Addr, TcpStream};
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use tungstenite::{Message, WebSocket};
+
+use super::shared::lock;
 
 /// Why a browser did not do what it was told.
 #[derive(Debug, thiserror::Error)]
@@ -21,60 +24,156 @@ pub(super) enum Trouble {
     Refused(String),
 }
 
-/// A connection to the browser itself or to one of its tabs.
-pub(super) struct Connection {
-    socket: WebSocket<TcpStream>,
+/// Both directions of a browser's pipe; each message ends with a zero byte.
+pub(super) struct Pipe {
+    /// None once this process hangs up.
+    commands: Mutex<Option<Box<dyn Write + Send>>>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+/// Who waits for which answer.
+#[derive(Default)]
+struct Waiting {
+    calls: HashMap<u64, Call>,
+    /// The sessions whose tabs have crashed or are closed.
+    lost: HashSet<String>,
+    /// Whether the browser hung up.
+    over: bool,
+    /// The number of the last call.
     last: u64,
 }
 
+/// Whoever waits for an answer in a session hears nothing more when this is dropped.
+struct Call {
+    session: Option<String>,
+    answer: Sender<Json>,
+}
+
+impl Pipe {
+    /// Begins to listen.
+    pub(super) fn new(
+        commands: impl Write + Send + 'static,
+        answers: impl Read + Send + 'static,
+    ) -> Arc<Self> {
+        let waiting: Arc<Mutex<Waiting>> = Arc::default();
+        let pipe = Self { commands: Mutex::new(Some(Box::new(commands))), waiting: Arc::clone(&waiting) };
+        std::thread::spawn(move || {
+            let (mut answers, mut message) = (BufReader::new(answers), vec![]);
+            while answers.read_until(0, &mut message).is_ok_and(|read| read > 0) {
+                message.pop();
+                if let Ok(message) = serde_json::from_slice(&message) {
+                    lock(&waiting).take(message);
+                }
+                message.clear();
+            }
+            let mut waiting = lock(&waiting);
+            waiting.over = true;
+            waiting.calls.clear();
+        });
+        Arc::new(pipe)
+    }
+
+    /// Tells the browser to end.
+    pub(super) fn hang_up(&self) {
+        *lock(&self.commands) = None;
+    }
+}
+
+impl Waiting {
+    /// Gives an answer to who waits for it; ends the waiting for a tab that is gone.
+    fn take(&mut self, message: Json) {
+        if let Some(call) = message["id"].as_u64().and_then(|id| self.calls.remove(&id)) {
+            let _ = call.answer.send(message);
+            return;
+        }
+        let lost = match message["method"].as_str() {
+            Some("Inspector.targetCrashed") => &message["sessionId"],
+            Some("Target.detachedFromTarget") => &message["params"]["sessionId"],
+            _ => return,
+        };
+        if let Some(lost) = lost.as_str() {
+            self.calls.retain(|_, call| call.session.as_deref() != Some(lost));
+            self.lost.insert(lost.to_owned());
+        }
+    }
+
+    /// Why nothing can be asked in a session.
+    fn gone(&self, session: Option<&str>) -> Option<Trouble> {
+        let lost = session.is_some_and(|session| self.lost.contains(session));
+        let why = if lost { "tab crashed, perhaps for lack of memory" } else { "hung up" };
+        (lost || self.over).then(|| Trouble::Gone(why.to_owned()))
+    }
+}
+
+/// A connection to the browser itself or to one of its tabs.
+pub(super) struct Connection {
+    pipe: Arc<Pipe>,
+    session: Option<String>,
+}
+
 impl Connection {
-    /// Connects to a target: `/devtools/browser/…` or `/devtools/page/…`.
-    pub(super) fn open(port: u16, path: &str) -> Result<Self, Trouble> {
-        let gone =
-            |e: &dyn std::fmt::Display| Trouble::Gone(format!("cannot be reached on port {port}: {e}"));
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|e| gone(&e))?;
-        // Commands are small and wait for their answers.
-        stream.set_nodelay(true).map_err(|e| gone(&e))?;
-        stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(|e| gone(&e))?;
-        let url = format!("ws://127.0.0.1:{port}{path}");
-        let (socket, _) = tungstenite::client(url, stream).map_err(|e| gone(&e))?;
-        Ok(Self { socket, last: 0 })
+    /// To the browser itself.
+    pub(super) fn new(pipe: &Arc<Pipe>) -> Self {
+        Self { pipe: Arc::clone(pipe), session: None }
+    }
+
+    /// To one of its tabs, by the target's id.
+    pub(super) fn attach(&self, target: &Json, limit: Duration) -> Result<Self, Trouble> {
+        let params = json!({ "targetId": target, "flatten": true });
+        let answer = self.call("connect to a tab", "Target.attachToTarget", &params, limit)?;
+        let session = answer["sessionId"].as_str().map(str::to_owned);
+        let session = session.ok_or_else(|| Trouble::Refused("a tab has no session".to_owned()))?;
+        Ok(Self { pipe: Arc::clone(&self.pipe), session: Some(session) })
     }
 
     /// Sends a command and waits for its answer; `what` completes "did not …".
     pub(super) fn call(
-        &mut self,
+        &self,
         what: &str,
         method: &str,
         params: &Json,
         limit: Duration,
     ) -> Result<Json, Trouble> {
-        self.last += 1;
-        let id = self.last;
-        let command = json!({ "id": id, "method": method, "params": params }).to_string();
-        self.socket.send(Message::text(command)).map_err(|e| Trouble::Gone(format!("hung up: {e}")))?;
-        let deadline = Instant::now() + limit;
-        loop {
-            let message = self.receive(what, deadline, limit)?;
-            if message["method"] == "Inspector.targetCrashed" {
-                return Err(Trouble::Gone("tab crashed, perhaps for lack of memory".to_owned()));
+        let (sender, answer) = mpsc::channel();
+        let session = self.session.as_deref();
+        let id = {
+            let mut waiting = lock(&self.pipe.waiting);
+            if let Some(gone) = waiting.gone(session) {
+                return Err(gone);
             }
-            if message["id"] == id {
-                return match message.get("error") {
-                    Some(error) => Err(Trouble::Refused(format!("{method}: {}", text(&error["message"])))),
-                    None => Ok(message["result"].clone()),
-                };
+            waiting.last += 1;
+            let id = waiting.last;
+            waiting.calls.insert(id, Call { session: self.session.clone(), answer: sender });
+            id
+        };
+        let mut command = json!({ "id": id, "method": method, "params": params });
+        if let Some(session) = session {
+            command["sessionId"] = session.into();
+        }
+        let command = [command.to_string().as_bytes(), &[0]].concat();
+        let sent = match &mut *lock(&self.pipe.commands) {
+            Some(commands) => commands.write_all(&command).and_then(|()| commands.flush()).is_ok(),
+            None => false,
+        };
+        if !sent {
+            return Err(Trouble::Gone("hung up".to_owned()));
+        }
+        let answer = answer.recv_timeout(limit).map_err(|ended| {
+            let mut waiting = lock(&self.pipe.waiting);
+            waiting.calls.remove(&id);
+            match (ended, waiting.gone(session)) {
+                (RecvTimeoutError::Disconnected, Some(gone)) => gone,
+                _ => Trouble::Slow { what: what.to_owned(), limit },
             }
+        })?;
+        match answer.get("error") {
+            Some(error) => Err(Trouble::Refused(format!("{method}: {}", text(&error["message"])))),
+            None => Ok(answer["result"].clone()),
         }
     }
 
     /// Evaluates an expression that gives a promise; gives what it resolves to.
-    pub(super) fn evaluate(
-        &mut self,
-        what: &str,
-        expression: &str,
-        limit: Duration,
-    ) -> Result<Json, Trouble> {
+    pub(super) fn evaluate(&self, what: &str, expression: &str, limit: Duration) -> Result<Json, Trouble> {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let answer = self.call(what, "Runtime.evaluate", &params, limit)?;
         match answer.get("exceptionDetails") {
@@ -86,30 +185,6 @@ impl Connection {
             None => Ok(answer["result"]["value"].clone()),
         }
     }
-
-    /// The next message, waiting until the deadline.
-    fn receive(&mut self, what: &str, deadline: Instant, limit: Duration) -> Result<Json, Trouble> {
-        let slow = || Trouble::Slow { what: what.to_owned(), limit };
-        loop {
-            let left = deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-            let set = self.socket.get_ref().set_read_timeout(Some(left.ok_or_else(slow)?));
-            set.map_err(|e| Trouble::Gone(format!("hung up: {e}")))?;
-            match self.socket.read() {
-                Ok(Message::Text(message)) => {
-                    let read = serde_json::from_str(message.as_str());
-                    return read.map_err(|e| Trouble::Refused(format!("sent what is no JSON: {e}")));
-                }
-                Ok(Message::Close(_)) => return Err(Trouble::Gone("closed the tab".to_owned())),
-                Ok(_) => {}
-                Err(tungstenite::Error::Io(e))
-                    if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
-                {
-                    return Err(slow());
-                }
-                Err(e) => return Err(Trouble::Gone(format!("hung up: {e}"))),
-            }
-        }
-    }
 }
 
 fn text(value: &Json) -> String {
@@ -118,51 +193,56 @@ fn text(value: &Json) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
-    /// A browser of one connection that answers each command with the next of these messages.
-    fn played(answers: Vec<Vec<String>>) -> u16 {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
+    /// A browser that answers each command with the next of these messages, and hangs up after the last.
+    fn played(answers: Vec<Vec<Json>>) -> Connection {
+        let (commands, to_browser) = std::io::pipe().unwrap();
+        let (from_browser, mut messages) = std::io::pipe().unwrap();
         std::thread::spawn(move || {
-            let mut socket = tungstenite::accept(listener.accept().unwrap().0).unwrap();
-            for messages in answers {
-                socket.read().unwrap();
-                for message in messages {
-                    socket.send(Message::text(message)).unwrap();
+            let mut commands = BufReader::new(commands);
+            for answer in answers {
+                commands.read_until(0, &mut vec![]).unwrap();
+                for message in answer {
+                    messages.write_all(&[message.to_string().as_bytes(), &[0]].concat()).unwrap();
                 }
             }
-            // Stay open until the other side hangs up.
-            while socket.read().is_ok() {}
+            commands.read_until(0, &mut vec![]).unwrap();
         });
-        port
+        Connection::new(&Pipe::new(to_browser, from_browser))
     }
+
+    const LIMIT: Duration = Duration::from_secs(5);
 
     #[test]
     fn answers_are_matched_by_their_ids() {
-        let event = json!({"method": "Page.loaded"}).to_string();
-        let answer = json!({"id": 1, "result": {"product": "HeadlessChrome/153"}}).to_string();
-        let refused = json!({"id": 2, "error": {"message": "no such target"}}).to_string();
-        let port = played(vec![vec![event, answer], vec![refused]]);
-        let mut connection = Connection::open(port, "/devtools/browser/1").unwrap();
-        let limit = Duration::from_secs(5);
-        let version = connection.call("tell its version", "Browser.getVersion", &json!({}), limit).unwrap();
+        let event = json!({"method": "Page.loaded"});
+        let answer = json!({"id": 1, "result": {"product": "HeadlessChrome/153"}});
+        let refused = json!({"id": 2, "error": {"message": "no such target"}});
+        let connection = played(vec![vec![event, answer], vec![refused]]);
+        let version = connection.call("tell its version", "Browser.getVersion", &json!({}), LIMIT).unwrap();
         assert_eq!(version["product"], "HeadlessChrome/153");
-        let error = connection.call("open a tab", "Target.createTarget", &json!({}), limit).unwrap_err();
+        let error = connection.call("open a tab", "Target.createTarget", &json!({}), LIMIT).unwrap_err();
         assert_eq!(error.to_string(), "Target.createTarget: no such target");
+        let error = connection.call("open a tab", "Target.createTarget", &json!({}), LIMIT).unwrap_err();
+        assert_eq!(error.to_string(), "the browser hung up");
     }
 
     #[test]
     fn silence_and_crashes_are_told_apart() {
-        let crash = json!({"method": "Inspector.targetCrashed"}).to_string();
-        let port = played(vec![vec![], vec![crash]]);
-        let mut connection = Connection::open(port, "/devtools/page/1").unwrap();
-        let error = connection.evaluate("run the model", "run()", Duration::from_millis(50)).unwrap_err();
+        let attached = json!({"id": 1, "result": {"sessionId": "A"}});
+        let other = json!({"method": "Inspector.targetCrashed", "sessionId": "B"});
+        let crash = json!({"method": "Inspector.targetCrashed", "sessionId": "A"});
+        let still = json!({"id": 4, "result": {}});
+        let connection = played(vec![vec![attached], vec![other], vec![crash], vec![still]]);
+        let tab = connection.attach(&json!("T"), LIMIT).unwrap();
+        let error = tab.evaluate("run the model", "run()", Duration::from_millis(50)).unwrap_err();
         assert!(matches!(error, Trouble::Slow { .. }), "{error}");
         assert!(error.to_string().contains("did not run the model within"), "{error}");
-        let error = connection.evaluate("run the model", "run()", Duration::from_secs(5)).unwrap_err();
-        assert!(matches!(error, Trouble::Gone(_)), "{error}");
+        for _ in 0..2 {
+            let error = tab.evaluate("run the model", "run()", LIMIT).unwrap_err();
+            assert!(matches!(&error, Trouble::Gone(why) if why.contains("tab crashed")), "{error}");
+        }
+        connection.call("close a tab", "Target.closeTarget", &json!({}), LIMIT).unwrap();
     }
 }

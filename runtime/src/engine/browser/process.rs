@@ -1,15 +1,19 @@
-//! A headless browser as a child process that never outlives this one.
+//! A headless browser as a child process that never outlives this one, and that nobody else can drive.
 
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
+use super::devtools::{Connection, Pipe};
 use super::programs::Programs;
+use crate::engine::folder::OwnFolder;
 use crate::{Error, Hardware, Result};
 
-/// How long a browser may take to open its DevTools port.
+/// How long a browser may take to answer for the first time.
 const START: Duration = Duration::from_secs(60);
 
 /// How long it may take to end by itself.
@@ -18,55 +22,55 @@ const END: Duration = Duration::from_secs(3);
 /// A running browser.
 pub(super) struct Process {
     child: Child,
-    profile: PathBuf,
-    /// The port of its DevTools.
-    pub port: u16,
-    /// The path of the browser's own target.
-    pub path: String,
+    _profile: OwnFolder,
+    /// What it is driven by.
+    pub pipe: Arc<Pipe>,
 }
 
 impl Process {
-    /// Starts it with a fresh profile.
+    /// Starts it with a fresh profile; without its sandbox only where it does not start with it.
     pub(super) fn start(hardware: Hardware, programs: &Programs) -> Result<Self> {
-        let profile = fresh_profile().map_err(|e| Error::io(std::env::temp_dir(), e))?;
-        let mut command = contained(&programs.browser, &profile);
-        command.args(flags(hardware, programs, &profile)).arg("about:blank");
+        let browser = programs.browser.display();
+        let failed = |problem| Error::engine(hardware, format!("{browser} {problem}"));
+        if !cfg!(unix) {
+            let problem = "a browser is driven by a pipe, which other programs can only be given on Unix";
+            return Err(Error::unavailable(hardware, problem, "run it on Linux or macOS"));
+        }
+        if root() {
+            tracing::warn!(%browser, "runs without its sandbox, which refuses to work for root");
+            return Self::attempt(hardware, programs, false)?.map_err(failed);
+        }
+        Self::attempt(hardware, programs, true)?.or_else(|problem| {
+            tracing::warn!(%browser, problem, "runs without its sandbox, as it does not start with it");
+            Self::attempt(hardware, programs, false)?.map_err(failed)
+        })
+    }
+
+    /// Starts it; what it said where it ended or did not answer.
+    fn attempt(
+        hardware: Hardware,
+        programs: &Programs,
+        sandbox: bool,
+    ) -> Result<std::result::Result<Self, String>> {
+        let place = std::env::temp_dir();
+        let profile = OwnFolder::new(&place, "weft-browser-").map_err(|e| Error::io(&place, e))?;
+        let mut command = contained(&programs.browser, profile.path());
+        command.args(flags(hardware, profile.path(), sandbox)).arg("about:blank");
         if let Some(package) = &programs.package {
             environment(&mut command, package);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let browser = programs.browser.display();
-        let child = command.spawn().map_err(|e| {
-            let _ = fs::remove_dir_all(&profile);
-            Error::engine(hardware, format!("{browser} cannot be started: {e}"))
-        })?;
-        let mut process = Self { child, profile, port: 0, path: String::new() };
-        match process.wait_for_port() {
-            Ok(()) => Ok(process),
-            Err(problem) => Err(Error::engine(hardware, format!("{browser} {problem}"))),
-        }
-    }
-
-    /// Waits until the browser has written where its DevTools are.
-    fn wait_for_port(&mut self) -> std::result::Result<(), String> {
-        let deadline = Instant::now() + START;
-        let file = self.profile.join("DevToolsActivePort");
-        let log = Log::follow(&mut self.child);
-        while Instant::now() < deadline {
-            let written = fs::read_to_string(&file).unwrap_or_default();
-            if let Some((port, path)) = written.split_once('\n')
-                && let Ok(port) = port.parse()
-                && path.trim().starts_with('/')
-            {
-                (self.port, self.path) = (port, path.trim().to_owned());
-                return Ok(());
-            }
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(format!("ended at once ({status}): {}", log.last()));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Err(format!("did not open its DevTools port within {} s: {}", START.as_secs(), log.last()))
+        let refused = |e| Error::engine(hardware, format!("{browser} cannot be started: {e}"));
+        let mut child = command.spawn().map_err(refused)?;
+        let log = Log::follow(&mut child);
+        let (Some(commands), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Ok(Err("has no pipe".to_owned()));
+        };
+        let process = Self { child, _profile: profile, pipe: Pipe::new(commands, answers) };
+        let connection = Connection::new(&process.pipe);
+        let answer = connection.call("start", "Browser.getVersion", &json!({}), START);
+        Ok(answer.map(|_| process).map_err(|trouble| format!("does not start: {trouble}: {}", log.last())))
     }
 
     /// Whether it still runs.
@@ -78,7 +82,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // Closing the pipe tells the browser to end, and its shell to remove the profile.
-        drop(self.child.stdin.take());
+        self.pipe.hang_up();
         let deadline = Instant::now() + END;
         while self.runs() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
@@ -87,19 +91,17 @@ impl Drop for Process {
             kill(&mut self.child);
             let _ = self.child.wait();
         }
-        let _ = fs::remove_dir_all(&self.profile);
     }
 }
 
-/// On Unix the browser also listens to a DevTools pipe that only this process holds: the system closes it
-/// however this process ends, and the browser ends with it. The shell then removes the profile.
+/// The browser listens to a DevTools pipe that only this process holds: the system closes it however this process ends,
+/// and the browser ends with it. The shell then removes the profile. There is no port that others could connect to.
 #[cfg(unix)]
 fn contained(browser: &Path, profile: &Path) -> Command {
     use std::os::unix::process::CommandExt;
-    let script =
-        r#"profile=$1; shift; "$@" 3<&0 4>/dev/null </dev/null; status=$?; rm -rf "$profile"; exit $status"#;
+    let script = r#"profile=$1; shift; "$@" 3<&0 4>&1 </dev/null >/dev/null; status=$?; rm -rf "$profile"; exit $status"#;
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", script, "weft-browser"]).arg(profile).arg(browser).arg("--remote-debugging-pipe");
+    command.args(["-c", script, "weft-browser"]).arg(profile).arg(browser);
     // A group of its own: Ctrl-C reaches this process, which decides when the browser ends.
     command.process_group(0);
     command
@@ -121,10 +123,10 @@ fn kill(child: &mut Child) {
     let _ = child.kill();
 }
 
-fn flags(hardware: Hardware, programs: &Programs, profile: &Path) -> Vec<String> {
+fn flags(hardware: Hardware, profile: &Path, sandbox: bool) -> Vec<String> {
     let mut flags: Vec<String> = [
         "--headless",
-        "--remote-debugging-port=0",
+        "--remote-debugging-pipe",
         "--no-first-run",
         "--no-default-browser-check",
         "--disable-background-networking",
@@ -149,8 +151,7 @@ fn flags(hardware: Hardware, programs: &Programs, profile: &Path) -> Vec<String>
         }
         _ => flags.push("--enable-features=WebMachineLearningNeuralNetwork".to_owned()),
     }
-    // The sandbox refuses to work for root, and the package has no helper for it.
-    if root() || programs.package.is_some() {
+    if !sandbox {
         flags.push("--no-sandbox".to_owned());
     }
     flags
@@ -159,7 +160,7 @@ fn flags(hardware: Hardware, programs: &Programs, profile: &Path) -> Vec<String>
 #[cfg(unix)]
 fn root() -> bool {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 #[cfg(not(unix))]
@@ -179,33 +180,16 @@ fn environment(command: &mut Command, package: &Path) {
     }
 }
 
-/// A folder of this process's own.
-fn fresh_profile() -> io::Result<PathBuf> {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static STARTED: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let name =
-            format!("weft-browser-{}-{number}-{:08x}", std::process::id(), super::server::random() as u32);
-        let profile = std::env::temp_dir().join(name);
-        match fs::create_dir(&profile) {
-            Ok(()) => return Ok(profile),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-}
-
 /// The last of what a browser writes about itself; reading it also keeps the browser from waiting.
-struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+struct Log(Arc<std::sync::Mutex<Vec<u8>>>);
 
 impl Log {
     const KEPT: usize = 4096;
 
     fn follow(child: &mut Child) -> Self {
-        let kept = Self(std::sync::Arc::default());
+        let kept = Self(Arc::default());
         let Some(mut from) = child.stderr.take() else { return kept };
-        let lines = std::sync::Arc::clone(&kept.0);
+        let lines = Arc::clone(&kept.0);
         std::thread::spawn(move || {
             let mut part = [0; 1024];
             while let Ok(count @ 1..) = from.read(&mut part) {

@@ -1,14 +1,14 @@
 //! What the tabs fetch: an HTTP server on loopback that knows only what was mounted, below a random path.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tiny_http::{Header, Method, Request, Response, Server as Http, StatusCode};
+
+use crate::engine::folder::random;
 
 /// Requests that are answered at the same time: weights must not hold up the next tab's page.
 const THREADS: usize = 3;
@@ -90,11 +90,6 @@ impl Drop for Server {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing that is held under these locks can be left half-changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A number that no other process can guess: the standard library seeds its hashers from the system.
-pub(super) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 fn answer(mut request: Request, root: &str, mounted: &Mounted) -> io::Result<()> {

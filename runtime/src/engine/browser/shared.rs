@@ -33,7 +33,7 @@ const BYTES: u64 = 256 << 20;
 /// A browser with what it serves to its tabs.
 pub(super) struct Browser {
     pub(super) server: Server,
-    main: Mutex<Connection>,
+    main: Connection,
     process: Mutex<Process>,
     /// The tabs that take further models.
     tabs: Mutex<Vec<Arc<Tab>>>,
@@ -83,10 +83,10 @@ impl Browser {
             server.mount(&format!("ort/{file}"), Resource::File { path: programs.web.join(file), kind });
         }
         let process = Process::start(hardware, &programs)?;
-        let main = Connection::open(process.port, &process.path).map_err(|e| failed(&e))?;
+        let main = Connection::new(&process.pipe);
         Ok(Self {
             server,
-            main: Mutex::new(main),
+            main,
             process: Mutex::new(process),
             tabs: Mutex::default(),
             programs,
@@ -124,10 +124,8 @@ impl Browser {
     /// Opens a tab and waits for its page.
     fn fresh(&self) -> Result<Connection, Trouble> {
         let url = json!({ "url": self.server.base() });
-        let answer = lock(&self.main).call("open a tab", "Target.createTarget", &url, TAB)?;
-        let target = answer["targetId"].as_str().unwrap_or_default();
-        let port = lock(&self.process).port;
-        let mut connection = Connection::open(port, &format!("/devtools/page/{target}"))?;
+        let answer = self.main.call("open a tab", "Target.createTarget", &url, TAB)?;
+        let connection = self.main.attach(&answer["targetId"], TAB)?;
         connection.call("watch a tab", "Inspector.enable", &json!({}), TAB)?;
         let deadline = Instant::now() + TAB;
         let ready = "document.readyState === 'complete' && typeof weft === 'object'";
@@ -149,7 +147,7 @@ impl Browser {
 impl Tab {
     /// Calls one of the page's functions. After a crash or a timeout the tab and its models are lost.
     pub(super) fn call(&self, what: &str, function: &str, argument: &Json) -> Result<Json, Trouble> {
-        let mut page = lock(&self.page);
+        let page = lock(&self.page);
         if self.is_lost() {
             return Err(Trouble::Gone("tab of this model has failed; load the model again".to_owned()));
         }

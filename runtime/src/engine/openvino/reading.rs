@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::Mmap;
 use openvino::{Core, Model};
 
 use super::{failed, raw};
+use crate::engine::folder::OwnFolder;
 use crate::engine::library;
 use crate::lower::Lowered;
 use crate::onnx::Tensor;
@@ -59,17 +59,15 @@ fn read_beside(core: &mut Core, lowered: &Lowered, places: &[PathBuf]) -> Result
 
 /// A folder with the model and links to its weights; removed when dropped.
 struct Linked {
-    folder: PathBuf,
+    _folder: OwnFolder,
     model: PathBuf,
 }
 
 impl Linked {
     fn new(place: &Path, lowered: &Lowered) -> std::io::Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = place.join("openvino").join(format!("{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder)?;
-        let linked = Self { model: folder.join("model.onnx"), folder };
+        fs::create_dir_all(place)?;
+        let folder = OwnFolder::new(place, "weft-openvino-")?;
+        let linked = Self { model: folder.path().join("model.onnx"), _folder: folder };
         let mut names = BTreeMap::new();
         let mut lowered = lowered.clone();
         let source = lowered.folder.clone().unwrap_or_default();
@@ -80,7 +78,7 @@ impl Linked {
                 Some(name) => String::clone(name),
                 None => {
                     let name = format!("weights-{count}");
-                    fs::hard_link(source.join(location.as_str()), linked.folder.join(&name))?;
+                    fs::hard_link(source.join(location.as_str()), linked.model.with_file_name(&name))?;
                     names.insert(location.clone(), name.clone());
                     name
                 }
@@ -89,16 +87,6 @@ impl Linked {
         }
         fs::write(&linked.model, lowered.bytes())?;
         Ok(linked)
-    }
-}
-
-impl Drop for Linked {
-    fn drop(&mut self) {
-        if let Err(reason) = fs::remove_dir_all(&self.folder) {
-            tracing::warn!(folder = %self.folder.display(), %reason, "a folder of links to weights stays");
-        }
-        // The folder above goes with the last one in it.
-        let _ = self.folder.parent().map(fs::remove_dir);
     }
 }
 
