@@ -29,20 +29,29 @@ fn platform_cache() -> Option<PathBuf> {
     xdg.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))
 }
 
-/// The newest complete version of a package.
+/// The versions that this release runs, as `model_specs/hardware/` pins them: what was proven with one may fail with
+/// another, which a release before or after has put into the same cache.
+const PINNED: [(&str, &str); 9] = [
+    ("onnxruntime", "1.31.1"),
+    ("onnxruntime-gpu", "1.31.1"),
+    ("onnxruntime-migraphx", "1.27.1"),
+    ("onnxruntime-ep-mlx", "0.31.0"),
+    ("onnxruntime-qnn", "2.7.0"),
+    ("onnxruntime-ep-webgpu", "0.4.0"),
+    ("onnxruntime-web", "1.30.0"),
+    ("openvino", "2026.4.1"),
+    ("sparticuz-chromium", "153.0.0"),
+];
+
+/// The pinned version of a package, where it is there and complete.
 pub fn package(name: &str) -> Option<PathBuf> {
-    let prefix = format!("{name}-");
-    let mut found: Vec<(Vec<u64>, PathBuf)> = std::fs::read_dir(packages()?)
-        .ok()?
-        .flatten()
-        .filter_map(|entry| {
-            let version = entry.file_name().to_str()?.strip_prefix(&prefix)?.to_owned();
-            let numbers = version.split('.').map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
-            entry.path().join(".complete").is_file().then(|| (numbers, entry.path()))
-        })
-        .collect();
-    found.sort();
-    found.pop().map(|(_, path)| path)
+    package_in(&packages()?, name)
+}
+
+fn package_in(packages: &Path, name: &str) -> Option<PathBuf> {
+    let (_, version) = PINNED.iter().find(|(pinned, _)| *pinned == name)?;
+    let folder = packages.join(format!("{name}-{version}"));
+    folder.join(".complete").is_file().then_some(folder)
 }
 
 /// A library within a folder: the file whose name begins with `stem` and is one for this platform.
@@ -96,4 +105,48 @@ pub fn missing(hardware: Hardware) -> Error {
     let place = packages().map_or_else(|| "the cache folder".to_owned(), |path| path.display().to_string());
     let problem = format!("its runtime library is not in {place}");
     Error::unavailable(hardware, problem, format!("run `cargo xtask setup --hw {hardware}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The packages of a file in `model_specs/hardware`: folder's name and version.
+    fn pins(yaml: &str) -> Vec<(String, String)> {
+        let value = |line: &str, key: &str| {
+            Some(line.trim().trim_start_matches("- ").strip_prefix(key)?.trim().trim_matches('"').to_owned())
+        };
+        let lines: Vec<&str> = yaml.lines().collect();
+        let pairs = lines.windows(2).filter_map(|pair| {
+            let name = value(pair[0], "name:")?;
+            Some((name.trim_start_matches('@').replace('/', "-"), value(pair[1], "version:")?))
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn the_versions_are_those_that_are_set_up() {
+        let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model_specs/hardware");
+        let files = std::fs::read_dir(specs).expect("specs").flatten();
+        let texts = files.map(|file| std::fs::read_to_string(file.path()).expect("a file"));
+        let pinned: std::collections::BTreeMap<_, _> = texts.flat_map(|text| pins(&text)).collect();
+        for (name, version) in PINNED {
+            assert_eq!(pinned.get(name).map(String::as_str), Some(version), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_pinned_version_is_taken_and_not_a_newer_one() {
+        let packages = tempfile::tempdir().expect("a folder");
+        let (name, version) = PINNED[0];
+        for version in ["0.0.1", version, "999.0.0"] {
+            let folder = packages.path().join(format!("{name}-{version}"));
+            std::fs::create_dir(&folder).expect("a folder");
+            std::fs::write(folder.join(".complete"), "").expect("a file");
+        }
+        let pinned = packages.path().join(format!("{name}-{version}"));
+        assert_eq!(package_in(packages.path(), name), Some(pinned.clone()));
+        std::fs::remove_file(pinned.join(".complete")).expect("a file");
+        assert_eq!(package_in(packages.path(), name), None);
+    }
 }
