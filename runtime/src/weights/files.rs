@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Metadata, SafeTensors, TensorInfo};
@@ -33,12 +34,46 @@ pub struct Entry {
     length: u64,
 }
 
+/// The most bytes that are read into memory because they are not where engines can map them.
+const MOST_COPIED: u64 = 1 << 30;
+
+impl Entry {
+    /// Whether its elements lie where a processor reads such ones: engines take them from the mapped file as they are.
+    fn is_aligned(&self) -> bool {
+        self.offset.is_multiple_of((self.stored.bitsize() as u64 / 8).max(1))
+    }
+
+    fn read(&self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.length as usize];
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
 impl Files {
     /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
     ///
     /// # Errors
-    /// When neither exists, a file is damaged, or the index names a file outside the checkpoint.
+    /// When neither exists, a file is damaged, the index names a file outside the checkpoint, or more than a gigabyte is
+    /// not aligned to its elements' type.
     pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
+        let files = Self::listed(checkpoint)?;
+        let apart = files.entries.iter().filter(|(_, entry)| !entry.is_aligned());
+        let copied = apart.clone().map(|(_, entry)| entry.length).sum::<u64>();
+        match apart.map(|(name, entry)| (name, entry.offset)).min_by_key(|(_, offset)| *offset) {
+            Some((name, offset)) if copied > MOST_COPIED => {
+                let problem =
+                    format!("tensor `{name}` begins at byte {offset}, no multiple of its elements' size");
+                let help = "save the checkpoint again with `save_pretrained`, which aligns tensors";
+                Err(Error::weights(files.place, problem, help))
+            }
+            _ => Ok(files),
+        }
+    }
+
+    fn listed(checkpoint: &Checkpoint) -> Result<Self> {
         if let Some(path) = checkpoint.path(SINGLE)? {
             let mut entries = HashMap::new();
             read(&path, &mut entries)?;
@@ -100,7 +135,12 @@ impl Files {
             Stored::BF16 => Dtype::Bf16,
             other => return Err(format!("tensor `{name}` is {other:?}; F32, F16 and BF16 can be used")),
         };
-        let bytes = Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length };
+        let bytes = match entry.is_aligned() {
+            true => Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length },
+            false => {
+                entry.read().map(Bytes::Memory).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?
+            }
+        };
         Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
     }
 }
@@ -218,4 +258,54 @@ fn misfit(file: &[u8]) -> Option<String> {
     let mut tensors =
         header.into_iter().filter_map(|(name, info)| Some((name, serde_json::from_value(info).ok()?)));
     tensors.find(|(_, info)| !fits(info)).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A checkpoint whose one file has a header of this length, and a tensor of numbers behind one byte.
+    fn checkpoint(padded: usize, length: u64) -> (tempfile::TempDir, Checkpoint) {
+        let folder = tempfile::tempdir().unwrap();
+        let (count, end) = (length / 4, 1 + length);
+        let tensor = format!(r#""w":{{"dtype":"F32","shape":[{count}],"data_offsets":[1,{end}]}}"#);
+        let header = format!(r#"{{"a":{{"dtype":"U8","shape":[1],"data_offsets":[0,1]}},{tensor}}}"#);
+        let header = format!("{header:padded$}");
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.push(9);
+        bytes.extend([1.5_f32, -2.0].iter().flat_map(|x| x.to_le_bytes()));
+        let path = folder.path().join(SINGLE);
+        std::fs::write(&path, &bytes).unwrap();
+        // What is not written is zeros that take no room.
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(bytes.len() as u64 - 8 + length).unwrap();
+        let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+        (folder, checkpoint)
+    }
+
+    #[test]
+    fn tensors_that_are_not_aligned_are_read_into_memory() {
+        // 8 bytes of length, a header, a byte: aligned to 4 where the header is of 4n + 3.
+        for (padded, aligned) in [(131, true), (132, false), (133, false)] {
+            let (_folder, checkpoint) = checkpoint(padded, 8);
+            let located = Files::open(&checkpoint).unwrap().locate("w").unwrap();
+            match located.bytes {
+                Bytes::File { offset, length, .. } => assert_eq!((offset, length, aligned), (140, 8, true)),
+                Bytes::Memory(bytes) => {
+                    assert!(!aligned);
+                    assert_eq!(bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_tensors_that_are_not_aligned_are_refused() {
+        let (_folder, large) = checkpoint(132, (1 << 30) + 4);
+        let text = Files::open(&large).unwrap_err().to_string();
+        assert!(text.contains("tensor `w` begins at byte 141") && text.contains("save_pretrained"), "{text}");
+        let (_folder, large) = checkpoint(131, (1 << 30) + 4);
+        assert!(Files::open(&large).is_ok());
+    }
 }
