@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::extractor::{ExtractOptions, Padded, Padding, pad};
 use super::mel::{MelFilters, MelNorm, MelScale};
-use super::settings::{Settings, positive, right_padded};
+use super::settings::{Settings, positive, right_padded, samples};
 use super::stft::PowerSpectrogram;
 use super::waveform::mask;
 use crate::{Result, Values};
@@ -92,7 +92,7 @@ impl LogMel {
             spectrogram,
             filters,
             hop: fields.hop_length,
-            longest: fields.chunk_length.saturating_mul(fields.sampling_rate as usize),
+            longest: samples(settings, fields.chunk_length, fields.sampling_rate, fields.hop_length)?,
             padding_value: fields.padding_value,
             attention_mask: fields.return_attention_mask,
         })

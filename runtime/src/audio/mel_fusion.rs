@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::extractor::ExtractOptions;
 use super::mel::{MelFilters, MelNorm, MelScale};
 use super::refused;
-use super::settings::{Settings, positive};
+use super::settings::{Settings, positive, samples};
 use super::stft::PowerSpectrogram;
 use crate::{Result, Value, Values};
 
@@ -108,7 +108,7 @@ impl MelFusion {
             filters: MelFilters::new(fields.feature_size, bins, range, fields.sampling_rate, scale, norm),
             spectrogram,
             hop: fields.hop_length,
-            longest: fields.max_length_s.saturating_mul(fields.sampling_rate as usize),
+            longest: samples(settings, fields.max_length_s, fields.sampling_rate, fields.hop_length)?,
             truncation: fields.truncation,
             padding: fields.padding,
         })

@@ -52,9 +52,28 @@ impl Settings {
     }
 }
 
-/// A setting that must be at least one.
+/// A setting that must be at least one, and no more than any model has.
 pub(super) fn positive(settings: &Settings, name: &str, value: usize) -> Result<()> {
-    if value > 0 { Ok(()) } else { Err(settings.refuse(format!("`{name}` is 0, must be at least 1"))) }
+    let most = match name {
+        "sampling_rate" | "hop_length" => 1 << 21,
+        _ => 1 << 14,
+    };
+    match value {
+        0 => Err(settings.refuse(format!("`{name}` is 0, must be at least 1"))),
+        _ if value > most => Err(settings.refuse(format!("`{name}` is {value}, must be at most {most}"))),
+        _ => Ok(()),
+    }
+}
+
+/// The samples of so many seconds, which must not make more frames than any model takes.
+pub(super) fn samples(settings: &Settings, seconds: usize, rate: u32, hop: usize) -> Result<usize> {
+    let samples = seconds.saturating_mul(rate as usize);
+    if samples > 1 << 26 || samples / hop > 1 << 16 {
+        let problem =
+            format!("{seconds} s are {samples} samples at {rate} Hz, too many for frames {hop} apart");
+        return Err(settings.refuse(problem));
+    }
+    Ok(samples)
 }
 
 /// All extractors pad on the right; the reference's own arithmetic assumes it.

@@ -288,6 +288,13 @@ fn settings_that_do_not_fit_name_the_file() {
     assert!(text.contains("preprocessor_config.json") && text.contains("BarkFeatureExtractor"), "{text}");
     assert!(refusal(r#"{"sampling_rate": "fast"}"#).contains("sampling_rate"));
     assert!(refusal(r#"{"sampling_rate": 0}"#).contains("must be at least 1"));
+    let whisper = |field: &str| {
+        refusal(&format!(r#"{{"feature_extractor_type": "WhisperFeatureExtractor", {field}}}"#))
+    };
+    assert!(whisper(r#""feature_size": 1125899906842624"#).contains("must be at most 16384"));
+    assert!(whisper(r#""n_fft": 18446744073709551614"#).contains("`n_fft` is"));
+    assert!(whisper(r#""chunk_length": 9000"#).contains("144000000 samples at 16000 Hz, too many"));
+    assert!(whisper(r#""hop_length": 1"#).contains("too many for frames 1 apart"));
     assert!(refusal(r#"{"padding_side": "left"}"#).contains("only \"right\""));
     let folder = tempfile::tempdir().unwrap();
     let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();

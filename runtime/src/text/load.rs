@@ -1,7 +1,9 @@
 //! From a checkpoint's files to a tokenizer.
 
+use std::panic::catch_unwind;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokenizers::normalizers::{Lowercase, Sequence};
 use tokenizers::{
@@ -63,7 +65,12 @@ fn build(bytes: &[u8], mut settings: Settings, file: &Path) -> Result<Tokenizer>
             "the file is damaged or cut short: fetch it again",
         )
     };
-    let mut core = tokenizers::Tokenizer::from_bytes(bytes).map_err(broken)?;
+    // The library takes some damages for what cannot be, and panics.
+    let core = serde_json::from_slice::<IgnoredAny>(bytes).map_err(tokenizers::Error::from).and_then(|_| {
+        let read = catch_unwind(|| tokenizers::Tokenizer::from_bytes(bytes));
+        read.unwrap_or_else(|_| Err("its parts do not fit together".into()))
+    });
+    let mut core = core.map_err(broken)?;
     take_stored_defaults(&core, &mut settings);
     core.with_truncation(None).map_err(broken)?;
     core.with_padding(None);

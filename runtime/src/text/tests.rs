@@ -39,6 +39,27 @@ fn ids(rows: &[Encoding]) -> Vec<Vec<i64>> {
 }
 
 #[test]
+fn a_damaged_file_is_refused_where_the_library_would_panic() {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/goldens/generation/word-piece/tokenizer.json");
+    let text = std::fs::read_to_string(source).unwrap();
+    for (from, to) in
+        [("\"decoder\":", "\"decoder\": {\"type\" \"x\"}, \"other\":"), ("\"WordPiece\"", "\"Word")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let spoilt = text.replace(from, to);
+        assert_ne!(spoilt, text);
+        std::fs::write(folder.path().join("tokenizer.json"), spoilt).unwrap();
+        let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+        let said = Tokenizer::from_checkpoint(&checkpoint).unwrap_err().to_string();
+        assert!(
+            said.contains("tokenizer.json: not a tokenizer") && said.contains("fetch it again"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn encodes_and_decodes_as_the_reference() {
     let t = plain();
     let row = &rows(&t, "The quick brown foxes jumped.".into(), EncodeOptions::default())[0];

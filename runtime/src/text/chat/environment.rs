@@ -102,8 +102,8 @@ pub(super) fn without_generation_tags(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(start) = rest.find("{%") {
-        let Some(length) = rest[start..].find("%}") else { break };
-        let tag = &rest[start + 2..start + length];
+        let Some(length) = rest[start + 2..].find("%}") else { break };
+        let tag = &rest[start + 2..][..length];
         let name = tag.trim_matches(['-', '+']).trim();
         let instead = match name {
             "generation" => "with",
@@ -113,7 +113,7 @@ pub(super) fn without_generation_tags(source: &str) -> String {
         out.push_str(&rest[..start + 2]);
         out.push_str(&if instead == name { tag.to_owned() } else { tag.replace(name, instead) });
         out.push_str("%}");
-        rest = &rest[start + length + 2..];
+        rest = &rest[start + length + 4..];
     }
     out.push_str(rest);
     out

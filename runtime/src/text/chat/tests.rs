@@ -93,6 +93,10 @@ fn several_templates_in_files_or_listed() {
 
 #[test]
 fn wrong_templates_and_options_are_named() {
+    assert!(
+        ChatTemplate::from_source("{%}").is_err()
+            && ChatTemplate::from_source("{% raw %}{%}{% endraw %}").is_ok()
+    );
     let text = ChatTemplate::from_source("{% if %}").unwrap_err().to_string();
     assert!(text.contains("not Jinja") && text.contains("default"), "{text}");
     let template = ChatTemplate::from_source("{{ raise_exception('no ' ~ messages[0].role) }}").unwrap();
