@@ -85,7 +85,10 @@ impl Record {
         machine::hide_home(&mut record);
         let mut line = serde_json::to_vec(&record)?;
         line.push(b'\n');
-        std::fs::OpenOptions::new().create(true).append(true).open(path)?.write_all(&line)
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+        let before = file.metadata()?.len();
+        // On a full disk the next record must not follow a half one.
+        file.write_all(&line).inspect_err(|_| drop(file.set_len(before)))
     }
 
     /// Why it does not pass, for people.
