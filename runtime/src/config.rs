@@ -56,6 +56,24 @@ pub fn square_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, 
     Ok(height)
 }
 
+/// The period of a repeating pattern of layers: `4`, or `"LLLG"`, a letter for each (`sliding_window_pattern`); 0, which
+/// stands for no pattern, is 1.
+///
+/// # Errors
+/// When it is neither.
+pub fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a number of layers, or a letter for each")]
+    enum Form {
+        Layers(usize),
+        Letters(String),
+    }
+    Ok(match Form::deserialize(deserializer)? {
+        Form::Layers(layers) => layers.max(1),
+        Form::Letters(letters) => letters.chars().count().max(1),
+    })
+}
+
 /// Refuses a list, where it is given, with an entry that is none of these words.
 ///
 /// # Errors
@@ -177,6 +195,15 @@ pub fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Keeps the first of several names of one field that a configuration gives a value; `null` is none.
+pub fn keep_first(raw: &mut Json, names: &[&str]) {
+    let Json::Object(raw) = raw else { return };
+    let given = |name: &&&str| raw.get(**name).is_some_and(|value| !value.is_null());
+    let kept =
+        names.iter().find(given).or_else(|| names.iter().find(|name| raw.contains_key(**name))).copied();
+    raw.retain(|name, _| Some(name.as_str()) == kept || !names.contains(&name.as_str()));
+}
+
 /// Brings the configuration in a field into the form that its type reads.
 pub fn prepare<C: Configuration>(raw: &mut Json, field: &str) {
     if let Some(within) = raw.get_mut(field).filter(|within| within.is_object()) {
@@ -200,8 +227,23 @@ mod tests {
         assert_eq!((size("448").unwrap(), size("[14, 14]").unwrap()), (448, 14));
         let error = size("[14, 16]").unwrap_err().to_string();
         assert!(error.starts_with("expected height and width to be the same, not 14 and 16"), "{error}");
+        let layers = |text: &str| period(&mut serde_json::Deserializer::from_str(text)).unwrap();
+        assert_eq!((layers("4"), layers(r#""LLLG""#), layers("0")), (4, 4, 1));
         let tokens = |text: &str| serde_json::from_str::<TokenIds>(text).unwrap();
         assert_eq!((tokens("2"), tokens("[2, 3]")), (TokenIds(vec![2]), TokenIds(vec![2, 3])));
+    }
+
+    #[test]
+    fn the_first_name_with_a_value_is_kept() {
+        let kept = |text: &str| {
+            let mut raw = serde_json::from_str(text).unwrap();
+            keep_first(&mut raw, &["hidden_activation", "hidden_act"]);
+            raw.to_string()
+        };
+        let both = r#"{"hidden_act":"gelu","hidden_activation":"relu","layers":2}"#;
+        assert_eq!(kept(both), r#"{"hidden_activation":"relu","layers":2}"#);
+        assert_eq!(kept(r#"{"hidden_act":"gelu","hidden_activation":null}"#), r#"{"hidden_act":"gelu"}"#);
+        assert_eq!(kept(r#"{"hidden_act":null}"#), r#"{"hidden_act":null}"#);
     }
 
     #[test]

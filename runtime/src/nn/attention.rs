@@ -66,6 +66,63 @@ pub fn causal_mask(
     causal_mask_or(g, attention_mask, past, window, None)
 }
 
+/// Bidirectional mask, or with `window` of keys at most that far away, over cached and new keys: `attention_mask`
+/// `[batch, past + sequence]` to bool `[batch, 1, sequence, past + sequence]` (`create_bidirectional_mask`,
+/// `create_bidirectional_sliding_window_mask`): of decoders with `is_causal: false`.
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn bidirectional_mask(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    past: &Dim,
+    window: Option<usize>,
+) -> Result<Tensor> {
+    let seen = padding_mask(g, attention_mask)?;
+    let keys = seen.shape()[3].clone();
+    let Some(window) = window else {
+        let [batch, ..] = seen.shape() else { return Ok(seen) };
+        let shape = crate::dims![batch, 1, keys.clone() - past.clone(), keys];
+        return g.expand(&seen, shape);
+    };
+    let (own, others) = positions(g, &keys, past)?;
+    let reach = g.integer(window as i64);
+    let (first, last) = (g.sub(&own, &reach)?, g.add(&own, &reach)?);
+    let not_before = g.binary(Binary::GreaterOrEqual, &others, &first)?;
+    let not_after = g.binary(Binary::LessOrEqual, &others, &last)?;
+    let near = g.binary(Binary::And, &not_before, &not_after)?;
+    g.binary(Binary::And, &seen, &near)
+}
+
+/// The mask of a decoder's self-attention: [`causal_mask`], or where not `is_causal` [`bidirectional_mask`]
+/// (`create_causal_mask` and `create_sliding_window_causal_mask` of a configuration with `is_causal`).
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn decoder_mask(
+    g: &mut Graph,
+    attention_mask: &Tensor,
+    past: &Dim,
+    is_causal: bool,
+    window: Option<usize>,
+) -> Result<Tensor> {
+    match is_causal {
+        true => causal_mask(g, attention_mask, past, window),
+        false => bidirectional_mask(g, attention_mask, past, window),
+    }
+}
+
+/// The positions of queries `[sequence, 1]` and of keys `[1, past + sequence]`.
+fn positions(g: &mut Graph, keys: &Dim, past: &Dim) -> Result<(Tensor, Tensor)> {
+    let queries = keys.clone() - past.clone();
+    let all = g.arange(keys);
+    let own = match past {
+        Dim::Fixed(0) => all.clone(),
+        past => g.slice_dims(&all, 0, past.clone(), keys.clone())?,
+    };
+    Ok((g.reshape(&own, crate::dims![queries, 1])?, g.reshape(&all, crate::dims![1, keys])?))
+}
+
 /// [`causal_mask`] or `pairs` `[batch, 1, sequence, past + sequence]`, pairs of positions that see each other in both
 /// directions (`or_mask_function`); a window bounds earlier keys all the same.
 ///
@@ -79,15 +136,7 @@ pub fn causal_mask_or(
     pairs: Option<&Tensor>,
 ) -> Result<Tensor> {
     let seen = padding_mask(g, attention_mask)?;
-    let keys = seen.shape()[3].clone();
-    let queries = keys.clone() - past.clone();
-    let positions = g.arange(&keys);
-    let own = match past {
-        Dim::Fixed(0) => positions.clone(),
-        past => g.slice_dims(&positions, 0, past.clone(), keys.clone())?,
-    };
-    let own = g.reshape(&own, crate::dims![&queries, 1])?;
-    let others = g.reshape(&positions, crate::dims![1, &keys])?;
+    let (own, others) = positions(g, &seen.shape()[3].clone(), past)?;
     let mut earlier = g.binary(Binary::LessOrEqual, &others, &own)?;
     if let Some(pairs) = pairs {
         earlier = g.binary(Binary::Or, &earlier, pairs)?;

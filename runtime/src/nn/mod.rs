@@ -35,7 +35,10 @@ pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
 };
-pub use attention::{causal_mask, causal_mask_or, causal_padding_mask, padding_mask, same_segment_mask};
+pub use attention::{
+    bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, padding_mask,
+    same_segment_mask,
+};
 pub use cache::Cache;
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, squeeze_excite,

@@ -6,6 +6,7 @@ The folder of a case: `config.json`, `io.safetensors` (`in.<forward argument>`, 
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ Store = Callable[[transformers.PreTrainedModel, Path], None]
 class Case:
     """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
     class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
-    `told` are inputs of the reference alone, which Weft finds by itself."""
+    `told` are inputs of the reference alone, which Weft finds by itself; `written` are fields as a published `config.json`
+    has them where `save_pretrained` writes otherwise, `None` where it has none."""
 
     path: str
     model_class: str
@@ -44,12 +46,14 @@ class Case:
     tolerance_reason: str | None = None
     computed: str | None = None
     told: Inputs = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model, parameters = self.model(folder)
             outputs = run(model, {**self.inputs, **self.told}, self.forward)
+            rewrite(folder / "config.json", self.written)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}
         tensors |= {f"out.{name}": value for name, value in outputs.items()}
@@ -147,6 +151,13 @@ def stored_model(
     if info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"]:
         raise ValueError(f"the names that were written do not fill the model: {info}")
     return again.eval(), shapes
+
+
+def rewrite(path: Path, written: Mapping[str, Any]) -> None:
+    """Changes fields of a JSON file, or takes them out."""
+    if written:
+        fields = json.loads(path.read_text()) | written
+        path.write_bytes(to_json({name: value for name, value in fields.items() if value is not None}))
 
 
 def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:

@@ -38,7 +38,7 @@ impl Scalar {
 
 pub(super) fn rust(kind: ConfigType) -> &'static str {
     match kind {
-        ConfigType::Usize | ConfigType::Edge => "usize",
+        ConfigType::Usize | ConfigType::Edge | ConfigType::Period => "usize",
         ConfigType::I64 => "i64",
         ConfigType::F64 => "f64",
         ConfigType::Bool => "bool",
@@ -75,7 +75,9 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         return values.map(|values| format!("vec![{}]", values.join(", ")));
     }
     let text = match (kind, value) {
-        (ConfigType::Usize | ConfigType::Edge, Scalar::Int(number)) if *number >= 0 => grouped(*number),
+        (ConfigType::Usize | ConfigType::Edge | ConfigType::Period, Scalar::Int(number)) if *number >= 0 => {
+            grouped(*number)
+        }
         (ConfigType::I64, Scalar::Int(number)) => grouped(*number),
         (ConfigType::F64, Scalar::Int(number)) => format!("{number}.0"),
         (ConfigType::F64, Scalar::Float(number)) => format!("{number:?}"),

@@ -72,7 +72,7 @@ pub(super) fn kind(field: &Field) -> Kind {
     match field.kind {
         None => Kind::Other("a configuration"),
         Some(kind) => match kind {
-            ConfigType::Usize | ConfigType::Edge => Kind::Usize,
+            ConfigType::Usize | ConfigType::Edge | ConfigType::Period => Kind::Usize,
             ConfigType::I64 => Kind::I64,
             ConfigType::F64 => Kind::F64,
             ConfigType::Bool => Kind::Bool,

@@ -45,6 +45,13 @@ UNTIED: Changes = {"tie_word_embeddings": False}
 BIAS: Changes = {"attention_bias": True}
 WINDOW: Changes = {"sliding_window": 4}
 LAYERS: Changes = {"layer_types": ["sliding_attention", "full_attention"]}
+# As published files have it: without `layer_types`, which `save_pretrained` writes.
+PATTERN: Changes = {
+    "num_hidden_layers": 4,
+    "layer_types": None,
+    "sliding_window_pattern": 3,
+    "written": {"layer_types": None, "sliding_window_pattern": 3},
+}
 N_EMBD: Changes = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64} | SPECIAL
 
 
@@ -72,6 +79,7 @@ def cases(decoder: Decoder) -> Iterator[Case]:
     right, left = batch("right"), batch("left")
 
     def case(name: str, model_class: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
+        written = changes.pop("written", {})
         config = config_class(**(decoder.base | decoder.changes | changes))
         # With biases of distance, Falcon's plain attention adds them twice.
         attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
@@ -79,7 +87,7 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         if any(field in decoder.changes for field in CHOSEN):
             padding = "left" if inputs is left else "right"
             return SteadyCase(path, model_class, config, inputs, notes, attention=attention, padding=padding)
-        return Case(path, model_class, config, inputs, notes, attention=attention)
+        return Case(path, model_class, config, inputs, notes, attention=attention, written=written)
 
     language = decoder.prefix + decoder.heads["causal-lm"]
     for name, suffix in decoder.heads.items():
@@ -108,4 +116,6 @@ def cases(decoder: Decoder) -> Iterator[Case]:
             yield case(f"{name}-long", "LlamaModel", "More positions than were trained.", long, **ROPES[name])
     for name, changes in decoder.cases.items():
         notes = ", ".join(f"{key} {value}" for key, value in changes.items())
-        yield case(name, language, f"{notes}.", left if "window" in name or "left" in name else right, **changes)
+        # Steps from a cache do not see what comes later: a case of the base model alone.
+        model_class = decoder.prefix + decoder.heads["base"] if "bidirectional" in name else language
+        yield case(name, model_class, f"{notes}.", left if "window" in name or "left" in name else right, **changes)

@@ -6,6 +6,7 @@ from weft_reference.models.decoders.family import (
     BIAS,
     HEADS,
     LAYERS,
+    PATTERN,
     TIED,
     TINY,
     UNTIED,
@@ -22,13 +23,17 @@ DECODERS = (
         {},
         {"tied": TIED, "bias": BIAS | {"mlp_bias": True}, "wide-heads": WIDE_HEADS, "gelu": {"hidden_act": "gelu"}}
         | ROPES
-        | {"one-key-head": {"num_key_value_heads": 1}, "own-key-heads": {"num_key_value_heads": 4}},
+        | {"bidirectional": {"is_causal": False}, "one-key-head": {"num_key_value_heads": 1}, "own-key-heads": {"num_key_value_heads": 4}},
     ),
     Decoder(
         "qwen2",
         "Qwen2",
         {},
-        {"tied": TIED, "windows": {"use_sliding_window": True, "max_window_layers": 1} | WINDOW},
+        {
+            "tied": TIED,
+            "windows": {"use_sliding_window": True, "max_window_layers": 1} | WINDOW,
+            "bidirectional-windows": {"use_sliding_window": True, "max_window_layers": 1, "is_causal": False} | WINDOW,
+        },
     ),
     Decoder("ministral", "Ministral", {"head_dim": 8} | WINDOW, {"layer-types": LAYERS}),
     Decoder(
@@ -58,7 +63,11 @@ DECODERS = (
         "gemma3_text",
         "Gemma3",
         {"head_dim": 12, "query_pre_attn_scalar": 10, "layer_types": ["sliding_attention", "full_attention"]} | WINDOW,
-        {"caps": {"attn_logit_softcapping": 20.0, "final_logit_softcapping": 10.0}},
+        {
+            "caps": {"attn_logit_softcapping": 20.0, "final_logit_softcapping": 10.0},
+            "bidirectional": {"use_bidirectional_attention": True, "sliding_window": 6},
+            "pattern": PATTERN,
+        },
         HEADS | {"base": "TextModel", "sequence-classification": "TextForSequenceClassification"},
         config="Gemma3Text",
     ),
@@ -121,7 +130,7 @@ DECODERS = (
         },
         base={name: value for name, value in TINY.items() if name != "num_key_value_heads"},
     ),
-    Decoder("cohere2", "Cohere2", {"num_hidden_layers": 4} | WINDOW, {"bias": BIAS}),
+    Decoder("cohere2", "Cohere2", {"num_hidden_layers": 4} | WINDOW, {"bias": BIAS, "pattern": PATTERN}),
     Decoder("glm", "Glm", {"head_dim": 12}, {"no-bias": {"attention_bias": False}}),
     Decoder("glm4", "Glm4", {"head_dim": 12}, {"no-bias": {"attention_bias": False}}),
     Decoder(
