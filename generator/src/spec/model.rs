@@ -143,6 +143,10 @@ pub struct Weights {
     /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub fused_weights: IndexMap<String, Vec<String>>,
+    /// Names of tensors that checkpoints hold and the reference does not read either
+    /// (`_keys_to_ignore_on_load_unexpected`), with `*` for any piece: `*.attn.bias`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore_unexpected: Vec<String>,
 }
 
 /// A field of `config.json`.
@@ -214,6 +218,9 @@ pub struct ConfigField {
     /// Other names that published files have for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
+    /// Other names that published files have for it, which win over its own where a file has both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overridden_by: Vec<String>,
     /// The fields of a configuration within this one; under a name that ends with `_config` they may stand alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<IndexMap<String, ConfigEntry>>,
@@ -282,6 +289,9 @@ pub enum ConfigType {
     /// One length for height and width: one number, or a list or a map of two that are equal.
     #[serde(rename = "edge")]
     Edge,
+    /// The period of a repeating pattern: a number, or the text that is repeated, one letter a layer.
+    #[serde(rename = "period")]
+    Period,
     /// Ids of tokens: one number or several.
     #[serde(rename = "tokens")]
     Tokens,

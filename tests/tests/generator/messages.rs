@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, classes, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, inputs, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, classes, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, ignore_unexpected, inputs, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");
@@ -287,7 +287,7 @@ fn template_front_matter() {
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
     insta::assert_snapshot!(template(path, "---\nabout: [\n---\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:3: is not YAML: while parsing a node, did not find expected node content");
-    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, fields, doc, min, multiple_of, of, length, only, because, remove; did you mean `type`?");
+    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, overridden_by, fields, doc, min, multiple_of, of, length, only, because, remove; did you mean `type`?");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn add(
     at: &Place,
 ) -> Result<(), Problem> {
     let optional = field.optional.unwrap_or(false) || field.otherwise.is_some();
-    let kind = if kind == ConfigType::Edge { ConfigType::Usize } else { kind };
+    let kind = if matches!(kind, ConfigType::Edge | ConfigType::Period) { ConfigType::Usize } else { kind };
     let shown = field.key.as_deref().unwrap_or(name);
     if let Some(min) = field.min {
         match (kind, min, optional) {
@@ -144,9 +144,15 @@ fn multiple(
         let nearest = nearest_name(divisor, fields.keys().map(String::as_str)).map(str::to_owned);
         return Err(Problem { nearest, ..at.problem(key, format!("`{divisor}` is not a field of config")) });
     }
+    let quotient = format!("{name} / {divisor}");
+    let given = fields.iter().find_map(|(other, entry)| match entry {
+        ConfigEntry::Explicit(field) if field.otherwise.as_ref() == Some(&quotient) => Some(other),
+        _ => None,
+    });
+    let unless = given.map_or_else(String::new, |given| format!("{given}.is_none() && "));
     Ok(Check {
-        reads: vec![name.to_owned(), divisor.to_owned()],
-        fails: format!("!{name}.is_multiple_of(*{divisor})"),
+        reads: [name, divisor].into_iter().chain(given.map(String::as_str)).map(str::to_owned).collect(),
+        fails: format!("{unless}!{name}.is_multiple_of(*{divisor})"),
         message: format!(
             "format!(\"{}: {{{name}}} is not a multiple of {}, {{{divisor}}}\")",
             field.key.as_deref().unwrap_or(name),

@@ -14,8 +14,8 @@ pub struct Field {
     pub key: Option<String>,
     /// Its name in Rust.
     pub ident: String,
-    /// Other names that files have for it.
-    pub aliases: Vec<String>,
+    /// All names that files have for it, the one first that wins; empty if there is but one.
+    pub names: Vec<String>,
     /// Its Rust type.
     pub rust: String,
     /// Its type in specs; none if it holds a configuration.
@@ -65,4 +65,12 @@ pub(super) fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
         length: given.length.or(known.length),
         ..given
     }
+}
+
+/// All names that files have for a field, the one first that wins; none if there is but one.
+pub(super) fn names(name: &str, field: &ConfigField) -> Vec<String> {
+    let own = field.key.iter().map(String::as_str).chain([name]);
+    let winning = field.overridden_by.iter().map(String::as_str);
+    let names: Vec<_> = winning.chain(own).chain(field.aliases.iter().map(String::as_str)).collect();
+    if names.len() == 1 { vec![] } else { names.into_iter().map(str::to_owned).collect() }
 }

@@ -266,12 +266,13 @@ impl Lowering<'_> {
             (false, false) => (type_name.clone(), None),
         };
         config.complete &= default.is_some();
-        config.prepares |= within.prepares;
+        let names = field::names(name, field);
+        config.prepares |= within.prepares || !names.is_empty();
         let field = Field {
             name: name.to_owned(),
             key: field.key.clone(),
             ident,
-            aliases: field.aliases.clone(),
+            names,
             rust,
             kind: None,
             holds: Some(type_name),
@@ -329,7 +330,8 @@ impl Lowering<'_> {
             }
             (kind, false) => (rust(kind).to_owned(), value),
         };
-        config.prepares |= rope;
+        let names = field::names(name, &field);
+        config.prepares |= rope || !names.is_empty();
         config.counts_labels |= name == "num_labels";
         config.activations |= matches!(kind, ConfigType::Activation | ConfigType::FeedForward);
         config.complete &= default.is_some();
@@ -340,7 +342,7 @@ impl Lowering<'_> {
             name: name.to_owned(),
             key: field.key,
             ident,
-            aliases: field.aliases,
+            names,
             rust,
             kind: Some(kind),
             holds: None,
