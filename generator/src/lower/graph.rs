@@ -54,6 +54,8 @@ pub struct Module {
     pub config: String,
     /// The model that it is taken from.
     pub model: Option<String>,
+    /// The values of `model_type` that its configuration may have; any if empty.
+    pub model_types: Vec<String>,
     /// Its graph.
     pub graph: Graph,
 }
@@ -87,6 +89,23 @@ pub(super) struct Lowering<'a> {
 }
 
 impl Graph {
+    /// The fields of `config` that hold the configurations of modules, as paths, and the values of `model_type` there.
+    pub fn module_types(&self) -> Vec<(String, Vec<String>)> {
+        let mut found = vec![];
+        for module in self.modules.values() {
+            let types = (String::new(), module.model_types.clone());
+            let own = (!module.config.is_empty() && !module.model_types.is_empty()).then_some(types);
+            for (path, types) in own.into_iter().chain(module.graph.module_types()) {
+                let found_at = [module.config.as_str(), &path].into_iter().filter(|name| !name.is_empty());
+                let entry = (found_at.collect::<Vec<_>>().join("."), types);
+                if !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+        }
+        found
+    }
+
     /// This graph, then those of its modules and of theirs.
     pub fn all(&self) -> Vec<&Self> {
         [self].into_iter().chain(self.modules.values().flat_map(|module| module.graph.all())).collect()

@@ -56,6 +56,8 @@ pub struct Model {
     pub checkpoints: Vec<String>,
     /// The values of `model_type` in `config.json`.
     pub model_types: Vec<String>,
+    /// The fields of `config.json` that hold configurations of modules, and the values of `model_type` there.
+    pub module_types: Vec<(String, Vec<String>)>,
     /// What the reference's class names start with.
     pub class_prefix: String,
     /// The reference's file.
@@ -68,6 +70,8 @@ pub struct Model {
     pub key_mapping: Vec<Vec<(String, String)>>,
     /// Pieces of names of tensors that published checkpoints hold as one, and today's of its rows.
     pub fused_weights: Vec<(String, Vec<String>)>,
+    /// Patterns of names of tensors that nothing reads.
+    pub ignore_unexpected: Vec<String>,
     /// `config.json`.
     pub config: config::Config,
     /// The graph.
@@ -160,6 +164,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
         } else {
             spec.model_types.clone()
         },
+        module_types: graph.module_types(),
         class_prefix,
         reference: spec.reference.clone(),
         prefix: spec.weights.prefix.clone(),
@@ -171,6 +176,7 @@ pub fn lower(world: &World, model: &Resolved, files: &[SpecFile]) -> Result<Mode
             .map(|pieces| pieces.clone().into_iter().collect())
             .collect(),
         fused_weights: spec.weights.fused_weights.clone().into_iter().collect(),
+        ignore_unexpected: spec.weights.ignore_unexpected.clone(),
         config,
         classes,
         example_import: inputs::example_import(&example),

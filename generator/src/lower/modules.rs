@@ -8,7 +8,7 @@ use crate::spec::yaml::{Data, Entry, Node};
 use crate::template::{ModuleSpec, Template};
 
 /// The keys of a module besides those of its template.
-const KEYS: [&str; 4] = ["template", "config", "model", "modules"];
+const KEYS: [&str; 5] = ["template", "config", "model", "model_types", "modules"];
 
 impl<'a> Lowering<'a> {
     /// Lowers the modules and those within them, and adds what they read to what the model reads.
@@ -109,6 +109,13 @@ impl<'a> Lowering<'a> {
             name: entry.key.clone(),
             config: path,
             model: node.get("model").and_then(Node::text).map(str::to_owned),
+            model_types: node
+                .get("model_types")
+                .map_or(&[][..], Node::items)
+                .iter()
+                .filter_map(Node::text)
+                .map(str::to_owned)
+                .collect(),
             graph,
         })
     }

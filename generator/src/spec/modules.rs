@@ -11,6 +11,9 @@ use super::yaml::{Data, Entry, Node, Place};
 /// What a module does not take of the model that it names.
 const OWN: &str = "heads";
 
+/// What the configuration of a module has as its `model_type`: what the model that it names has, unless it says so itself.
+const MODEL_TYPES: &str = "model_types";
+
 /// What a module says of itself alone.
 const SAID: [&str; 2] = ["config", "model"];
 
@@ -119,7 +122,14 @@ impl Specs {
         }
         let Merged { node, types, chain } = self.inherited(index)?;
         let nothing = Node { at: node.at.clone(), data: Data::Map(vec![]) };
-        let graph = without(node.get("graph").unwrap_or(&nothing), &[OWN]);
+        let mut graph = without(node.get("graph").unwrap_or(&nothing), &[OWN]);
+        if let Data::Map(entries) = &mut graph.data {
+            let at = node.at.clone();
+            let own = Node { at: at.clone(), data: Data::Text(name.to_owned()) };
+            let own = Node { at: at.clone(), data: Data::List(vec![own]) };
+            let value = node.get(MODEL_TYPES).cloned().unwrap_or(own);
+            entries.push(Entry { key: MODEL_TYPES.to_owned(), at, value });
+        }
         let config = node.get("config").cloned().unwrap_or(nothing);
         let mut source = Source { graph, config, types, chain, through: vec![index] };
         let mut whole = name.to_owned();

@@ -284,21 +284,7 @@ impl Graph {
 
     /// Names a scope whose parameters checkpoints hold and this class of the reference does not use either.
     pub fn unused_scope(&mut self, scope: &Scope) {
-        self.unused.push(scope.name(""));
-    }
-
-    /// Says how the names of parameters end that checkpoints hold and the reference does not use either.
-    pub fn unused_suffix(&mut self, ending: &str) {
-        self.unused.push(format!("*.{ending}"));
-    }
-
-    /// Whether a parameter is one of those.
-    pub(crate) fn is_unused(&self, name: &str) -> bool {
-        let is = |unused: &String| match unused.strip_prefix('*') {
-            Some(ending) => name.ends_with(ending),
-            None => name == unused || unused.ends_with('.') && name.starts_with(unused),
-        };
-        self.unused.iter().any(is)
+        self.unused.push(scope.name("*"));
     }
 
     /// Names a value as an output of the model.

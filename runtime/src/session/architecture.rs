@@ -18,6 +18,9 @@ pub trait Architecture: Sized + Send + Sync + 'static {
     const NAME: &'static str;
     /// The values of `model_type` in `config.json` that this crate opens.
     const MODEL_TYPES: &'static [&'static str];
+    /// The values of `model_type` in the configurations that `config.json` holds, such as `text_config`: by field, of a
+    /// configuration within one `text_config.audio_config`.
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[];
     /// How the checkpoint's tensor names may differ from the graph's.
     const NAMES: Names;
     /// The declared matrix.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::refusals;
 use crate::hub::Checkpoint;
 use crate::{Architecture, Configuration, Head};
 use crate::{Error, Result};
@@ -52,6 +53,7 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
             ));
         }
     }
+    refusals::check::<A>(raw, &path)?;
     let help =
         "compare the file with the published one; `save_pretrained` of the reference writes every field";
     let mut raw = raw.clone();
@@ -101,6 +103,11 @@ fn text_end(text: &str) -> &str {
     end.map_or("", |end| &text[end + 1..])
 }
 
+/// The class of this name, which published files write in other cases as well (`PhiMoEForCausalLM`).
+pub(super) fn class_of<A: Architecture>(name: &str) -> Option<A::Head> {
+    A::Head::ALL.iter().find(|head| head.class().eq_ignore_ascii_case(name)).copied()
+}
+
 /// The class that `architectures` names; the base model where it is absent.
 pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Result<A::Head> {
     let named = raw.get("architectures").filter(|named| !named.is_null());
@@ -112,8 +119,7 @@ pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Resu
     let Some(first) = names.first() else {
         return Ok(A::Head::ALL[0]);
     };
-    let found = names.iter().find_map(|name| A::Head::ALL.iter().find(|head| head.class() == *name));
-    found.copied().ok_or_else(|| {
+    names.iter().find_map(|name| class_of::<A>(name)).ok_or_else(|| {
         let classes: Vec<_> = A::Head::ALL.iter().map(|head| head.class()).collect();
         let problem = format!("`architectures` names `{first}`, which weft-{} does not have", A::NAME);
         let help = format!("choose one of {} with `.head(..)`", classes.join(", "));

@@ -234,8 +234,10 @@ impl<A: Architecture> Subgraphs<A> {
         let graph_ms = millis(start);
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
-        let mut unused = self.weights.unused(&located);
-        unused.retain(|name| !graph.is_unused(name));
+        let unused = self.weights.unread(&located, &graph.unused, &A::NAMES);
+        if kind == GraphKind::Forward {
+            self.weights.expect_read(&unused, &located)?;
+        }
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();

@@ -148,8 +148,13 @@ mod tests {
 
         const NAME: &'static str = "tiny";
         const MODEL_TYPES: &'static [&'static str] = &["tiny"];
-        const NAMES: Names =
-            Names { base_model_prefix: "tiny", legacy_suffixes: &[], key_mapping: &[], fused_weights: &[] };
+        const NAMES: Names = Names {
+            base_model_prefix: "tiny",
+            legacy_suffixes: &[],
+            key_mapping: &[],
+            fused_weights: &[],
+            ignore_unexpected: &[],
+        };
         const DECLARED: &'static [Declared] = &[];
         const ROUTE: &'static [Hardware] = &[];
         const TASKS: &'static [TaskHeads<Heads>] = &[

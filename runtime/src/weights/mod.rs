@@ -3,8 +3,9 @@
 mod files;
 mod names;
 pub mod rule;
+mod unexpected;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use files::{Entry, Files};
@@ -113,14 +114,42 @@ impl Weights {
         Err(Error::weights(self.place(), format!("{}{more}", problems[..shown].join("; ")), help))
     }
 
-    /// The names of the stored tensors that a graph does not use.
-    pub fn unused(&self, used: &[WeightData]) -> Vec<String> {
-        let used: std::collections::HashSet<_> = used.iter().map(|w| w.stored_as.as_str()).collect();
-        let all: Vec<&String> = match self {
+    /// The names of the stored tensors that a graph does not read, in order, without those that the reference ignores and
+    /// those that the graph names as `unused`, with `*` for any piece.
+    pub fn unread(&self, read: &[WeightData], unused: &[String], names: &Names) -> Vec<String> {
+        let unused: Vec<String> = unused.iter().flat_map(|name| names::candidates(name, names)).collect();
+        let read: HashSet<&str> = read.iter().map(|weight| weight.stored_as.as_str()).collect();
+        let mut all: Vec<&String> = match self {
             Self::Files(files) => files.names().collect(),
             Self::Rule(parameters) => parameters.keys().collect(),
         };
-        all.into_iter().filter(|name| !used.contains(name.as_str())).cloned().collect()
+        all.retain(|name| !read.contains(name.as_str()) && !unexpected::is_ignored(name, &unused, names));
+        all.sort_unstable();
+        all.into_iter().cloned().collect()
+    }
+
+    /// Refuses tensors that nothing reads although they belong to a module or a list of layers that is read: the model
+    /// that was saved computes more than this one would.
+    ///
+    /// # Errors
+    /// Names the tensors.
+    pub fn expect_read(&self, unread: &[String], read: &[WeightData]) -> Result<()> {
+        let beside = unexpected::beside(unread, read);
+        if beside.is_empty() {
+            return Ok(());
+        }
+        let shown: Vec<_> = beside.iter().take(5).map(|name| format!("`{name}`")).collect();
+        let more = match beside.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let problem = format!(
+            "holds {}{more}, which no part of the model that config.json describes reads: the numbers would be wrong",
+            shown.join(", ")
+        );
+        let help = "config.json and the weights must be of one checkpoint; names that the reference ignores as well \
+                    belong into `weights: {ignore_unexpected: ..}` of the spec";
+        Err(Error::weights(self.place(), problem, help))
     }
 
     /// The bytes of all weights.

@@ -13,6 +13,9 @@ pub struct Names {
     pub key_mapping: &'static [&'static [(&'static str, &'static str)]],
     /// Weights that published checkpoints hold fused into one tensor, concatenated along its rows: (in the file, today's).
     pub fused_weights: &'static [(&'static str, &'static [&'static str])],
+    /// Names of tensors that checkpoints hold and the reference does not read either
+    /// (`_keys_to_ignore_on_load_unexpected`), with `*` for any piece.
+    pub ignore_unexpected: &'static [&'static str],
 }
 
 /// All names to look for, today's own first.

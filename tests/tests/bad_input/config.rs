@@ -160,3 +160,28 @@ fn sizes_beyond_all_measure() {
           help: config.json and the weights must be of one checkpoint, and its `architectures` must name the class that was saved; choose another head otherwise
         ");
 }
+
+#[test]
+fn the_weights_are_quantized() {
+    assert_snapshot!(with("quantization_config", json!({"quant_method": "gptq", "bits": 4})), @r"
+        DIR/config.json: `quantization_config` says that the weights are quantized, by `gptq`: such weights are not read
+          help: open the checkpoint that was quantized, or dequantize it with the reference and save it with `save_pretrained`
+        ");
+}
+
+#[test]
+fn the_checkpoint_has_code_of_its_own() {
+    let map = json!({"AutoConfig": "configuration_bert.JinaBertConfig", "AutoModel": "modeling_bert.JinaBertModel"});
+    assert_snapshot!(with("auto_map", map), @r"
+        DIR/config.json: `auto_map` names code of the checkpoint's own, `JinaBertModel`, which weft-bert cannot stand for
+          help: take out `auto_map` if the reference gives the same numbers without `trust_remote_code`
+        ");
+}
+
+#[test]
+fn layers_are_fewer_than_the_checkpoint_has() {
+    assert_snapshot!(with("num_hidden_layers", json!(1)), @r"
+        DIR/model.safetensors: holds `bert.encoder.layer.1.attention.output.LayerNorm.bias`, `bert.encoder.layer.1.attention.output.LayerNorm.weight`, `bert.encoder.layer.1.attention.output.dense.bias`, `bert.encoder.layer.1.attention.output.dense.weight`, `bert.encoder.layer.1.attention.self.key.bias` and 11 more, which no part of the model that config.json describes reads: the numbers would be wrong
+          help: config.json and the weights must be of one checkpoint; names that the reference ignores as well belong into `weights: {ignore_unexpected: ..}` of the spec
+        ");
+}

@@ -246,7 +246,6 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let reach = 2 * windows.window - 1;
     let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;
-    g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let attention = nn::MultiHead {

@@ -69,11 +69,16 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "clap";
     const MODEL_TYPES: &'static [&'static str] = &["clap"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("text_config", &["clap_text_model"]),
+        ("audio_config", &["clap_audio_model"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "",
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

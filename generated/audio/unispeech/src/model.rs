@@ -82,6 +82,7 @@ impl weft::Architecture for Model {
         ],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

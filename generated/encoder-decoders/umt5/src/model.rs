@@ -96,6 +96,7 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[("shared.weight", "lm_head.weight")],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -46,6 +46,9 @@ pub struct Config {
     /// Whether the language modelling head is tied to the token embeddings.
     #[serde(default = "default::tie_word_embeddings")]
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    #[serde(default = "default::is_causal")]
+    pub is_causal: bool,
     /// The padding token.
     #[serde(default = "default::pad_token_id")]
     pub pad_token_id: Option<usize>,
@@ -129,8 +132,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, v_head_dim, .. } = self;
+        if v_head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -189,6 +192,10 @@ mod default {
 
     pub(super) fn tie_word_embeddings() -> bool {
         false
+    }
+
+    pub(super) fn is_causal() -> bool {
+        true
     }
 
     pub(super) fn pad_token_id() -> Option<usize> {

@@ -116,7 +116,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         .rope_parameters
         .rotary(g, &inputs.position_ids, c.qk_rope_head_dim, c.max_position_embeddings)?;
     let rotary = if c.rope_interleave { rotary.interleaved() } else { rotary };
-    let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
+    let mask = nn::decoder_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.is_causal, None)?;
     for index in 0..c.num_hidden_layers {
         let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;

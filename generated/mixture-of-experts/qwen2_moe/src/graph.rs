@@ -127,8 +127,14 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
-    let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
+    let mask = nn::decoder_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.is_causal, None)?;
+    let window = nn::decoder_mask(
+        g,
+        &inputs.attention_mask,
+        &inputs.cache.past(),
+        c.is_causal,
+        c.sliding_window,
+    )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or(c.use_sliding_window && index % 2 == 0 && index < c.max_window_layers);

@@ -17,6 +17,7 @@ pub struct Config {
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(alias = "n_embed")]
+    #[serde(alias = "n_embd")]
     pub hidden_size: usize,
     /// Layers.
     #[serde(alias = "n_layer")]
@@ -34,6 +35,8 @@ pub struct Config {
     pub hidden_act: Activation,
     /// `layer_norm_epsilon` of `config.json`.
     pub layer_norm_epsilon: f64,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The padding token.
@@ -58,6 +61,7 @@ impl Default for Config {
             intermediate_size: None,
             hidden_act: Activation::GeluNew,
             layer_norm_epsilon: 1e-5,
+            is_causal: true,
             tie_word_embeddings: true,
             pad_token_id: None,
             id2label: None,
@@ -96,8 +100,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -110,6 +114,17 @@ impl weft::Configuration for Config {
                 format!("intermediate_size: {} is less than 1", self.intermediate_size.unwrap_or_default()),
             );
         }
+        if !self.is_causal {
+            return Err("is_causal: must be true: biases and windows of this model are causal".to_owned());
+        }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["n_embed", "hidden_size", "n_embd"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "n_layer"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "n_head"]);
+        weft::config::keep_first(raw, &["n_inner", "intermediate_size"]);
+        weft::config::keep_first(raw, &["activation_function", "hidden_act"]);
     }
 }

@@ -92,6 +92,12 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[
+            "*.attn.bias",
+            "*.crossattention.bias",
+            "*.attn.attention.bias",
+            "*.attn.causal_mask",
+        ],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

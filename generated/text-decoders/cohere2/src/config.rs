@@ -37,6 +37,8 @@ pub struct Config {
     pub attention_bias: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -49,6 +51,8 @@ pub struct Config {
     pub logit_scale: f64,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The period of full attention: one layer of so many has it, the others have sliding-window attention.
+    pub sliding_window_pattern: usize,
     /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
 }
@@ -69,12 +73,14 @@ impl Default for Config {
             rope_parameters: RopeParameters::of(500000.0),
             attention_bias: false,
             tie_word_embeddings: true,
+            is_causal: true,
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             layer_norm_eps: 1e-5,
             logit_scale: 0.0625,
             sliding_window: Some(4096),
+            sliding_window_pattern: 4,
             layer_types: None,
         }
     }
@@ -105,14 +111,15 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_attention_heads", self.num_attention_heads),
             ("max_position_embeddings", self.max_position_embeddings),
+            ("sliding_window_pattern", self.sliding_window_pattern),
         ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));

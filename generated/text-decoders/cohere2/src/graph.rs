@@ -92,11 +92,17 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         .rope_parameters
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?
         .interleaved();
-    let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
-    let window = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
+    let mask = nn::decoder_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.is_causal, None)?;
+    let window = nn::decoder_mask(
+        g,
+        &inputs.attention_mask,
+        &inputs.cache.past(),
+        c.is_causal,
+        c.sliding_window,
+    )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or((index + 1) % 4 != 0);
+            .unwrap_or_else(|| (index + 1) % c.sliding_window_pattern != 0);
         let context = LayerContext {
             index,
             rotary: (is_sliding).then_some(&rotary),

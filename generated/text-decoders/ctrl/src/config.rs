@@ -37,6 +37,8 @@ pub struct Config {
     pub max_position_embeddings: usize,
     /// `layer_norm_epsilon` of `config.json`.
     pub layer_norm_epsilon: f64,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The padding token.
@@ -60,6 +62,7 @@ impl Default for Config {
             hidden_act: Activation::Relu,
             max_position_embeddings: 256,
             layer_norm_epsilon: 1e-6,
+            is_causal: true,
             tie_word_embeddings: true,
             pad_token_id: None,
             id2label: None,
@@ -94,8 +97,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -104,5 +107,14 @@ impl weft::Configuration for Config {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "n_embd"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "n_layer"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "n_head"]);
+        weft::config::keep_first(raw, &["dff", "intermediate_size"]);
+        weft::config::keep_first(raw, &["activation_function", "hidden_act"]);
+        weft::config::keep_first(raw, &["max_position_embeddings", "n_positions"]);
     }
 }

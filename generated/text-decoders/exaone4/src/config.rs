@@ -37,6 +37,8 @@ pub struct Config {
     pub rope_parameters: RopeParameters,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -45,6 +47,9 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The period of full attention: one layer of so many has it, the others have sliding-window attention.
+    #[serde(deserialize_with = "weft::config::period")]
+    pub sliding_window_pattern: usize,
     /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
 }
@@ -65,10 +70,12 @@ impl Default for Config {
             rms_norm_eps: 1e-5,
             rope_parameters: RopeParameters::of(10000.0),
             tie_word_embeddings: false,
+            is_causal: true,
             pad_token_id: None,
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            sliding_window_pattern: 4,
             layer_types: None,
         }
     }
@@ -99,14 +106,15 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_attention_heads", self.num_attention_heads),
             ("max_position_embeddings", self.max_position_embeddings),
+            ("sliding_window_pattern", self.sliding_window_pattern),
         ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));

@@ -41,6 +41,8 @@ pub struct Config {
     pub attention_bias: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -55,6 +57,10 @@ pub struct Config {
     pub layer_types: Option<Vec<String>>,
     /// `final_logit_softcapping` of `config.json`.
     pub final_logit_softcapping: Option<f64>,
+    /// Whether positions attend to later ones too (EmbeddingGemma).
+    pub use_bidirectional_attention: Option<bool>,
+    /// The period of full attention: one layer of so many has it, the others have sliding-window attention.
+    pub sliding_window_pattern: usize,
     /// `rope_local_base_freq` of `config.json`.
     pub rope_local_base_freq: Option<f64>,
 }
@@ -76,6 +82,7 @@ impl Default for Config {
             rope_parameters: BTreeMap::new(),
             attention_bias: false,
             tie_word_embeddings: true,
+            is_causal: true,
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
@@ -83,6 +90,8 @@ impl Default for Config {
             sliding_window: Some(4096),
             layer_types: None,
             final_logit_softcapping: None,
+            use_bidirectional_attention: None,
+            sliding_window_pattern: 6,
             rope_local_base_freq: None,
         }
     }
@@ -113,14 +122,15 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_attention_heads", self.num_attention_heads),
             ("max_position_embeddings", self.max_position_embeddings),
+            ("sliding_window_pattern", self.sliding_window_pattern),
         ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -133,6 +143,12 @@ impl weft::Configuration for Config {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if !self.is_causal {
+            return Err(
+                "is_causal: must be true: use_bidirectional_attention is what this model has for it"
+                    .to_owned(),
+            );
         }
         if self.sliding_window.is_some_and(|value| value < 1) {
             return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));
@@ -152,6 +168,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_activation", "hidden_act"]);
         weft::nn::rope::prepare_layers(raw, "rope_parameters", 1000000.0);
     }
 }

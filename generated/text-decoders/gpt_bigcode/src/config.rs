@@ -41,6 +41,8 @@ pub struct Config {
     pub scale_attn_weights: bool,
     /// Whether layers also attend to an encoder's output.
     pub add_cross_attention: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The padding token.
@@ -68,6 +70,7 @@ impl Default for Config {
             layer_norm_epsilon: 1e-5,
             scale_attn_weights: true,
             add_cross_attention: false,
+            is_causal: true,
             tie_word_embeddings: true,
             pad_token_id: None,
             id2label: None,
@@ -107,8 +110,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -128,5 +131,14 @@ impl weft::Configuration for Config {
             );
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "n_embd"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "n_layer"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "n_head"]);
+        weft::config::keep_first(raw, &["n_inner", "intermediate_size"]);
+        weft::config::keep_first(raw, &["activation_function", "hidden_act"]);
+        weft::config::keep_first(raw, &["max_position_embeddings", "n_positions"]);
     }
 }

@@ -77,6 +77,7 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[("embed_out.weight", "lm_head.weight")],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &["*.attention.bias"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -79,6 +79,7 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

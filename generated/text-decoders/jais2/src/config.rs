@@ -39,6 +39,8 @@ pub struct Config {
     pub mlp_bias: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -66,6 +68,7 @@ impl Default for Config {
             attention_bias: true,
             mlp_bias: true,
             tie_word_embeddings: false,
+            is_causal: true,
             pad_token_id: None,
             id2label: None,
             num_labels: None,
@@ -105,8 +108,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));

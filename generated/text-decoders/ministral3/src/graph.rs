@@ -130,7 +130,13 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         .rope_parameters
         .llama_4_attn_scale(g, &inputs.position_ids, c.max_position_embeddings)?;
     let rotary = rotary.scale_queries(query_scale);
-    let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.sliding_window)?;
+    let mask = nn::decoder_mask(
+        g,
+        &inputs.attention_mask,
+        &inputs.cache.past(),
+        c.is_causal,
+        c.sliding_window,
+    )?;
     for index in 0..c.num_hidden_layers {
         let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;

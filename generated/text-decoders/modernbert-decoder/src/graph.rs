@@ -117,11 +117,12 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
             c.local_rope_theta,
         )
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let mask = nn::causal_mask(g, &inputs.attention_mask, &inputs.cache.past(), None)?;
-    let window = nn::causal_mask(
+    let mask = nn::decoder_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.is_causal, None)?;
+    let window = nn::decoder_mask(
         g,
         &inputs.attention_mask,
         &inputs.cache.past(),
+        c.is_causal,
         c.local_attention.map(|local_attention| local_attention / 2),
     )?;
     for index in 0..c.num_hidden_layers {

@@ -35,6 +35,8 @@ pub struct Config {
     /// The longest sequence.
     #[serde(alias = "n_positions")]
     pub max_position_embeddings: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The padding token.
@@ -67,6 +69,7 @@ impl Default for Config {
             intermediate_size: 3072,
             hidden_act: Activation::Relu,
             max_position_embeddings: 2048,
+            is_causal: true,
             tie_word_embeddings: true,
             pad_token_id: Some(1),
             id2label: None,
@@ -111,8 +114,8 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
@@ -121,5 +124,14 @@ impl weft::Configuration for Config {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "n_embd"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "n_layer"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "n_head"]);
+        weft::config::keep_first(raw, &["ffn_dim", "intermediate_size"]);
+        weft::config::keep_first(raw, &["activation_function", "hidden_act"]);
+        weft::config::keep_first(raw, &["max_position_embeddings", "n_positions"]);
     }
 }

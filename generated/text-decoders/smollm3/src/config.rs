@@ -41,6 +41,8 @@ pub struct Config {
     pub mlp_bias: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The padding token.
     pub pad_token_id: Option<usize>,
     /// The names of the classes, by index.
@@ -51,6 +53,8 @@ pub struct Config {
     pub use_sliding_window: bool,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// One of so many layers has no rotary position embeddings.
+    pub no_rope_layer_interval: usize,
     /// `no_rope_layers` of `config.json`.
     pub no_rope_layers: Option<Vec<usize>>,
     /// The attention type of each layer.
@@ -75,11 +79,13 @@ impl Default for Config {
             attention_bias: false,
             mlp_bias: false,
             tie_word_embeddings: true,
+            is_causal: true,
             pad_token_id: Some(128_004),
             id2label: None,
             num_labels: None,
             use_sliding_window: false,
             sliding_window: None,
+            no_rope_layer_interval: 4,
             no_rope_layers: None,
             layer_types: None,
         }
@@ -111,14 +117,15 @@ impl weft::Configuration for Config {
             ("intermediate_size", self.intermediate_size),
             ("num_attention_heads", self.num_attention_heads),
             ("max_position_embeddings", self.max_position_embeddings),
+            ("no_rope_layer_interval", self.no_rope_layer_interval),
         ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
+        let Self { hidden_size, num_attention_heads, head_dim, .. } = self;
+        if head_dim.is_none() && !hidden_size.is_multiple_of(*num_attention_heads) {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));

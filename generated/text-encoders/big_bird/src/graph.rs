@@ -157,9 +157,6 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Checkpoints of every head have these, and not every head uses them.
-    g.unused_weight(&w.name("pooler.weight"));
-    g.unused_weight(&w.name("pooler.bias"));
     if c.attention_type == "block_sparse" {
         // The reference has block-sparse attention with random blocks for longer sequences.
         let longest = (5 + 2 * c.num_random_blocks) * c.block_size;

@@ -99,6 +99,7 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &["*pooler.*"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

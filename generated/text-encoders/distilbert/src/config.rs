@@ -16,19 +16,24 @@ pub struct Config {
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
-    #[serde(rename = "dim", alias = "hidden_size")]
+    #[serde(rename = "dim")]
+    #[serde(alias = "hidden_size")]
     pub hidden_size: usize,
     /// Layers.
-    #[serde(rename = "n_layers", alias = "num_hidden_layers")]
+    #[serde(rename = "n_layers")]
+    #[serde(alias = "num_hidden_layers")]
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
-    #[serde(rename = "n_heads", alias = "num_attention_heads")]
+    #[serde(rename = "n_heads")]
+    #[serde(alias = "num_attention_heads")]
     pub num_attention_heads: usize,
     /// The intermediate size of the MLPs.
-    #[serde(rename = "hidden_dim", alias = "intermediate_size")]
+    #[serde(rename = "hidden_dim")]
+    #[serde(alias = "intermediate_size")]
     pub intermediate_size: usize,
     /// The activation function of the MLPs.
-    #[serde(rename = "activation", alias = "hidden_act")]
+    #[serde(rename = "activation")]
+    #[serde(alias = "hidden_act")]
     pub hidden_act: Activation,
     /// The longest sequence.
     pub max_position_embeddings: usize,
@@ -87,5 +92,13 @@ impl weft::Configuration for Config {
             return Err(format!("dim: {hidden_size} is not a multiple of n_heads, {num_attention_heads}"));
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["dim", "hidden_size"]);
+        weft::config::keep_first(raw, &["n_layers", "num_hidden_layers"]);
+        weft::config::keep_first(raw, &["n_heads", "num_attention_heads"]);
+        weft::config::keep_first(raw, &["hidden_dim", "intermediate_size"]);
+        weft::config::keep_first(raw, &["activation", "hidden_act"]);
     }
 }

@@ -90,6 +90,7 @@ impl weft::Architecture for Model {
             &[("encoder.layer.*.attention.self.rotary_embeddings.inv_freq", "rotary_embeddings.inv_freq")],
         ],
         fused_weights: &[],
+        ignore_unexpected: &["*contact_head.regression.*"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

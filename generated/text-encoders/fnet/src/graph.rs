@@ -167,9 +167,6 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Checkpoints of every head have these, and not every head uses them.
-    g.unused_weight(&w.name("pooler.dense.weight"));
-    g.unused_weight(&w.name("pooler.dense.bias"));
     let dft = DftMatrices { sequence: dft(g, SEQUENCE)?, hidden: dft(g, c.hidden_size.into())? };
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {

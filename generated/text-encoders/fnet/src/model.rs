@@ -104,6 +104,7 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &["*pooler.dense.*"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

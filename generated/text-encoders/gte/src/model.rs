@@ -100,6 +100,7 @@ impl weft::Architecture for Model {
             ("attention.qkv_proj", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
             ("mlp.up_gate_proj", &["mlp.up_proj", "mlp.gate_proj"]),
         ],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -146,15 +146,6 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Of a mode that is not supported.
-    g.unused_suffix("x_min");
-    g.unused_suffix("x_max");
-    g.unused_suffix("act_scaling_factor");
-    g.unused_suffix("weight_integer");
-    g.unused_suffix("bias_integer");
-    g.unused_suffix("weight_scaling_factor");
-    g.unused_suffix("fc_scaling_factor");
-    g.unused_suffix("shift");
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {

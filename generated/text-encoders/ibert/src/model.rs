@@ -96,6 +96,16 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[
+            "*.x_min",
+            "*.x_max",
+            "*.act_scaling_factor",
+            "*.weight_integer",
+            "*.bias_integer",
+            "*.weight_scaling_factor",
+            "*.fc_scaling_factor",
+            "*.shift",
+        ],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -103,6 +103,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[("mixer.Wqkv", &["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"])],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

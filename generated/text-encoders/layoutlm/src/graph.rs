@@ -124,9 +124,6 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Checkpoints of every head have these, and not every head uses them.
-    g.unused_weight(&w.name("pooler.dense.weight"));
-    g.unused_weight(&w.name("pooler.dense.bias"));
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {

@@ -145,11 +145,6 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    // Checkpoints of every head have these, and not every head uses them.
-    g.unused_weight(&w.name("pooler.dense.weight"));
-    g.unused_weight(&w.name("pooler.dense.bias"));
-    // Of inputs that are not supported.
-    g.unused_scope(&w.scope("entity_embeddings"));
     let mask = nn::padding_mask(g, &inputs.attention_mask)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
@@ -196,9 +191,6 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    g.unused_scope(&w.scope("self.w2e_query"));
-    g.unused_scope(&w.scope("self.e2w_query"));
-    g.unused_scope(&w.scope("self.e2e_query"));
     let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
     let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
     let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;

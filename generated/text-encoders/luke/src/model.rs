@@ -96,6 +96,13 @@ impl weft::Architecture for Model {
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[
+            "*pooler.dense.*",
+            "*entity_embeddings.*",
+            "*.w2e_query.*",
+            "*.e2w_query.*",
+            "*.e2e_query.*",
+        ],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -133,4 +133,10 @@ impl weft::Configuration for Config {
         }
         Ok(())
     }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "emb_dim"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "n_layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "n_heads"]);
+    }
 }

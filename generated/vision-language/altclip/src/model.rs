@@ -70,11 +70,16 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "altclip";
     const MODEL_TYPES: &'static [&'static str] = &["altclip"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("text_config", &["altclip_text_model"]),
+        ("vision_config", &["altclip_vision_model"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "",
         legacy_suffixes: &[],
         key_mapping: &[&[("encoder.layer.", "encoder.layers.")]],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -69,11 +69,16 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "chinese_clip";
     const MODEL_TYPES: &'static [&'static str] = &["chinese_clip"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("text_config", &["chinese_clip_text_model"]),
+        ("vision_config", &["chinese_clip_vision_model"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "",
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

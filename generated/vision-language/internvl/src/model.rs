@@ -73,6 +73,10 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "internvl";
     const MODEL_TYPES: &'static [&'static str] = &["internvl"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("vision_config", &["internvl_vision"]),
+        ("text_config", &["qwen2"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "model",
         legacy_suffixes: &[],
@@ -91,6 +95,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -71,6 +71,10 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "llava";
     const MODEL_TYPES: &'static [&'static str] = &["llava"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("vision_config", &["clip_vision_model"]),
+        ("text_config", &["llama"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "model",
         legacy_suffixes: &[],
@@ -89,6 +93,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -71,6 +71,10 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "shieldgemma2";
     const MODEL_TYPES: &'static [&'static str] = &["shieldgemma2"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("vision_config", &["siglip_vision_model"]),
+        ("text_config", &["gemma3_text"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "model",
         legacy_suffixes: &[],
@@ -85,6 +89,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

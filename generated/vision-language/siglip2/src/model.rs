@@ -73,11 +73,16 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "siglip2";
     const MODEL_TYPES: &'static [&'static str] = &["siglip2"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("text_config", &["siglip2_text_model"]),
+        ("vision_config", &["siglip2_vision_model"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "",
         legacy_suffixes: &[],
         key_mapping: &[],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

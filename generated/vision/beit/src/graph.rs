@@ -126,7 +126,6 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
 
 /// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
 fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
-    g.unused_suffix("relative_position_index");
     let mut mask = shared.cloned();
     if c.use_relative_position_bias {
         let own = relative_position_bias(g, c, &w.scope("relative_position_bias"))?;

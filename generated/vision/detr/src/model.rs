@@ -74,6 +74,9 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "detr";
     const MODEL_TYPES: &'static [&'static str] = &["detr"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("backbone_config", &["resnet"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "model",
         legacy_suffixes: &[],
@@ -124,6 +127,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

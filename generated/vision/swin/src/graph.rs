@@ -184,7 +184,6 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
         &w.name("relative_position_bias.relative_position_bias_table"),
         &[reach * reach, heads],
     )?;
-    g.unused_weight(&w.name("self.relative_position_index"));
     let bias = windows.bias(g, &table)?;
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let attention = nn::MultiHead {

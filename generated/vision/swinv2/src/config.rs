@@ -105,4 +105,8 @@ impl weft::Configuration for Config {
         }
         Ok(())
     }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["num_attention_heads", "num_heads"]);
+    }
 }

@@ -71,6 +71,9 @@ impl weft::Architecture for Model {
     type Head = Head;
     const NAME: &'static str = "table-transformer";
     const MODEL_TYPES: &'static [&'static str] = &["table-transformer"];
+    const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
+        ("backbone_config", &["resnet"]),
+    ];
     const NAMES: Names = Names {
         base_model_prefix: "model",
         legacy_suffixes: &[],
@@ -93,6 +96,7 @@ impl weft::Architecture for Model {
             ],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -77,6 +77,7 @@ impl weft::Architecture for Model {
             &[("encoder.mid_position_embeddings", "encoder.interpolation.mid_position_embeddings")],
         ],
         fused_weights: &[],
+        ignore_unexpected: &[],
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;

@@ -64,23 +64,21 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
             RopeParameters::of,
         )
         .rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let mask = nn::causal_mask_or(
-        g,
-        &inputs.attention_mask,
-        &inputs.cache.past(),
-        None,
-        inputs.bidirectional_image_mask.as_ref(),
-    )?;
-    let window = nn::causal_mask_or(
-        g,
-        &inputs.attention_mask,
-        &inputs.cache.past(),
-        c.sliding_window,
-        inputs.bidirectional_image_mask.as_ref(),
-    )?;
+    let (attention_mask, past) = (&inputs.attention_mask, inputs.cache.past());
+    let (mask, window) = if c.use_bidirectional_attention.unwrap_or(false) {
+        let reach = c.sliding_window.map(|window| window / 2);
+        (
+            nn::bidirectional_mask(g, attention_mask, &past, None)?,
+            nn::bidirectional_mask(g, attention_mask, &past, reach)?,
+        )
+    } else {
+        let image = inputs.bidirectional_image_mask.as_ref();
+        let mask = nn::causal_mask_or(g, attention_mask, &past, None, image)?;
+        (mask, nn::causal_mask_or(g, attention_mask, &past, c.sliding_window, image)?)
+    };
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or((index + 1) % 6 != 0);
+            .unwrap_or_else(|| (index + 1) % c.sliding_window_pattern != 0);
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },
