@@ -8,7 +8,7 @@ use crate::spec::hardware::HardwareSpec;
 use crate::spec::model::{ConfigField, ModelSpec};
 use crate::spec::not_yet::NotYet;
 use crate::spec::packages::Packages;
-use crate::template::Front;
+use crate::template::{Front, Uses};
 
 /// File names under `schemas/`, and what they hold.
 pub fn all() -> Vec<(&'static str, String)> {
@@ -19,6 +19,7 @@ pub fn all() -> Vec<(&'static str, String)> {
         ("not_yet.schema.json", schema::<NotYet>()),
         ("packages.schema.json", schema::<Packages>()),
         ("fields.schema.json", schema::<IndexMap<String, ConfigField>>()),
+        ("uses.schema.json", schema::<Uses>()),
         ("front-matter.schema.json", schema::<Front>()),
     ]
 }

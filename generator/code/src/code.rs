@@ -1,7 +1,7 @@
 //! Rendered text to Rust source: parsed, its imports found, what nobody calls left out, printed with blank lines.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -89,7 +89,7 @@ impl Unit {
 }
 
 /// What a piece of text is when it is parsed.
-type Parsed = (Vec<syn::Attribute>, Vec<Rc<Unit>>);
+pub(crate) type Parsed = (Vec<syn::Attribute>, Vec<Rc<Unit>>);
 
 thread_local! {
     static PARSED: RefCell<FxHashMap<String, Parsed>> = RefCell::default();
@@ -128,7 +128,7 @@ fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-fn parse_piece(text: &str) -> syn::Result<Parsed> {
+pub(crate) fn parse_piece(text: &str) -> syn::Result<Parsed> {
     if let Some(parsed) = PARSED.with_borrow(|known| known.get(text).cloned()) {
         return Ok(parsed);
     }
@@ -222,38 +222,6 @@ impl Code {
                 placed.unit = Unit::new(item);
             }
         }
-    }
-
-    /// Imports those of these paths whose last name occurs, one `use` for each module.
-    pub fn import(&mut self, paths: &[String]) {
-        let used = |name: &str| self.items.iter().any(|unit| unit.found.names.contains_key(name));
-        let mut modules: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for path in paths {
-            let Some((module, name)) = path.rsplit_once("::") else { continue };
-            let called = match name.split_once(" as ") {
-                Some((_, called)) => called,
-                None if name == "self" => module.rsplit("::").next().unwrap_or(module),
-                None => name,
-            };
-            if used(called) {
-                modules.entry(module).or_default().insert(name);
-            }
-        }
-        let statements = modules.into_iter().filter_map(|(module, names)| {
-            let names: Vec<_> = names.into_iter().collect();
-            let text = match names.as_slice() {
-                ["self"] => format!("use {module};"),
-                [one] => format!("use {module}::{one};"),
-                many => {
-                    let (own, rest): (Vec<&str>, Vec<&str>) = many.iter().partition(|name| **name == "self");
-                    let names = [own, rest].concat();
-                    format!("use {module}::{{{}}};", names.join(", "))
-                }
-            };
-            Some(parse_piece(&text).ok()?.1)
-        });
-        let statements: Vec<_> = statements.flatten().map(Placed::from).collect();
-        self.items.splice(0..0, statements);
     }
 
     /// What the code reads from `c`, the configuration: each a path, and whether its end is called.

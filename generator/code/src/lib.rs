@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod code;
+mod imports;
 mod layout;
 mod names;
 mod prune;

@@ -1,10 +1,10 @@
-//! Names in code: what it reads from the configuration `c`, and from modules.
+//! Names in code: what it reads from the configuration `c`, and from modules, and what it must import.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use syn::buffer::Cursor;
 
 /// What a configuration has, for code that reads it.
@@ -31,12 +31,66 @@ pub(crate) struct Found {
     pub names: FxHashMap<String, usize>,
     /// What it reads from `c`, the configuration: each a path, and whether its end is called.
     pub reads: BTreeSet<(Vec<String>, bool)>,
+    /// Names that something must stand for: capitalised ones, modules, functions and macros that begin a path.
+    pub begins: FxHashSet<String>,
+    /// Names that it gives to something itself, at any depth, or imports.
+    pub declares: FxHashSet<String>,
+}
+
+/// What stands before a name.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    Other,
+    /// A dot: the name is a field or a method.
+    Dot,
+    Colon,
+    /// Two colons: the name is one of what stands before them.
+    Path,
+    /// `fn` or `mod`, whose names are those of items.
+    Item,
+    Let,
+    /// `const`, `struct` and the like.
+    Declaration,
+    /// The name that these declare, or `impl`.
+    Declared,
+    /// Between the `<` after that and the first bound or the end.
+    Parameters,
+}
+
+impl Before {
+    fn punct(self, punct: char) -> Self {
+        match (self, punct) {
+            (Self::Colon, ':') => Self::Path,
+            (_, ':') => Self::Colon,
+            (Self::Dot, '.') => Self::Other,
+            (_, '.') => Self::Dot,
+            (Self::Declared, '<') | (Self::Parameters, ',') => Self::Parameters,
+            _ => Self::Other,
+        }
+    }
+
+    fn name(self, name: &str) -> Self {
+        match (self, name) {
+            (Self::Let | Self::Declaration, "mut") => self,
+            (_, "let") => Self::Let,
+            (_, "const" | "static" | "struct" | "enum" | "type" | "trait") => Self::Declaration,
+            (_, "fn" | "mod") => Self::Item,
+            (Self::Parameters, _) => Self::Parameters,
+            (_, "impl") | (Self::Item | Self::Declaration, _) => Self::Declared,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Found {
     /// Adds what is between here and the end of a group.
-    pub fn add(&mut self, mut cursor: Cursor<'_>) {
+    pub fn add(&mut self, cursor: Cursor<'_>) {
+        self.walk(cursor, false);
+    }
+
+    fn walk(&mut self, mut cursor: Cursor<'_>, mut import: bool) {
         let mut name = String::new();
+        let mut before = Before::Other;
         loop {
             cursor = if let Some((ident, next)) = cursor.ident() {
                 name.clear();
@@ -48,17 +102,45 @@ impl Found {
                     Some(known) => *known += 1,
                     None => drop(self.names.insert(name.clone(), 1)),
                 }
+                import |= name == "use";
+                self.place(&name, before, next, import);
+                before = before.name(&name);
                 next
             } else if let Some((inner, _, _, next)) = cursor.any_group() {
-                self.add(inner);
+                self.walk(inner, import);
+                before = Before::Other;
                 next
-            } else if let Some((_, next)) = cursor.punct() {
+            } else if let Some((punct, next)) = cursor.punct() {
+                import &= punct.as_char() != ';';
+                before = before.punct(punct.as_char());
                 next
             } else if let Some((_, next)) = cursor.token_tree() {
+                before = Before::Other;
                 next
             } else {
                 return;
             }
+        }
+    }
+
+    /// Adds a name to those that something must stand for, or that are declared here.
+    fn place(&mut self, name: &str, before: Before, next: Cursor<'_>, import: bool) {
+        let follows = |sign: char| next.punct().is_some_and(|(punct, _)| punct.as_char() == sign);
+        let path = next.punct().and_then(|(_, next)| next.punct());
+        let path = follows(':') && path.is_some_and(|(punct, _)| punct.as_char() == ':');
+        let capital = is_capitalised(name);
+        let declared = match before {
+            _ if import => !path && next.ident().is_none_or(|(ident, _)| ident != "as"),
+            Before::Dot | Before::Path => return,
+            Before::Let => !capital,
+            Before::Declaration | Before::Parameters => true,
+            // A type parameter with its bound.
+            _ => capital && follows(':') && !path,
+        };
+        let names = if declared { &mut self.declares } else { &mut self.begins };
+        let called = || path || follows('!') || next.group(Delimiter::Parenthesis).is_some();
+        if (declared || !import && before != Before::Item && (capital || called())) && !names.contains(name) {
+            names.insert(name.to_owned());
         }
     }
 
@@ -75,6 +157,11 @@ impl Found {
             self.reads.insert((path, cursor.group(Delimiter::Parenthesis).is_some()));
         }
     }
+}
+
+/// Whether a name is that of a type, a trait, a variant or a constant.
+pub(crate) fn is_capitalised(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
 /// What follows a path of modules, and what follows that.

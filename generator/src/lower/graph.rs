@@ -40,9 +40,6 @@ pub struct Graph {
     /// The part in each slot: its key and its options.
     #[serde(skip)]
     pub parts: BTreeMap<String, (String, Value)>,
-    /// What the code may import.
-    #[serde(skip)]
-    pub uses: Vec<String>,
 }
 
 /// A part of the model with a graph template of its own.
@@ -140,11 +137,8 @@ impl<'a> Lowering<'a> {
             template: template.key.clone(),
             about: front.about.clone(),
             options: options(template, node, &keys, key, self.home, config, self.problems),
-            uses: front.uses.clone(),
             ..Graph::default()
         };
-        // What expressions are written with.
-        graph.uses.extend(["weft::nn::self", "weft::nn::RopeParameters"].map(str::to_owned));
         let mut inputs: Vec<_> = visible(template, &graph.options).collect();
         for (slot, spec) in &front.slots {
             let path = join(key, slot);
@@ -157,7 +151,6 @@ impl<'a> Lowering<'a> {
             let own = own.unwrap_or(&nothing);
             let own = options(part, own, &["part"], &path, self.home, config, self.problems);
             inputs.extend(visible(part, &own));
-            graph.uses.extend(part.front.uses.iter().cloned());
             graph.gives.extend(part.front.gives.iter().map(|gives| (slot.clone(), gives.clone())));
             graph.slots.insert(slot.clone(), name.text().unwrap_or_default().to_owned());
             graph.parts.insert(slot.clone(), (part.key.clone(), Value::Object(own)));

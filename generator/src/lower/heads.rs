@@ -107,7 +107,6 @@ pub(super) fn heads(
                 graph.outputs.push(output.clone());
             }
         }
-        graph.uses.extend(part.front.uses.iter().cloned());
         let graphs = part.front.graphs.iter().map(|kind| kind.variant());
         heads.push(Head {
             variant: entry.key.clone(),

@@ -170,14 +170,15 @@ impl<'a> Renderer<'a> {
     fn finish(&mut self, unit: &Unit<'_>, mut code: Code) {
         self.config_names(&code, unit.template, unit.config);
         code.settle(unit.config);
-        let mut uses: Vec<_> =
-            unit.graph.uses.iter().filter(|path| *path != "crate::Config").cloned().collect();
+        let mut uses = self.world.templates.uses().clone();
         uses.extend(unit.config.structs().into_iter().map(|(called, name)| match called == name {
-            true => format!("crate::{name}"),
-            false => format!("crate::{name} as {called}"),
+            true => (called, format!("crate::{name}")),
+            false => (called.clone(), format!("crate::{name} as {called}")),
         }));
-        uses.push("weft::GraphKind".to_owned());
         code.import(&uses);
+        let parts = unit.graph.parts.values().map(|(key, _)| key.as_str());
+        let heads = self.model.heads.iter().map(|head| head.key.as_str()).filter(|_| unit.parent.is_none());
+        self.unknown(&code, unit.template, &parts.chain(heads).collect::<Vec<_>>());
         let label = format!("{} with its parts", unit.template.label);
         let path: String = unit.path.iter().map(|name| format!("/{name}")).collect();
         self.write(&format!("src/graph{path}.rs"), &label, &code.print());

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use tera::Context;
+use weft_code::Code;
 
 use crate::expression::unbound;
 use crate::lower::graph::Graph;
 use crate::lower::tasks::Task;
 use crate::lower::{Model, World};
-use crate::spec::document::Problem;
+use crate::spec::document::{Problem, nearest_name};
 use crate::spec::yaml::Place;
 use crate::template::Template;
 
@@ -154,6 +155,7 @@ impl Renderer<'_> {
     /// One file: rendered, and as Rust parsed and printed.
     fn file(&mut self, path: &str, template: &Template, label: &str, context: &Context) {
         let before = self.problems.len();
+        let templates = &self.world.templates;
         let text = self.text(&template.key, context, &self.model.graph);
         if self.problems.len() > before {
             return;
@@ -161,7 +163,8 @@ impl Renderer<'_> {
         let body = if path.ends_with(".rs") {
             match self.parse(&text, template) {
                 Ok(mut code) => {
-                    code.import(&template.front.uses);
+                    code.import(templates.uses());
+                    self.unknown(&code, template, &[]);
                     code.print()
                 }
                 Err(problem) => return self.problems.push(problem),
@@ -170,6 +173,20 @@ impl Renderer<'_> {
             format!("{}\n", text.trim())
         };
         self.write(path, label, &body);
+    }
+
+    /// Reports names that nothing stands for, in the first of the template and these parts that has them.
+    fn unknown(&mut self, code: &Code, template: &Template, parts: &[&str]) {
+        let templates = &self.world.templates;
+        for name in code.unknown() {
+            let parts = parts.iter().filter_map(|key| templates.get(key));
+            let place = [template].into_iter().chain(parts).find_map(|template| template.line(name));
+            let message = "is neither defined in the code nor listed in templates/uses.yaml; write its whole path, or \
+                           list what it is imported from";
+            let nearest = nearest_name(name, templates.uses().keys().map(String::as_str)).map(str::to_owned);
+            let place = place.unwrap_or_else(|| Place::start(&template.shown));
+            self.problems.push(Problem { nearest, ..place.problem(name, message) });
+        }
     }
 
     fn write(&mut self, path: &str, label: &str, body: &str) {
@@ -181,7 +198,7 @@ impl Renderer<'_> {
         self.outputs.push(Output { path, text });
     }
 
-    fn parse(&self, text: &str, template: &Template) -> Result<weft_code::Code, Problem> {
+    fn parse(&self, text: &str, template: &Template) -> Result<Code, Problem> {
         weft_code::parse(text).map_err(|invalid| {
             let message = format!(
                 "gives no valid Rust for `{}`: {} in the line `{}`",

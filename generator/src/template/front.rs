@@ -43,9 +43,6 @@ pub struct Front {
     /// Heads: the symbols that stand before the last axis of every input, after `batch`.
     #[serde(default)]
     pub axes: Vec<String>,
-    /// What the code names from other crates; imported where it occurs.
-    #[serde(default)]
-    pub uses: Vec<String>,
     /// Pipelines: the head parts that serve the task, the preferred first.
     #[serde(default)]
     pub heads: Vec<String>,

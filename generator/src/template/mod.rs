@@ -4,6 +4,7 @@ mod expand;
 mod filters;
 mod front;
 mod links;
+mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ pub use front::{
     OptionSpec, OptionType, OutputSpec, SlotSpec, VariableType,
 };
 
+pub(crate) use uses::Uses;
+
 use crate::spec::check::check;
 use crate::spec::document::Problem;
 use crate::spec::model::ConfigField;
@@ -25,6 +28,9 @@ use crate::spec::yaml::{self, Node, Place};
 
 /// What is known of a field of `config` by its name alone: type, documentation, bounds.
 const FIELDS: &str = "fields.yaml";
+
+/// What templates may name without its path.
+const USES: &str = "uses.yaml";
 
 /// A folder of templates; a later one overrides and adds to an earlier one.
 #[derive(Clone, Debug)]
@@ -62,6 +68,8 @@ pub struct Template {
     /// Its front matter.
     pub front: Front,
     node: Option<Node>,
+    /// Its text after the front matter, for which a comment of as many lines stands.
+    body: String,
 }
 
 impl Template {
@@ -69,6 +77,14 @@ impl Template {
     pub fn place(&self, key: &str) -> Place {
         let entry = self.node.as_ref().and_then(|node| node.entry(key));
         entry.map_or_else(|| Place::start(&self.shown), |entry| entry.at.clone())
+    }
+
+    /// The first line that has this name, as a whole word.
+    pub fn line(&self, name: &str) -> Option<Place> {
+        let words =
+            |line: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        let line = self.body.lines().position(words)? + 1;
+        Some(Place { line, ..Place::start(&self.shown) })
     }
 }
 
@@ -78,6 +94,7 @@ pub struct Templates {
     tera: Tera,
     by_key: BTreeMap<String, Template>,
     fields: IndexMap<String, ConfigField>,
+    uses: BTreeMap<String, String>,
 }
 
 /// Reads the texts of all templates, by key; a folder's own override those of the folders before it.
@@ -99,10 +116,8 @@ pub fn find(folders: &[Folder]) -> Result<Vec<Source>, Vec<Problem>> {
             };
             let path = entry.path().strip_prefix(&folder.dir).unwrap_or(entry.path());
             let inside = path.to_string_lossy().replace('\\', "/");
-            let Some(key) = inside.strip_suffix(".tera").or_else(|| (inside == FIELDS).then_some(FIELDS))
-            else {
-                continue;
-            };
+            let data = [FIELDS, USES].into_iter().find(|name| inside == *name);
+            let Some(key) = inside.strip_suffix(".tera").or(data) else { continue };
             let shown = folder.shown.join(path);
             match std::fs::read_to_string(entry.path()) {
                 Ok(text) => {
@@ -124,26 +139,26 @@ impl Templates {
     pub fn parse(sources: &[Source]) -> Result<Self, Vec<Problem>> {
         let mut problems = vec![];
         let mut by_key = BTreeMap::new();
-        let mut bodies = vec![];
-        let mut fields = IndexMap::new();
-        let read: Vec<_> =
-            sources.par_iter().map(|source| (source.key != FIELDS).then(|| split(source))).collect();
-        for (source, read) in sources.iter().zip(read) {
-            let Some(read) = read else {
-                match read_fields(source) {
-                    Ok(read) => fields = read,
-                    Err(wrong) => problems.extend(wrong),
-                }
-                continue;
-            };
+        let of = |key| sources.iter().find(|source| source.key == key);
+        let fields = of(FIELDS).map_or_else(|| Ok(IndexMap::new()), read_fields);
+        let fields = fields.unwrap_or_else(|wrong| {
+            problems.extend(wrong);
+            IndexMap::new()
+        });
+        let uses = of(USES).map_or_else(|| Ok(BTreeMap::new()), uses::read);
+        let uses = uses.unwrap_or_else(|wrong| {
+            problems.extend(wrong);
+            BTreeMap::new()
+        });
+        let templates = sources.par_iter().filter(|source| ![FIELDS, USES].contains(&source.key.as_str()));
+        for read in templates.map(split).collect::<Vec<_>>() {
             match read {
-                Ok((template, body)) => {
-                    by_key.insert(source.key.clone(), template);
-                    bodies.push((source, body));
-                }
+                Ok(template) => drop(by_key.insert(template.key.clone(), template)),
                 Err(wrong) => problems.extend(wrong),
             }
         }
+        let body = |source: &Source| by_key.get(&source.key).map(|template| template.body.as_str());
+        let bodies: Vec<_> = sources.iter().filter_map(|source| Some((source, body(source)?))).collect();
         if problems.is_empty() {
             problems.extend(links::check(&by_key));
         }
@@ -157,24 +172,23 @@ impl Templates {
             });
         }
         let mut together = tera.clone();
-        let all = bodies.iter().map(|(source, body)| (source.key.as_str(), body.as_str()));
+        let all = bodies.iter().map(|(source, body)| (source.key.as_str(), *body));
         if together.add_raw_templates(all).is_ok() {
             return if problems.is_empty() {
-                Ok(Self { tera: together, by_key, fields })
+                Ok(Self { tera: together, by_key, fields, uses })
             } else {
                 Err(problems)
             };
         }
         // Tera stops at the first template it cannot read: ask for each on its own.
-        for (source, body) in &bodies {
+        for &(source, body) in &bodies {
             if let Err(error) = tera.clone().add_raw_template(&source.key, body) {
                 problems.extend(self::problems(&error, &by_key, source));
             }
         }
         if problems.is_empty() {
             let first = bodies.first().map(|(source, _)| *source);
-            let error =
-                together.add_raw_templates(bodies.iter().map(|(s, b)| (s.key.as_str(), b.as_str()))).err();
+            let error = together.add_raw_templates(bodies.iter().map(|(s, b)| (s.key.as_str(), *b))).err();
             problems.extend(
                 error.zip(first).into_iter().flat_map(|(e, source)| self::problems(&e, &by_key, source)),
             );
@@ -185,6 +199,11 @@ impl Templates {
     /// What is known of a field of `config` by its name alone.
     pub fn fields(&self) -> &IndexMap<String, ConfigField> {
         &self.fields
+    }
+
+    /// What templates may name without its path: each name, and the path that it is imported from.
+    pub fn uses(&self) -> &BTreeMap<String, String> {
+        &self.uses
     }
 
     /// The template of that key.
@@ -251,17 +270,18 @@ fn read_fields(source: &Source) -> Result<IndexMap<String, ConfigField>, Vec<Pro
         .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])
 }
 
-/// Front matter and body. The body keeps its line numbers: a comment stands for the front matter.
-fn split(source: &Source) -> Result<(Template, String), Vec<Problem>> {
-    let template = |front, node| Template {
+/// Front matter and body, which keeps its line numbers.
+fn split(source: &Source) -> Result<Template, Vec<Problem>> {
+    let template = |front, node, body| Template {
         key: source.key.clone(),
         label: source.label.clone(),
         shown: source.shown.clone(),
         front,
         node,
+        body,
     };
     let Some(rest) = source.text.strip_prefix("---\n") else {
-        return Ok((template(Front::default(), None), source.text.clone()));
+        return Ok(template(Front::default(), None, source.text.clone()));
     };
     let Some((head, body)) = rest.split_once("\n---\n") else {
         let message = "opens front matter with `---` and never closes it; expected a second line `---`";
@@ -275,7 +295,7 @@ fn split(source: &Source) -> Result<(Template, String), Vec<Problem>> {
     let front = serde_json::from_value(node.to_json())
         .map_err(|error| vec![node.at.problem("", format!("does not fit: {error}"))])?;
     let lines = head.lines().count() + 2;
-    Ok((template(front, Some(node)), format!("{{#-{}-#}}{body}", "\n".repeat(lines))))
+    Ok(template(front, Some(node), format!("{{#-{}-#}}{body}", "\n".repeat(lines))))
 }
 
 /// A template error as problems: the template each is in, the line, the message.

@@ -12,4 +12,5 @@ mod pipelines;
 mod processing;
 mod schemas;
 mod speed;
+mod templates;
 mod writing;

@@ -158,10 +158,10 @@ fn graph() {
         specs/text-encoders/mine.yaml:5: `graph.mlp`: expected the name of a part or a map with its options, found a list
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
-    insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b, heads: heads}}\n"), @r#"
+    insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b}, mlp: {gelu_when: heads}}\n"), @r#"
         specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, heads, bias, unused_scopes; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
-        specs/text-encoders/mine.yaml:5: `graph.attention.heads`: `heads` is not a field of config
+        specs/text-encoders/mine.yaml:5: `graph.mlp.gelu_when`: `heads` is not a field of config
         "#);
     insta::assert_snapshot!(spec("graph: {heads: {forMaskedLM: masked_lm, ForX: masked_ml, ForY: {class: Y}}}\n"), @r"
         specs/text-encoders/mine.yaml:5: `graph.heads.forMaskedLM`: must be a Rust name that starts with a capital
@@ -282,7 +282,7 @@ fn template_values() {
 fn template_front_matter() {
     let path = "graph/parts/mlp/dense.rs.tera";
     insta::assert_snapshot!(template(path, "---\nabot: x\noptions: {up: {type: scop}}\n---\nx\n"), @r#"
-        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, gives, outputs, takes, graphs, holds, axes, uses, heads, any_class, type, pipelines, features; did you mean `about`?
+        specs/templates/graph/parts/mlp/dense.rs.tera:2: `abot`: unknown key; expected one of about, options, slots, modules, inputs, gives, outputs, takes, graphs, holds, axes, heads, any_class, type, pipelines, features; did you mean `about`?
         specs/templates/graph/parts/mlp/dense.rs.tera:3: `options.up.type`: expected one of bool, int, float, scope, scopes, field, flag, usize, f64, schedule, rope, word, activation, found the text "scop"; did you mean `scope`?
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
@@ -296,6 +296,16 @@ fn parts_that_front_matter_names() {
     insta::assert_snapshot!(template("pipeline/fill-mask.rs.tera", text), @"specs/templates/pipeline/fill-mask.rs.tera:4: `heads`: there is no part `maskd_lm` in templates/graph/parts/head/; did you mean `masked_lm`?");
     let text = "---\nabout: x\nholds: [masked_lm, next_sentence]\n---\nx\n";
     insta::assert_snapshot!(template("graph/parts/head/pre_training.rs.tera", text), @"specs/templates/graph/parts/head/pre_training.rs.tera:3: `holds`: there is no part `next_sentence` in templates/graph/parts/head/");
+}
+
+#[test]
+fn names_that_nothing_stands_for() {
+    let text = "---\nabout: x\n---\nfn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {\n    \
+                g.act(x, Activaton::Gelu)\n}\n";
+    insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: `Activaton`: is neither defined in the code nor listed in templates/uses.yaml; write its whole path, or list what it is imported from; did you mean `Activation`?");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\npub struct A(\n    Modle,\n);\n"), @"specs/templates/crate/src/lib.rs.tera:4: `Modle`: is neither defined in the code nor listed in templates/uses.yaml; write its whole path, or list what it is imported from; did you mean `Model`?");
+    insta::assert_snapshot!(template("uses.yaml", "weft: {dims: x}\n"), @"specs/templates/uses.yaml:1: `weft`: expected a list, found a map");
+    insta::assert_snapshot!(template("uses.yaml", "weft: [Graph]\nweft::graph:\n  - Dim\n  - Graph\n"), @"specs/templates/uses.yaml:4: `weft::graph`: `Graph` stands for `weft::Graph` already; a name is one thing");
 }
 
 #[test]

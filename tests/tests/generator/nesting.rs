@@ -94,7 +94,7 @@ fn modules_of_modules_that_nobody_calls() {
     let template = include_str!("../../fixtures/duo.rs.tera")
         .replace("let hidden = text::encoder(", "let hidden = encoder(");
     let template =
-        template.replace("inputs: &text::Inputs", "inputs: &Inputs").replace("-> text::Inputs", "-> Inputs");
-    let template = template.replace("    text::Inputs::new(g, &c", "    Inputs::new(g, &c");
+        template.replace("inputs: &text::Inputs", "inputs: &()").replace("-> text::Inputs", "-> ()");
+    let template = template.replace("    text::Inputs::new(g, &c", "    inputs(g, &c");
     insta::assert_snapshot!(workshop(SPEC).template("graph/duo.rs.tera", &template).errors(), @"specs/templates/graph/duo.rs.tera:5: `modules.text`: declares the module `text` and calls nothing of it in `trio`");
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use weft_generator::spec::yaml::{Data, Node, parse};
 use weft_tests::root;
 
-/// Keys under which prose stands, or paths that templates import.
-const PROSE: [&str; 4] = ["about", "because", "doc", "uses"];
+/// Keys under which prose stands.
+const PROSE: [&str; 3] = ["about", "because", "doc"];
 
 /// What no word, name or expression has in it, and Rust that reads a configuration or builds a graph does.
 const RUST: [&str; 15] =

@@ -78,7 +78,7 @@ impl Default for Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("window_size", self.window_size),
             ("num_mel_bins", self.num_mel_bins),

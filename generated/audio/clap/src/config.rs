@@ -39,7 +39,7 @@ impl Default for Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("projection_dim", self.projection_dim)];
         for (name, size) in sizes {
             if size == 0 {
@@ -119,7 +119,7 @@ impl TextConfig {
 }
 
 impl weft::Configuration for TextConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -221,7 +221,7 @@ impl Default for AudioConfig {
 }
 
 impl weft::Configuration for AudioConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("window_size", self.window_size),
             ("num_mel_bins", self.num_mel_bins),

@@ -108,7 +108,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),

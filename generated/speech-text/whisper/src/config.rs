@@ -84,7 +84,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("num_mel_bins", self.num_mel_bins),

@@ -6,9 +6,10 @@
 
 use std::ops::Deref;
 
+use weft::FromOutputs;
 use weft::{
-    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Task,
-    TaskHeads, Values,
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
 };
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};

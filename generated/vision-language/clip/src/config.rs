@@ -48,7 +48,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("projection_dim", self.projection_dim)];
         for (name, size) in sizes {
             if size == 0 {
@@ -106,7 +106,7 @@ impl Default for TextConfig {
 }
 
 impl weft::Configuration for TextConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -175,7 +175,7 @@ impl Default for VisionConfig {
 }
 
 impl weft::Configuration for VisionConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),

@@ -45,7 +45,7 @@ impl Default for Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("mm_tokens_per_image", self.mm_tokens_per_image)];
         for (name, size) in sizes {
             if size == 0 {
@@ -168,7 +168,7 @@ impl TextConfig {
 }
 
 impl weft::Configuration for TextConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -271,7 +271,7 @@ impl Default for VisionConfig {
 }
 
 impl weft::Configuration for VisionConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),

@@ -10,9 +10,8 @@
 
 use std::ops::Deref;
 
-use weft::{
-    Declared, FromOutputs, GraphKind, Hardware, Loader, Names, Result, Session, Values,
-};
+use weft::FromOutputs;
+use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 

@@ -47,7 +47,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         self.text_config.check().map_err(|problem| format!("text_config.{problem}"))?;
         self.vision_config.check().map_err(|problem| format!("vision_config.{problem}"))?;
         Ok(())
@@ -103,7 +103,7 @@ impl TextConfig {
 }
 
 impl weft::Configuration for TextConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -174,7 +174,7 @@ impl Default for VisionConfig {
 }
 
 impl weft::Configuration for VisionConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),

@@ -53,7 +53,7 @@ impl Default for Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         if self.vision_feature_select_strategy != "default" {
             return Err(
                 "vision_feature_select_strategy: must be \"default\": the class token is never read"
@@ -157,7 +157,7 @@ impl TextConfig {
 }
 
 impl weft::Configuration for TextConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -238,7 +238,7 @@ impl Default for VisionConfig {
 }
 
 impl weft::Configuration for VisionConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),

@@ -55,7 +55,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("patch_size", self.patch_size)];
         for (name, size) in sizes {
             if size == 0 {

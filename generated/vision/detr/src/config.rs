@@ -80,7 +80,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("num_channels", self.num_channels),
             ("num_queries", self.num_queries),
@@ -163,7 +163,7 @@ impl BackboneConfig {
 }
 
 impl weft::Configuration for BackboneConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("embedding_size", self.embedding_size)];
         for (name, size) in sizes {
             if size == 0 {

@@ -81,7 +81,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("depth_divisor", self.depth_divisor)];
         for (name, size) in sizes {
             if size == 0 {

@@ -74,7 +74,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("num_channels", self.num_channels),
             ("min_depth", self.min_depth),

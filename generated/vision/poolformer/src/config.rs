@@ -66,7 +66,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("pool_size", self.pool_size)];
         for (name, size) in sizes {
             if size == 0 {

@@ -73,7 +73,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels)];
         for (name, size) in sizes {
             if size == 0 {

@@ -60,7 +60,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("embedding_size", self.embedding_size)];
         for (name, size) in sizes {
             if size == 0 {

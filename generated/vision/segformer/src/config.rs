@@ -69,7 +69,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [("num_channels", self.num_channels), ("decoder_hidden_size", self.decoder_hidden_size)];
         for (name, size) in sizes {
             if size == 0 {

@@ -77,7 +77,7 @@ impl Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),

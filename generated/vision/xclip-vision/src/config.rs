@@ -52,7 +52,7 @@ impl Default for Config {
 }
 
 impl weft::Configuration for Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> weft::Result<(), String> {
         let sizes = [
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),
