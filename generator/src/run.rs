@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::lower::graph::SetOptions;
 use crate::lower::{Model, World, lower};
 use crate::render::{Output, Setting, render};
 use crate::spec::architectures::Architectures;
@@ -191,11 +192,11 @@ fn read(request: &Request, files: Vec<SpecFile>) -> Result<Read, Error> {
 }
 
 /// The templates and parts that each model is made of, by their keys: `graph/decoder.rs`,
-/// `graph/parts/norm/rms_norm.rs`, `pipeline/fill-mask.rs`.
+/// `graph/parts/norm/rms_norm.rs`, `pipeline/fill-mask.rs`; and the options of each that its specs set.
 ///
 /// # Errors
 /// Everything that is wrong with specs and templates, all together.
-pub fn parts(request: &Request) -> Result<BTreeMap<String, BTreeSet<String>>, Error> {
+pub fn parts(request: &Request) -> Result<BTreeMap<String, SetOptions>, Error> {
     let sources = template::find(&request.templates)?;
     let prepared = prepare(request, load::find(&request.specs)?, &sources)?;
     let Prepared { specs, resolved, world, mut problems, .. } = prepared;
@@ -203,13 +204,12 @@ pub fn parts(request: &Request) -> Result<BTreeMap<String, BTreeSet<String>>, Er
     for (_, resolved) in &resolved {
         match lower(&world, resolved, &specs.files) {
             Ok(model) => {
-                let mut keys: BTreeSet<String> = (model.graph.all().into_iter())
-                    .flat_map(|graph| graph.parts.values().map(|(key, _)| key).chain([&graph.template]))
-                    .cloned()
-                    .collect();
-                keys.extend(model.heads.iter().map(|head| head.key.clone()));
-                keys.extend(model.tasks.iter().map(|task| task.key.clone()));
-                models.insert(model.name, keys);
+                let mut parts = SetOptions::new();
+                for (key, set) in model.graph.all().into_iter().flat_map(|graph| &graph.set) {
+                    parts.entry(key.clone()).or_default().extend(set.clone());
+                }
+                parts.extend(model.tasks.into_iter().map(|task| (task.key, BTreeMap::new())));
+                models.insert(model.name, parts);
             }
             Err(wrong) => problems.extend(wrong),
         }

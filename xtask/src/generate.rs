@@ -75,7 +75,8 @@ pub fn run(args: &Args) -> Result<bool> {
 /// Reports why nothing was written.
 /// The templates and parts that each model is made of.
 pub fn parts() -> Result<BTreeMap<String, BTreeSet<String>>> {
-    Ok(weft_generator::parts(&request(&Args::default())?)?)
+    let parts = weft_generator::parts(&request(&Args::default())?)?;
+    Ok(parts.into_iter().map(|(model, parts)| (model, parts.into_keys().collect())).collect())
 }
 
 fn failed(args: &Args, error: Error) -> Result<bool> {

@@ -1,6 +1,7 @@
 //! `graph` of a spec: which template, which part in each slot, which modules and heads, and the options of each.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -40,6 +41,9 @@ pub struct Graph {
     /// The part in each slot: its key and its options.
     #[serde(skip)]
     pub parts: BTreeMap<String, (String, Value)>,
+    /// What specs say of the template, of its parts and of the parts of heads.
+    #[serde(skip)]
+    pub set: SetOptions,
 }
 
 /// A part of the model with a graph template of its own.
@@ -56,6 +60,9 @@ pub struct Module {
     /// Its graph.
     pub graph: Graph,
 }
+
+/// Templates and parts by their keys, and the options of each that a spec sets, with its file.
+pub type SetOptions = BTreeMap<String, BTreeMap<String, PathBuf>>;
 
 /// Lowers `graph`.
 pub fn lower(
@@ -107,6 +114,13 @@ impl Graph {
     pub fn all(&self) -> Vec<&Self> {
         [self].into_iter().chain(self.modules.values().flat_map(|module| module.graph.all())).collect()
     }
+
+    /// Adds a template or a part that it is made of, and what a spec says of it.
+    pub(super) fn add(&mut self, template: &Template, given: &Node) {
+        let entries = given.entries().iter().filter(|entry| template.front.options.contains_key(&entry.key));
+        let set = entries.map(|entry| (entry.key.clone(), entry.at.file.to_path_buf()));
+        self.set.entry(template.key.clone()).or_default().extend(set);
+    }
 }
 
 impl<'a> Lowering<'a> {
@@ -139,6 +153,7 @@ impl<'a> Lowering<'a> {
             options: options(template, node, &keys, key, self.home, config, self.problems),
             ..Graph::default()
         };
+        graph.add(template, node);
         let mut inputs: Vec<_> = visible(template, &graph.options).collect();
         for (slot, spec) in &front.slots {
             let path = join(key, slot);
@@ -149,6 +164,7 @@ impl<'a> Lowering<'a> {
             let part = find(self.templates, &folder, Some(name), &node.at, &path, self.problems);
             let Some(part) = part else { continue };
             let own = own.unwrap_or(&nothing);
+            graph.add(part, own);
             let own = options(part, own, &["part"], &path, self.home, config, self.problems);
             inputs.extend(visible(part, &own));
             graph.gives.extend(part.front.gives.iter().map(|gives| (slot.clone(), gives.clone())));

@@ -71,6 +71,7 @@ pub(super) fn heads(
         let class = class.map_or_else(|| format!("{class_prefix}{}", entry.key), str::to_owned);
         let nothing = nothing_at(&entry.at);
         let own = own.unwrap_or(&nothing);
+        graph.add(part, own);
         let own = options(part, own, &["part", "class"], &path, lowering.home, config, lowering.problems);
         let given = |option: &Option<String>| {
             option
