@@ -159,7 +159,7 @@ fn graph() {
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
     insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b}, mlp: {gelu_when: heads}}\n"), @r#"
-        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, heads, bias, unused_scopes; did you mean `query`?
+        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, bias, unused_scopes; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
         specs/text-encoders/mine.yaml:5: `graph.mlp.gelu_when`: `heads` is not a field of config
         "#);
