@@ -47,7 +47,7 @@ fn wrong_types() {
         "#);
     insta::assert_snapshot!(spec("hardware: {cpu: {support: ful}}\nconfig: {hidden_size: {type: usiz}}\n"), @r#"
         specs/text-encoders/mine.yaml:5: `hardware.cpu.support`: expected one of full, limited, no, found the text "ful"; did you mean `full`?
-        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [[usize]], pair, edge, tokens, layers, words, rope, ropes, activation, feed_forward, labels, found the text "usiz"; did you mean `usize`?
+        specs/text-encoders/mine.yaml:6: `config.hidden_size.type`: expected one of usize, i64, f64, bool, string, [usize], [f64], [string], [bool], [[usize]], pair, edge, period, tokens, layers, words, rope, ropes, activation, feed_forward, labels, found the text "usiz"; did you mean `usize`?
         "#);
 }
 
@@ -149,8 +149,8 @@ fn config_without_a_type() {
 fn graph() {
     insta::assert_snapshot!(spec("graph: {template: encodr}\n"), @"specs/text-encoders/mine.yaml:5: `graph.template`: there is no `encodr` in templates/graph/; expected one of […]; did you mean `encoder`?");
     insta::assert_snapshot!(spec("graph: {atention: multi_head, causal: is_decodr, layers: 3}\n"), @r"
-        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes; did you mean `attention`?
-        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes
+        specs/text-encoders/mine.yaml:5: `graph.atention`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head; did you mean `attention`?
+        specs/text-encoders/mine.yaml:5: `graph.causal`: unknown key for templates/graph/encoder.rs.tera; expected one of template, heads, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head
         specs/text-encoders/mine.yaml:5: `graph.layers`: expected the name of a part or a map with its options, found the number 3
         ");
     insta::assert_snapshot!(spec("graph: {norm: layernorm, attention: {part: multi_hed}, mlp: [dense]}\n"), @r"
@@ -159,7 +159,7 @@ fn graph() {
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
     insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b}, mlp: {gelu_when: heads}}\n"), @r#"
-        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, bias, unused_scopes; did you mean `query`?
+        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, bias; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
         specs/text-encoders/mine.yaml:5: `graph.mlp.gelu_when`: `heads` is not a field of config
         "#);
@@ -271,7 +271,7 @@ fn template_syntax() {
 
 #[test]
 fn template_values() {
-    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, classes, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, ignore_unexpected, inputs, key_mapping, legacy_suffixes, library, model_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
+    insta::assert_snapshot!(template("crate/src/lib.rs.tera", "//! A crate.\n\n// {{ model.titel }}\n"), @"specs/templates/crate/src/lib.rs.tera:3: Field `titel` is not defined. Available fields: architecture, architecture_title, category, checkpoints, class_prefix, classes, config, example, example_import, fused_weights, graph, graph_kinds, hardware, heads, ignore_unexpected, inputs, key_mapping, legacy_suffixes, library, model_types, module_types, name, package, parents, prefix, processing, recommendation, reference, route, route_types, source, summary, supported, tasks, title");
     let text = "---\nabout: x\n---\nfn mlp() {\n    {{ o.act }}\n}\n";
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", text), @"specs/templates/graph/parts/mlp/dense.rs.tera:5: Field `act` is not defined.");
     insta::assert_snapshot!(template("graph/parts/mlp/dense.rs.tera", "{{ mlp() }}\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: is called by the parts that it calls; parts must not go in a circle");

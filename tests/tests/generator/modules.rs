@@ -72,8 +72,8 @@ fn modules_that_do_not_fit() {
     insta::assert_snapshot!(wrong("model: bert", "model: duo"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: `duo` has this module itself; a model must not be a part of itself");
     insta::assert_snapshot!(wrong("model: bert", "model: [bert]"), @"specs/multimodal/duo.yaml:22: `graph.modules.text.model`: expected the name of a spec, found a list");
     insta::assert_snapshot!(wrong("pooler: cls_dense", "heads: {Model: base}, poler: x"), @r"
-        specs/multimodal/duo.yaml:22: `graph.modules.text.heads`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes
-        specs/multimodal/duo.yaml:22: `graph.modules.text.poler`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head, unused_weights, unused_scopes, unused_suffixes; did you mean `pooler`?
+        specs/multimodal/duo.yaml:22: `graph.modules.text.heads`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, model_types, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head
+        specs/multimodal/duo.yaml:22: `graph.modules.text.poler`: unknown key for templates/graph/encoder.rs.tera; expected one of template, config, model, model_types, modules, inputs, embeddings, mask, layers, block, attention, mlp, norm, pooler, lm_head; did you mean `pooler`?
         ");
     insta::assert_snapshot!(wrong("{config: text_config, model: bert, pooler: cls_dense}", "bert"), @r#"
         specs/multimodal/duo.yaml:14: `config.text_config.head_dim.or`: `num_attention_heads` is not a field of config
