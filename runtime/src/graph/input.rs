@@ -47,6 +47,8 @@ pub enum InputDefault {
     Zeros,
     /// All one.
     Ones,
+    /// This number everywhere.
+    Full(i64),
     /// 0, 1, 2 … along the last axis; where a cache is continued, on from its length.
     Positions,
     /// What a cache holds; nothing at first.

@@ -197,12 +197,17 @@ fn default_value(
             of(index - 1)
         })
     };
+    let everywhere = match default {
+        InputDefault::Ones => 1,
+        InputDefault::Full(number) => number,
+        _ => 0,
+    };
     Ok(match (input.dtype, default) {
-        (Dtype::F32, InputDefault::Ones) => Value::F32(ArrayD::ones(shape)),
-        (Dtype::F32, _) => Value::F32(ArrayD::zeros(shape)),
-        (Dtype::Bool, default) => Value::Bool(ArrayD::from_elem(shape, default == InputDefault::Ones)),
-        (_, InputDefault::Zeros | InputDefault::Past) => Value::I64(integers(&|_| 0)),
-        (_, InputDefault::Ones) => Value::I64(integers(&|_| 1)),
+        (Dtype::F32, _) => Value::F32(ArrayD::from_elem(shape, everywhere as f32)),
+        (Dtype::Bool, _) => Value::Bool(ArrayD::from_elem(shape, everywhere != 0)),
+        (_, InputDefault::Zeros | InputDefault::Past | InputDefault::Ones | InputDefault::Full(_)) => {
+            Value::I64(ArrayD::from_elem(shape, everywhere))
+        }
         (_, InputDefault::Positions | InputDefault::PositionsFrom(_)) => {
             let first = if let InputDefault::PositionsFrom(first) = default { first } else { 0 };
             let past = symbols.get(PAST).map_or(0, |(past, _)| *past);
