@@ -18,6 +18,9 @@ pub(super) fn register(tera: &mut Tera) {
         let variables = arguments.iter().map(|(name, with)| (name.as_str(), with.as_str()));
         Ok(expression::bind(&value.to_string(), variables))
     });
+    tera.register_filter("has", |config: &Value, arguments: Kwargs, _: &State<'_>| -> TeraResult<bool> {
+        Ok(has(config, arguments.must_get("field")?))
+    });
     tera.register_filter("scope", |path: &str, _: Kwargs, _: &State<'_>| scope(path));
     tera.register_filter("docs", |text: &str, arguments: Kwargs, _: &State<'_>| -> TeraResult<String> {
         Ok(docs(text, arguments.get::<&str>("with")?.unwrap_or("///")))
@@ -27,6 +30,12 @@ pub(super) fn register(tera: &mut Tera) {
         let names: Vec<_> = axes.iter().map(|axis| axis.as_str().unwrap_or_default()).collect();
         format!("[{}]", names.join(", "))
     });
+}
+
+/// Whether a configuration, such as `model.config`, has a field of this name.
+fn has(config: &Value, name: &str) -> bool {
+    let named = |field: &Value| field.get_from_path("name").and_then(Value::as_str) == Some(name);
+    config.get_from_path("fields").and_then(Value::as_array).is_some_and(|fields| fields.iter().any(named))
 }
 
 /// `.scope("attention").scope("output")` for `attention.output`; nothing for the empty path.
