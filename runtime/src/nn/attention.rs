@@ -25,6 +25,15 @@ pub fn causal_padding_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Ten
     causal_mask(g, attention_mask, &Dim::Fixed(0), None)
 }
 
+/// Mask of an encoder that may serve as a decoder (`is_decoder`): [`causal_padding_mask`] where it is causal, [`padding_mask`]
+/// otherwise.
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn encoder_mask(g: &mut Graph, attention_mask: &Tensor, causal: bool) -> Result<Tensor> {
+    if causal { causal_padding_mask(g, attention_mask) } else { padding_mask(g, attention_mask) }
+}
+
 /// Same-segment mask: pairs of positions of one segment, such as the tokens of one image, bool
 /// `[batch, 1, sequence, past + sequence]`, from segment ids `[batch, sequence]`, -1 for none (`token_type_ids_mask_function`).
 ///

@@ -30,6 +30,11 @@ impl Cache {
         self
     }
 
+    /// The kind of graph that it is the cache of.
+    pub(crate) fn kind(&self) -> GraphKind {
+        self.kind
+    }
+
     /// The number of cached positions.
     pub fn past(&self) -> Dim {
         if self.kind.is_cached() { PAST } else { Dim::Fixed(0) }

@@ -5,19 +5,24 @@ mod alibi;
 mod attention;
 mod cache;
 mod convolution;
+mod cross_attention;
 mod detection;
 mod differential;
 mod dynamic_rope;
+mod embeddings;
 mod experts;
+mod feature_encoder;
 mod feed_forward;
 mod heads;
 mod layer_types;
+mod masked_lm;
 mod mlp;
 mod multi_head;
 mod norms;
 mod patches;
 mod pooled_output;
 mod pooling;
+mod qa_span;
 mod relative;
 pub mod rope;
 mod rotary;
@@ -27,6 +32,7 @@ mod sinusoidal;
 #[cfg(test)]
 mod testing;
 mod token_shift;
+mod weighted_layer_sum;
 mod windows;
 mod xielu;
 
@@ -36,21 +42,25 @@ pub use alibi::{
     causal_and_padding_mask,
 };
 pub use attention::{
-    bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, padding_mask,
-    same_segment_mask,
+    bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
+    padding_mask, same_segment_mask,
 };
 pub use cache::Cache;
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, squeeze_excite,
 };
+pub use cross_attention::{CrossAttention, CrossKv};
 pub use detection::mlp_prediction_head;
 pub use differential::{differential_lambda, differential_values};
+pub use embeddings::add_embedding;
 pub use experts::{BatchedExperts, add_shared_expert, combine_experts, expert_linear, experts};
+pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
 pub use heads::{
     clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
 };
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, glu, sigmoid_gate};
 pub use multi_head::MultiHead;
 pub use norms::{
@@ -62,7 +72,11 @@ pub use patches::{
     mean_patches, merge_features, patch_embedding, pixel_shuffle, prepend_tokens, unflatten_feature_map,
 };
 pub use pooled_output::PooledOutput;
-pub use pooling::{argmax_pool, eos_pool, last_token_pool};
+pub use pooling::{
+    argmax_pool, cls_dense_pool, eos_pool, last_token_pool, mask_hidden_states, masked_mean_pool,
+    statistics_pool, token_mask,
+};
+pub use qa_span::qa_span;
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
@@ -70,5 +84,6 @@ pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mix
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
 pub use token_shift::{shift_right, shift_tokens_right};
+pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{Windows, patch_merge, relative_bias_with_cls};
 pub use xielu::learned_activation;

@@ -1,7 +1,7 @@
 //! Relative position biases of attention scores: T5's buckets, DeBERTa's signed distances.
 
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, MASKED_SCORE, Tensor};
+use crate::graph::{Binary, Dtype, Graph, MASKED_SCORE, Scope, Tensor};
 
 /// T5's relative position buckets: exact for near positions, logarithmic up to `max_distance`
 /// (`T5Attention._relative_position_bucket`; Raffel et al., 2019, arXiv:1910.10683).
@@ -43,22 +43,23 @@ impl RelativeBuckets {
     }
 }
 
-/// T5's relative attention bias `[1, heads, queries, keys]`: rows of an embedding `[buckets, heads]`, by the bucket of the
-/// distance between positions `[queries]` and `[keys]` (`T5Attention.compute_bias`).
+/// T5's relative attention bias `[1, heads, queries, keys]`: rows of the embedding `[buckets, heads]` at `w`, by the bucket of
+/// the distance between positions `[queries]` and `[keys]` (`T5Attention.compute_bias`).
 ///
 /// # Errors
-/// When the shapes do not go together.
+/// When the positions have not one axis each.
 pub fn relative_bias(
     g: &mut Graph,
-    table: &Tensor,
-    queries: &Tensor,
-    keys: &Tensor,
+    w: &Scope,
+    [queries, keys]: [&Tensor; 2],
+    heads: usize,
     buckets: RelativeBuckets,
 ) -> Result<Tensor> {
+    let table = g.weight(&w.name("weight"), &[buckets.count, heads])?;
     let reach = buckets.reach();
     let rows = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
     let index = bias_by_distance(g, queries, keys, rows)?;
-    let bias = g.gather(table, &index, 0)?;
+    let bias = g.gather(&table, &index, 0)?;
     let bias = g.transpose(&bias, &[2, 0, 1])?;
     g.unsqueeze(&bias, 0)
 }
@@ -84,9 +85,10 @@ pub fn bias_by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: V
     g.gather(&table, &index, 0)
 }
 
-/// DeBERTa's relative position rows (`build_relative_position`): those that a table of signed distances has for `-reach` to `reach`, and half the number of its rows: each distance
-/// up to `reach` has its own, or with `buckets` each up to half of that, and the longer ones share the rest by their
-/// logarithm (He et al., 2020 and 2021, arXiv:2006.03654, arXiv:2111.09543).
+/// DeBERTa's relative position rows (`build_relative_position`): those that a table of signed distances has for `-reach` to
+/// `reach`, and half the number of its rows. Each distance up to `reach` has its own, or with `buckets` each up to half of
+/// that, and the longer ones share the rest by their logarithm (He et al., 2020 and 2021, arXiv:2006.03654,
+/// arXiv:2111.09543).
 pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usize) {
     let span = buckets.unwrap_or(reach);
     let middle = (span / 2).max(1) as f32;
@@ -109,17 +111,18 @@ pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usiz
 ///
 /// # Errors
 /// When they do not broadcast.
-pub fn masked_bias(g: &mut Graph, seen: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    if seen.dtype() != Dtype::Bool {
-        return Err(g.error("masked_bias", format!("a mask is bool, not {}", seen.dtype())));
+pub fn masked_bias(g: &mut Graph, mask: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    if mask.dtype() != Dtype::Bool {
+        return Err(g.error("masked_bias", format!("a mask is bool, not {}", mask.dtype())));
     }
     let hidden = g.scalar(MASKED_SCORE);
-    g.select(seen, bias, &hidden)
+    g.select(mask, bias, &hidden)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::testing::{expect, refusal};
 
     #[test]
     fn buckets_are_the_references() {
@@ -148,5 +151,51 @@ mod tests {
         let (rows, span) = signed_distances(16, Some(8));
         assert_eq!(span, 8);
         assert_eq!(rows[16..], [8, 9, 10, 11, 12, 13, 13, 14, 14, 14, 15, 15, 15, 15, 15, 15, 15]);
+    }
+    #[test]
+    fn the_bias_of_a_key_is_by_its_distance_and_head() {
+        let buckets = RelativeBuckets { count: 4, max_distance: 8, causal: false };
+        // Rows of two heads: the same position, one or more before, none, one or more after.
+        let table: [f32; 8] = [0.0, 10.0, 1.0, 11.0, 2.0, 12.0, 3.0, 13.0];
+        let build = |g: &mut Graph| {
+            let (queries, keys) = (g.integers(&[2], vec![1, 2])?, g.arange(&3.into()));
+            relative_bias(g, &g.scope("relative_attention_bias"), [&queries, &keys], 2, buckets)
+        };
+        let want = [1.0, 0.0, 3.0, 1.0, 1.0, 0.0, 11.0, 10.0, 13.0, 11.0, 11.0, 10.0];
+        expect(&[("relative_attention_bias.weight", &table)], build, &[1, 2, 2, 3], &want);
+    }
+
+    #[test]
+    fn distances_beyond_the_table_have_its_ends() {
+        let build = |g: &mut Graph| {
+            let (queries, keys) = (g.integers(&[2], vec![0, 5])?, g.integers(&[3], vec![0, 1, 9])?);
+            bias_by_distance(g, &queries, &keys, vec![70, 80, 90])
+        };
+        expect(&[], build, &[2, 3], &[80.0, 90.0, 90.0, 70.0, 70.0, 90.0]);
+    }
+
+    #[test]
+    fn masked_scores_are_the_lowest() {
+        let build = |g: &mut Graph| {
+            let mask = g.integers(&[1, 3], vec![1, 0, 1])?;
+            let mask = g.cast(&mask, Dtype::Bool);
+            let bias = g.constant(&[2, 1], vec![0.5, -2.0])?;
+            masked_bias(g, &mask, &bias)
+        };
+        expect(&[], build, &[2, 3], &[0.5, -3e38, 0.5, -2.0, -3e38, -2.0]);
+    }
+
+    #[test]
+    fn positions_have_one_axis_and_masks_are_boolean() {
+        let problem = refusal(|g| {
+            let (queries, keys) = (g.integers(&[1, 2], vec![0, 1])?, g.arange(&2.into()));
+            bias_by_distance(g, &queries, &keys, vec![0, 1, 2])
+        });
+        insta::assert_snapshot!(problem, @"bias_by_distance in the root: positions must have one axis");
+        let problem = refusal(|g| {
+            let x = g.scalar(1.0);
+            masked_bias(g, &x, &x)
+        });
+        insta::assert_snapshot!(problem, @"masked_bias in the root: a mask is bool, not f32");
     }
 }

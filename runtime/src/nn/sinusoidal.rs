@@ -63,3 +63,69 @@ pub fn zero_padding(g: &mut Graph, x: &Tensor, position_ids: &Tensor, row: Optio
     let zero = g.scalar(0.0);
     g.select(&found, &zero, x)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Input, dims};
+    use crate::nn::testing::{expect, refusal};
+
+    #[test]
+    fn tokens_are_counted_from_the_offset() {
+        let mask = |g: &mut Graph| g.integers(&[2, 4], vec![0, 0, 1, 1, 1, 1, 1, 1]);
+        let build = |g: &mut Graph| {
+            let mask = mask(g)?;
+            positions_from_mask(g, &mask, &Dim::Fixed(0), 2)
+        };
+        expect(&[], build, &[2, 4], &[1.0, 1.0, 2.0, 3.0, 2.0, 3.0, 4.0, 5.0]);
+        let build = |g: &mut Graph| {
+            let mask = mask(g)?;
+            positions_from_mask(g, &mask, &Dim::Fixed(3), 2)
+        };
+        expect(&[], build, &[2, 1], &[3.0, 5.0]);
+    }
+
+    #[test]
+    fn sines_come_before_cosines() {
+        let build = |g: &mut Graph| {
+            let positions = g.integers(&[1, 2], vec![0, 2])?;
+            sinusoidal(g, &positions, 4, 1, 0)
+        };
+        // Positions 1 and 3, frequencies 1 and 1/100.
+        let at = |position: f32| {
+            [position.sin(), (position / 100.0).sin(), position.cos(), (position / 100.0).cos()]
+        };
+        expect(&[], build, &[1, 2, 4], &[at(1.0), at(3.0)].concat());
+        let build = |g: &mut Graph| {
+            let positions = g.integers(&[1, 1], vec![1])?;
+            sinusoidal(g, &positions, 4, 0, 1)
+        };
+        // With one step fewer they are 1 and 1/10000.
+        let want = [1_f32.sin(), 1e-4_f32.sin(), 1_f32.cos(), 1e-4_f32.cos()];
+        expect(&[], build, &[1, 1, 4], &want);
+    }
+
+    #[test]
+    fn the_padding_has_no_position() {
+        for (row, want) in
+            [(Some(5), [0.0, 0.0, 3.0, 4.0]), (Some(-1), [1.0, 2.0, 3.0, 4.0]), (None, [1.0, 2.0, 3.0, 4.0])]
+        {
+            let build = |g: &mut Graph| {
+                let x = g.constant(&[1, 2, 2], vec![1.0, 2.0, 3.0, 4.0])?;
+                let positions = g.integers(&[1, 2], vec![5, 6])?;
+                zero_padding(g, &x, &positions, row)
+            };
+            expect(&[], build, &[1, 2, 2], &want);
+        }
+    }
+
+    #[test]
+    fn positions_go_with_vectors() {
+        let problem = refusal(|g| {
+            let x = g.input(Input::f32("x", crate::dims![dims::BATCH, 3, 2]));
+            let positions = g.integers(&[1, 2], vec![5, 6])?;
+            zero_padding(g, &x, &positions, Some(5))
+        });
+        insta::assert_snapshot!(problem, @"Where in the root: bool [1, 2, 1], f32 [], f32 [batch, 3, 2]: a condition and two of one type that broadcast are needed");
+    }
+}

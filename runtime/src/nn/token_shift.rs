@@ -38,3 +38,43 @@ pub fn shift_tokens_right(g: &mut Graph, ids: &Tensor, padding: i64) -> Result<T
     let rest = g.slice_dims(ids, 1, Dim::Fixed(0), end)?;
     g.concat(&[&start, &rest], 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{expect, refusal};
+
+    fn ids(g: &mut Graph) -> Result<Tensor> {
+        g.integers(&[2, 4], vec![5, 6, 2, 1, 7, 8, 9, 2])
+    }
+
+    #[test]
+    fn the_start_token_comes_first() {
+        let build = |g: &mut Graph| {
+            let ids = ids(g)?;
+            shift_right(g, &ids, 3)
+        };
+        expect(&[], build, &[2, 4], &[3.0, 5.0, 6.0, 2.0, 3.0, 7.0, 8.0, 9.0]);
+    }
+
+    #[test]
+    fn the_last_token_before_padding_comes_first() {
+        let build = |g: &mut Graph| {
+            let ids = ids(g)?;
+            shift_tokens_right(g, &ids, 1)
+        };
+        expect(&[], build, &[2, 4], &[2.0, 5.0, 6.0, 2.0, 2.0, 7.0, 8.0, 9.0]);
+    }
+
+    #[test]
+    fn ids_have_two_axes() {
+        let of = |shift: fn(&mut Graph, &Tensor, i64) -> Result<Tensor>| {
+            refusal(|g| {
+                let ids = g.arange(&3.into());
+                shift(g, &ids, 1)
+            })
+        };
+        insta::assert_snapshot!(of(shift_right), @"shift_right in the root: [3] is not [batch, sequence]");
+        insta::assert_snapshot!(of(shift_tokens_right), @"shift_tokens_right in the root: [3] is not [batch, sequence]");
+    }
+}

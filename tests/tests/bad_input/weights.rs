@@ -268,7 +268,7 @@ fn a_tensor_beside_read_ones_is_not_read() {
         let start = checkpoint.data.len();
         checkpoint.data.extend([0; 16]);
         checkpoint.header(|header| {
-            header[name] = json!({"dtype": "F32", "shape": [4], "data_offsets": [start, start + 16]})
+            header[name] = json!({"dtype": "F32", "shape": [4], "data_offsets": [start, start + 16]});
         })
     };
     assert_snapshot!(with("bert.encoder.layer.0.attention.self.distance_embedding.weight").refusal(), @r"

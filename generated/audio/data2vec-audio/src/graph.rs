@@ -7,10 +7,8 @@
 //! Reference: `transformers`, `models/data2vec_audio/modeling_data2vec_audio.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{
-    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
-};
-use weft::nn::{self, Activation, Attention};
+use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Scope, Tensor, Unary};
+use weft::nn::{self, Activation, Attention, FeatureEncoder};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -65,11 +63,7 @@ fn audio_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let encoded = encoder(g, c, &base, &inputs)?;
     let hidden = weighted_layer_sum(g, c, &encoded)?;
     let hidden = g.linear(&g.scope("projector"), &hidden, c.classifier_proj_size)?;
-    let hidden = mask_hidden_states(g, &hidden, &encoded.frame_mask)?;
-    let sum = g.reduce(Reduction::Sum, &hidden, &[1], false)?;
-    let frame_mask = g.cast(&encoded.frame_mask, Dtype::F32);
-    let count = g.reduce(Reduction::Sum, &frame_mask, &[1], true)?;
-    let pooled = g.div(&sum, &count)?;
+    let pooled = nn::masked_mean_pool(g, &hidden, &encoded.frame_mask)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -97,7 +91,7 @@ fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
     let mut width = c.tdnn_dim.first().copied().unwrap_or_default();
     let hidden = g.linear(&g.scope("projector"), &hidden, width)?;
     let mut x = g.transpose(&hidden, &[0, 2, 1])?;
-    let (step, mut reach) = receptive_field(c);
+    let mut field = feature_encoder(c).receptive_field();
     let shapes = c.tdnn_dim.iter().zip(&c.tdnn_kernel).zip(&c.tdnn_dilation);
     for (index, ((&out, &kernel), &dilation)) in shapes.enumerate() {
         let w = g.scope("tdnn").index(index).scope("kernel");
@@ -109,28 +103,13 @@ fn audio_xvector(g: &mut Graph, c: &Config) -> Result<()> {
         x = g.conv_with(&x, &weight, Some(&bias), &Conv::new(out, &[kernel]).dilation(&[dilation]))?;
         x = g.activation(Activation::Relu, &x)?;
         // The reference's output lengths ignore dilation.
-        reach += step * kernel.saturating_sub(1);
+        field = field.then(kernel, 1);
         width = out;
     }
     let length = x.shape()[2].clone();
-    let frame_mask = feature_vector_attention_mask(g, &inputs.attention_mask, &length, (step, reach))?;
+    let frame_mask = field.frame_mask(g, &inputs.attention_mask, &length)?;
     let x = g.transpose(&x, &[0, 2, 1])?;
-    let sum = mask_hidden_states(g, &x, &frame_mask)?;
-    let sum = g.reduce(Reduction::Sum, &sum, &[1], true)?;
-    let count = g.cast(&frame_mask, Dtype::F32);
-    let count = g.reduce(Reduction::Sum, &count, &[1], true)?;
-    let column = g.unsqueeze(&count, 2)?;
-    let mean = g.div(&sum, &column)?;
-    let away = g.sub(&x, &mean)?;
-    let away = mask_hidden_states(g, &away, &frame_mask)?;
-    let squares = g.mul(&away, &away)?;
-    let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
-    let one = g.scalar(1.0);
-    let others = g.sub(&count, &one)?;
-    let variance = g.div(&squares, &others)?;
-    let deviation = g.unary(Unary::Sqrt, &variance);
-    let mean = g.squeeze(&mean, 1)?;
-    let statistics = g.concat(&[&mean, &deviation], 1)?;
+    let statistics = nn::statistics_pool(g, &x, &frame_mask)?;
     let embeddings = g.linear(&g.scope("feature_extractor"), &statistics, c.xvector_output_dim)?;
     let logits = g.linear(&g.scope("classifier"), &embeddings, c.xvector_output_dim)?;
     g.unused_weight("objective.weight");
@@ -169,13 +148,14 @@ struct Encoded {
 /// Feature encoder, feature projection and convolutional position embeddings, then `num_hidden_layers` layers.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Encoded> {
     g.unused_weight(&w.name("masked_spec_embed"));
-    let features = feature_encoder(g, c, &w.scope("feature_extractor"), &inputs.input_values)?;
+    let feature_encoder = feature_encoder(c);
+    let features = feature_encoder.build(g, &w.scope("feature_extractor"), &inputs.input_values)?;
     let length = features.shape()[1].clone();
-    let frame_mask = feature_vector_attention_mask(g, &inputs.attention_mask, &length, receptive_field(c))?;
+    let frame_mask = feature_encoder.receptive_field().frame_mask(g, &inputs.attention_mask, &length)?;
     let projection = w.scope("feature_projection");
     let features = g.layer_norm(&projection.scope("layer_norm"), &features, c.layer_norm_eps)?;
     let x = g.linear(&projection.scope("projection"), &features, c.hidden_size)?;
-    let x = mask_hidden_states(g, &x, &frame_mask)?;
+    let x = nn::mask_hidden_states(g, &x, &frame_mask)?;
     let w = w.scope("encoder");
     let mask = g.reshape(&frame_mask, dims![BATCH, 1, 1, length])?;
     let added = position_embeddings(g, c, &w.scope("pos_conv_embed"), &x)?;
@@ -189,77 +169,24 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     Ok(Encoded { layers, last: x, features, frame_mask })
 }
 
-/// The attention mask of frames `[batch, length]` from that of samples `[batch, samples]`: frames without padding.
-///
-/// Frame `n` covers the `reach` samples from `n · step` on.
-fn feature_vector_attention_mask(
-    g: &mut Graph,
-    mask: &Tensor,
-    length: &Dim,
-    (step, reach): (usize, usize),
-) -> Result<Tensor> {
-    let samples = g.reduce(Reduction::Sum, mask, &[1], true)?;
-    let (step, reach) = (g.integer(step as i64), g.integer(reach as i64));
-    let positions = g.arange(length);
-    let positions = g.reshape(&positions, dims![1, length])?;
-    let starts = g.mul(&positions, &step)?;
-    let ends = g.add(&starts, &reach)?;
-    g.binary(Binary::LessOrEqual, &ends, &samples)
+/// The feature encoder (`Wav2Vec2FeatureEncoder`).
+fn feature_encoder(c: &Config) -> FeatureEncoder<'_> {
+    FeatureEncoder {
+        channels: &c.conv_dim,
+        kernels: &c.conv_kernel,
+        strides: &c.conv_stride,
+        bias: c.conv_bias,
+        group_norm: false,
+        activation: c.feat_extract_activation,
+    }
 }
 
-/// Zeroes padding: x `[batch, frames, width]`, `frame_mask` `[batch, frames]`.
-fn mask_hidden_states(g: &mut Graph, x: &Tensor, frame_mask: &Tensor) -> Result<Tensor> {
-    let frame_mask = g.unsqueeze(frame_mask, 2)?;
-    let zero = g.scalar(0.0);
-    g.select(&frame_mask, x, &zero)
-}
-
-/// The last hidden states, or with `use_weighted_layer_sum` the weighted sum of all hidden states.
+/// The hidden states of classifiers: the last, or with `use_weighted_layer_sum` the weighted sum of all.
 fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Tensor> {
-    if !c.use_weighted_layer_sum {
-        return Ok(encoded.last.clone());
+    match c.use_weighted_layer_sum {
+        true => nn::weighted_layer_sum(g, &encoded.layers),
+        false => Ok(encoded.last.clone()),
     }
-    let weights = g.weight("layer_weights", &[encoded.layers.len()])?;
-    let weights = g.softmax(&weights)?;
-    let mut sum: Option<Tensor> = None;
-    for (index, x) in encoded.layers.iter().enumerate() {
-        let weight = g.take(&weights, 0, index as i64)?;
-        let x = g.mul(x, &weight)?;
-        sum = Some(
-            match sum {
-                Some(sum) => g.add(&sum, &x)?,
-                None => x,
-            },
-        );
-    }
-    Ok(sum.unwrap_or_else(|| encoded.last.clone()))
-}
-
-/// The feature encoder (`Wav2Vec2FeatureEncoder`): `[batch, samples]` to `[batch, frames, conv_dim]`.
-fn feature_encoder(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let mut x = g.unsqueeze(x, 1)?;
-    let shapes = c.conv_dim.iter().zip(&c.conv_kernel).zip(&c.conv_stride);
-    for (index, ((&out, &kernel), &stride)) in shapes.enumerate() {
-        let w = w.scope("conv_layers").index(index);
-        let conv = Conv::new(out, &[kernel]).stride(&[stride]);
-        let conv = if c.conv_bias { conv } else { conv.no_bias() };
-        x = g.conv(&w.scope("conv"), &x, &conv)?;
-        let h = g.transpose(&x, &[0, 2, 1])?;
-        let h = g.layer_norm(&w.scope("layer_norm"), &h, 1e-5)?;
-        x = g.transpose(&h, &[0, 2, 1])?;
-        x = g.activation(c.feat_extract_activation, &x)?;
-    }
-    g.transpose(&x, &[0, 2, 1])
-}
-
-/// Stride and kernel of a frame in samples.
-fn receptive_field(c: &Config) -> (usize, usize) {
-    let shapes = c.conv_kernel.iter().zip(&c.conv_stride);
-    shapes
-        .fold(
-            (1, 1),
-            |(step, reach), (kernel, stride)| (step * stride, reach + step * kernel.saturating_sub(1)),
-        )
 }
 
 /// Stacked convolutional position embeddings (`Data2VecAudioPositionalConvEmbedding`), each with layer norm.
@@ -308,9 +235,15 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("feed_forward").scope("intermediate_dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("feed_forward").scope("output_dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "feed_forward.intermediate_dense",
+        down: "feed_forward.output_dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// The adapter network (`Wav2Vec2Adapter`), where the configuration asks for it: strided convolutions with GLU.

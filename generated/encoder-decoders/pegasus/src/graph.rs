@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
 use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention, Cache};
+use weft::nn::{self, Attention, Cache, CrossAttention, CrossKv};
 use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
@@ -38,16 +38,11 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
 fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.root();
     let encoder_inputs = EncoderInputs::new(g, c);
-    let decoder_inputs = DecoderInputs::new(g, c, GraphKind::Forward);
+    let cache = Cache::new(g, GraphKind::Forward);
+    let decoder_inputs = DecoderInputs::new(g, c, cache);
     let states = encoder(g, c, &base, &encoder_inputs)?;
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states.clone()),
-        &encoder_inputs.attention_mask,
-    )?;
+    let cross_kv = cross_kv(g, c, &base, &decoder_inputs.cache, Some(&states))?;
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_inputs.attention_mask)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("encoder_last_hidden_state", &states)
 }
@@ -57,30 +52,22 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.scope("model");
-    if kind.is_cached() {
-        let encoder_attention_mask = g.input(
-            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(InputDefault::Ones),
-        );
-        let decoder_inputs = DecoderInputs::new(g, c, kind);
-        let hidden = decoder(g, c, &base, &decoder_inputs, &Memory::Cached, &encoder_attention_mask)?;
-        let logits = lm_head(g, c, &hidden)?;
-        return g.output("logits", &logits);
-    }
-    let encoder_inputs = EncoderInputs::new(g, c);
-    let states = encoder(g, c, &base, &encoder_inputs)?;
-    g.output("encoder_last_hidden_state", &states)?;
+    let cache = Cache::new(g, kind).within("decoder");
+    let (states, encoder_attention_mask) = if kind.is_cached() {
+        let mask = Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]);
+        (None, g.input(mask.or(InputDefault::Ones)))
+    } else {
+        let encoder_inputs = EncoderInputs::new(g, c);
+        let states = encoder(g, c, &base, &encoder_inputs)?;
+        g.output("encoder_last_hidden_state", &states)?;
+        (Some(states), encoder_inputs.attention_mask)
+    };
+    let cross_kv = cross_kv(g, c, &base, &cache, states.as_ref())?;
     if kind == GraphKind::Encoder {
-        return cache_cross_kv(g, c, &base, &states);
+        return Ok(());
     }
-    let decoder_inputs = DecoderInputs::new(g, c, kind);
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states),
-        &encoder_inputs.attention_mask,
-    )?;
+    let decoder_inputs = DecoderInputs::new(g, c, cache);
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_attention_mask)?;
     let logits = lm_head(g, c, &hidden)?;
     g.output("logits", &logits)
 }
@@ -113,8 +100,7 @@ struct DecoderInputs {
 }
 
 impl DecoderInputs {
-    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
-        let cache = Cache::new(g, kind).within("decoder");
+    fn new(g: &mut Graph, c: &Config, cache: Cache) -> Self {
         let shape = dims![BATCH, SEQUENCE];
         let ids = Input::i64("decoder_input_ids", shape.clone()).below(c.vocab_size, "vocab_size");
         let positions = Input::i64("decoder_position_ids", shape).or(InputDefault::Positions);
@@ -131,23 +117,6 @@ fn position_ids(g: &mut Graph, ids: &Tensor) -> Result<Tensor> {
     g.unsqueeze(&positions, 0)
 }
 
-/// The memory of cross-attention: the encoder's hidden states, or their cached keys and values.
-enum Memory {
-    States(Tensor),
-    Cached,
-}
-
-/// Caches the keys and values of cross-attention, of the encoder's hidden states.
-fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
-    let cache = Cache::new(g, GraphKind::Encoder);
-    for index in 0..c.decoder_layers {
-        let w = base.scope("decoder.layers").index(index);
-        let (k, v) = keys_and_values(g, c, &w.scope("encoder_attn"), states)?;
-        cache.cache_cross_kv(g, index, &k, &v, c.decoder_attention_heads)?;
-    }
-    Ok(())
-}
-
 /// The encoder's hidden states (`BartEncoder`): `[batch, encoder_sequence, d_model]`.
 fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInputs) -> Result<Tensor> {
     let w = base.scope("encoder");
@@ -162,14 +131,30 @@ fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInpu
     g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)
 }
 
-/// One encoder layer (`BartEncoderLayer`): self-attention and feed-forward, pre-norm.
-fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let (own, own_norm) = (w.scope("self_attn"), w.scope("self_attn_layer_norm"));
-    let h = g.layer_norm(&own_norm, &x, 1e-5)?;
-    let (k, v) = keys_and_values(g, c, &own, &h)?;
-    let h = attend(g, c, &own, &h, &k, &v, c.encoder_attention_heads, Some(mask))?;
-    let x = g.add(x, &h)?;
-    mlp(g, c, w, &x, c.encoder_ffn_dim)
+/// Keys and values of cross-attention, layer by layer: of the encoder's hidden states, or cached.
+fn cross_kv(
+    g: &mut Graph,
+    c: &Config,
+    base: &Scope,
+    cache: &Cache,
+    states: Option<&Tensor>,
+) -> Result<CrossKv> {
+    let (layers, heads) = (c.decoder_layers, c.decoder_attention_heads);
+    let cross = CrossAttention { layers, heads, size: c.d_model / heads, keys: ENCODER_SEQUENCE };
+    cross
+        .keys_and_values(
+            g,
+            cache,
+            states,
+            |g, index, states| {
+                keys_and_values(
+                    g,
+                    c,
+                    &base.scope("decoder.layers").index(index).scope("encoder_attn"),
+                    states,
+                )
+            },
+        )
 }
 
 /// The decoder's hidden states (`BartDecoder`): `[batch, sequence, d_model]`; `encoder_attention_mask`
@@ -179,7 +164,7 @@ fn decoder(
     c: &Config,
     base: &Scope,
     decoder_inputs: &DecoderInputs,
-    memory: &Memory,
+    cross_kv: &CrossKv,
     encoder_attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let w = base.scope("decoder");
@@ -188,28 +173,93 @@ fn decoder(
     let mut x = g.add(&x, &position_embeddings)?;
     let mask = nn::causal_mask(g, &decoder_inputs.mask, &decoder_inputs.cache.past(), None)?;
     let encoder_attention_mask = nn::padding_mask(g, encoder_attention_mask)?;
-    let heads = c.decoder_attention_heads;
-    for index in 0..c.decoder_layers {
-        let w = w.scope("layers").index(index);
-        let (own, cross) = (w.scope("self_attn"), w.scope("encoder_attn"));
-        let (own_norm, cross_norm) = (w.scope("self_attn_layer_norm"), w.scope("encoder_attn_layer_norm"));
-        let h = g.layer_norm(&own_norm, &x, 1e-5)?;
-        let (k, v) = keys_and_values(g, c, &own, &h)?;
-        let (k, v) = decoder_inputs.cache.update(g, index, k, v, heads)?;
-        let h = attend(g, c, &own, &h, &k, &v, heads, Some(&mask))?;
-        x = g.add(&x, &h)?;
-        let (k, v) = match memory {
-            Memory::States(states) => keys_and_values(g, c, &cross, states)?,
-            Memory::Cached => {
-                decoder_inputs.cache.cross_kv(g, index, heads, c.d_model / heads, &ENCODER_SEQUENCE)?
-            }
+    for (index, cross_kv) in cross_kv.iter().enumerate() {
+        let context = LayerContext {
+            cache: &decoder_inputs.cache,
+            index,
+            mask: &mask,
+            cross_kv,
+            encoder_attention_mask: &encoder_attention_mask,
         };
-        let h = g.layer_norm(&cross_norm, &x, 1e-5)?;
-        let h = attend(g, c, &cross, &h, &k, &v, heads, Some(&encoder_attention_mask))?;
-        x = g.add(&x, &h)?;
-        x = mlp(g, c, &w, &x, c.decoder_ffn_dim)?;
+        x = decoder_layer(g, c, &w.scope("layers").index(index), &x, &context)?;
     }
     g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)
+}
+
+/// What a decoder layer takes besides hidden states.
+struct LayerContext<'a> {
+    cache: &'a Cache,
+    index: usize,
+    /// `[batch, 1, sequence, past + sequence]`.
+    mask: &'a Tensor,
+    cross_kv: &'a (Tensor, Tensor),
+    /// `[batch, 1, 1, encoder_sequence]`.
+    encoder_attention_mask: &'a Tensor,
+}
+
+/// One encoder layer (`MBartEncoderLayer`), pre-norm: self-attention and feed-forward.
+fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let own = w.scope("self_attn");
+    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, 1e-5)?;
+    let (k, v) = keys_and_values(g, c, &own, &h)?;
+    let h = attend(g, c, &own, &h, (&k, &v), c.encoder_attention_heads, mask)?;
+    let x = g.add(x, &h)?;
+    let h = g.layer_norm(&w.scope("final_layer_norm"), &x, 1e-5)?;
+    let h = mlp(g, c, w, &h, c.encoder_ffn_dim)?;
+    g.add(&x, &h)
+}
+
+/// One decoder layer (`MBartDecoderLayer`), pre-norm: causal self-attention, cross-attention and feed-forward.
+fn decoder_layer(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    context: &LayerContext<'_>,
+) -> Result<Tensor> {
+    let (own, heads) = (w.scope("self_attn"), c.decoder_attention_heads);
+    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, 1e-5)?;
+    let (k, v) = keys_and_values(g, c, &own, &h)?;
+    let (k, v) = context.cache.update(g, context.index, k, v, heads)?;
+    let h = attend(g, c, &own, &h, (&k, &v), heads, context.mask)?;
+    let x = g.add(x, &h)?;
+    let h = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, 1e-5)?;
+    let (k, v) = context.cross_kv;
+    let h = attend(g, c, &w.scope("encoder_attn"), &h, (k, v), heads, context.encoder_attention_mask)?;
+    let x = g.add(&x, &h)?;
+    let h = g.layer_norm(&w.scope("final_layer_norm"), &x, 1e-5)?;
+    let h = mlp(g, c, w, &h, c.decoder_ffn_dim)?;
+    g.add(&x, &h)
+}
+
+/// Keys and values of hidden states.
+fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    Ok((g.linear(&w.scope("k_proj"), x, c.d_model)?, g.linear(&w.scope("v_proj"), x, c.d_model)?))
+}
+
+/// Multi-head attention of x over keys and values (`BartAttention`).
+fn attend(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    (k, v): (&Tensor, &Tensor),
+    heads: usize,
+    mask: &Tensor,
+) -> Result<Tensor> {
+    let q = g.linear(&w.scope("q_proj"), x, c.d_model)?;
+    let h = g.attention(
+        &q,
+        k,
+        v,
+        &Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() },
+    )?;
+    g.linear(&w.scope("out_proj"), &h, c.d_model)
+}
+
+/// The feed-forward layer.
+fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+    nn::Mlp { up: "fc1", down: "fc2", width, act: c.activation_function, bias: true }.forward(g, w, x)
 }
 
 /// Token embeddings (`BartScaledWordEmbedding`): shared, or of encoder or decoder.
@@ -238,46 +288,10 @@ fn position_embeddings(
     g.embedding(&table, positions, c.max_position_embeddings, c.d_model)
 }
 
-/// Keys and values of hidden states.
-fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let k = g.linear(&w.scope("k_proj"), x, c.d_model)?;
-    Ok((k, g.linear(&w.scope("v_proj"), x, c.d_model)?))
-}
-
-/// Multi-head attention of x over keys and values (`BartAttention`).
-#[allow(clippy::too_many_arguments)]
-fn attend(
-    g: &mut Graph,
-    c: &Config,
-    w: &Scope,
-    x: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    heads: usize,
-    mask: Option<&Tensor>,
-) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_proj"), x, c.d_model)?;
-    let h = g.attention(&q, k, v, &Attention { heads, kv_heads: heads, mask, ..Attention::default() })?;
-    g.linear(&w.scope("out_proj"), &h, c.d_model)
-}
-
-/// The feed-forward layer with residual, pre-norm.
-fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let own_norm = w.scope("final_layer_norm");
-    let h = g.layer_norm(&own_norm, &x, 1e-5)?;
-    let h = g.linear(&w.scope("fc1"), &h, width)?;
-    let h = g.activation(c.activation_function, &h)?;
-    let h = g.linear(&w.scope("fc2"), &h, c.d_model)?;
-    g.add(x, &h)
-}
-
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
 fn lm_head(g: &mut Graph, c: &Config, hidden: &Tensor) -> Result<Tensor> {
-    let table = match c.tie_word_embeddings {
-        true => g.scope("model").name("shared.weight"),
-        false => g.root().name("lm_head.weight"),
-    };
-    let scores = g.linear_with(&table, None, hidden, c.vocab_size)?;
+    let w = g.scope(if c.tie_word_embeddings { "model.shared" } else { "lm_head" });
+    let scores = g.linear_no_bias(&w, hidden, c.vocab_size)?;
     if !g.has_weight("final_logits_bias") {
         return Ok(scores);
     }

@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
 use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention, Cache, RelativeBuckets};
+use weft::nn::{self, Attention, Cache, CrossAttention, CrossKv, RelativeBuckets};
 use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
@@ -45,16 +45,11 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
 fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.root();
     let encoder_inputs = EncoderInputs::new(g, c);
-    let decoder_inputs = DecoderInputs::new(g, c, GraphKind::Forward);
+    let cache = Cache::new(g, GraphKind::Forward);
+    let decoder_inputs = DecoderInputs::new(g, c, cache);
     let states = encoder(g, c, &base, &encoder_inputs)?;
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states.clone()),
-        &encoder_inputs.attention_mask,
-    )?;
+    let cross_kv = cross_kv(g, c, &base, &decoder_inputs.cache, Some(&states))?;
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_inputs.attention_mask)?;
     g.output("last_hidden_state", &hidden)?;
     g.output("encoder_last_hidden_state", &states)
 }
@@ -64,30 +59,22 @@ fn seq2seq_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, d_model]`.
 fn seq2seq_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.root();
-    if kind.is_cached() {
-        let encoder_attention_mask = g.input(
-            Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]).or(InputDefault::Ones),
-        );
-        let decoder_inputs = DecoderInputs::new(g, c, kind);
-        let hidden = decoder(g, c, &base, &decoder_inputs, &Memory::Cached, &encoder_attention_mask)?;
-        let logits = lm_head(g, c, &hidden)?;
-        return g.output("logits", &logits);
-    }
-    let encoder_inputs = EncoderInputs::new(g, c);
-    let states = encoder(g, c, &base, &encoder_inputs)?;
-    g.output("encoder_last_hidden_state", &states)?;
+    let cache = Cache::new(g, kind).within("decoder");
+    let (states, encoder_attention_mask) = if kind.is_cached() {
+        let mask = Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]);
+        (None, g.input(mask.or(InputDefault::Ones)))
+    } else {
+        let encoder_inputs = EncoderInputs::new(g, c);
+        let states = encoder(g, c, &base, &encoder_inputs)?;
+        g.output("encoder_last_hidden_state", &states)?;
+        (Some(states), encoder_inputs.attention_mask)
+    };
+    let cross_kv = cross_kv(g, c, &base, &cache, states.as_ref())?;
     if kind == GraphKind::Encoder {
-        return cache_cross_kv(g, c, &base, &states);
+        return Ok(());
     }
-    let decoder_inputs = DecoderInputs::new(g, c, kind);
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states),
-        &encoder_inputs.attention_mask,
-    )?;
+    let decoder_inputs = DecoderInputs::new(g, c, cache);
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_attention_mask)?;
     let logits = lm_head(g, c, &hidden)?;
     g.output("logits", &logits)
 }
@@ -110,14 +97,8 @@ fn eos_sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let encoder_inputs = EncoderInputs::new(g, c);
     let decoder_inputs = DecoderInputs::shifted(g, c, &encoder_inputs)?;
     let states = encoder(g, c, &base, &encoder_inputs)?;
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states.clone()),
-        &encoder_inputs.attention_mask,
-    )?;
+    let cross_kv = cross_kv(g, c, &base, &decoder_inputs.cache, Some(&states))?;
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_inputs.attention_mask)?;
     let pooled = nn::eos_pool(g, &hidden, &encoder_inputs.input_ids, c.eos_token_id as i64)?;
     let w = g.scope("classification_head");
     let h = g.linear(&w.scope("dense"), &pooled, c.d_model)?;
@@ -146,17 +127,9 @@ fn seq2seq_qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     let encoder_inputs = EncoderInputs::new(g, c);
     let decoder_inputs = DecoderInputs::shifted(g, c, &encoder_inputs)?;
     let states = encoder(g, c, &base, &encoder_inputs)?;
-    let hidden = decoder(
-        g,
-        c,
-        &base,
-        &decoder_inputs,
-        &Memory::States(states.clone()),
-        &encoder_inputs.attention_mask,
-    )?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let cross_kv = cross_kv(g, c, &base, &decoder_inputs.cache, Some(&states))?;
+    let hidden = decoder(g, c, &base, &decoder_inputs, &cross_kv, &encoder_inputs.attention_mask)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)?;
     g.output("encoder_last_hidden_state", &states)
@@ -186,8 +159,7 @@ struct DecoderInputs {
 }
 
 impl DecoderInputs {
-    fn new(g: &mut Graph, c: &Config, kind: GraphKind) -> Self {
-        let cache = Cache::new(g, kind).within("decoder");
+    fn new(g: &mut Graph, c: &Config, cache: Cache) -> Self {
         let ids = Input::i64("decoder_input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size, "vocab_size");
         let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
         Self { ids: g.input(ids), mask: g.input(mask), cache }
@@ -200,12 +172,6 @@ impl DecoderInputs {
         let mask = g.expand(&mask, ids.shape().to_vec())?;
         Ok(Self { ids, mask, cache: Cache::new(g, GraphKind::Forward) })
     }
-}
-
-/// The memory of cross-attention: the encoder's hidden states, or their cached keys and values.
-enum Memory {
-    States(Tensor),
-    Cached,
 }
 
 /// The encoder's hidden states (`T5Stack`): `[batch, encoder_sequence, d_model]`.
@@ -234,6 +200,28 @@ fn encoder(g: &mut Graph, c: &Config, base: &Scope, encoder_inputs: &EncoderInpu
     g.rms_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_epsilon)
 }
 
+/// Keys and values of cross-attention, layer by layer: of the encoder's hidden states, or cached.
+fn cross_kv(
+    g: &mut Graph,
+    c: &Config,
+    base: &Scope,
+    cache: &Cache,
+    states: Option<&Tensor>,
+) -> Result<CrossKv> {
+    let layers = c.num_decoder_layers();
+    let cross = CrossAttention { layers, heads: c.num_heads, size: c.d_kv, keys: ENCODER_SEQUENCE };
+    cross
+        .keys_and_values(
+            g,
+            cache,
+            states,
+            |g, index, states| {
+                let w = base.scope("decoder.block").index(index).scope("layer");
+                keys_and_values(g, c, &w.index(1).scope("EncDecAttention"), states)
+            },
+        )
+}
+
 /// The decoder's hidden states (`T5Stack`): `[batch, sequence, d_model]`; `encoder_attention_mask`
 /// `[batch, encoder_sequence]`.
 fn decoder(
@@ -241,7 +229,7 @@ fn decoder(
     c: &Config,
     base: &Scope,
     decoder_inputs: &DecoderInputs,
-    memory: &Memory,
+    cross_kv: &CrossKv,
     encoder_attention_mask: &Tensor,
 ) -> Result<Tensor> {
     let w = base.scope("decoder");
@@ -252,7 +240,7 @@ fn decoder(
     let attention_mask = nn::causal_mask(g, &decoder_inputs.mask, &past, None)?;
     let mask = biased_mask(g, c, &w.scope("block").index(0), [&own, &all], &attention_mask, true)?;
     let encoder_attention_mask = nn::padding_mask(g, encoder_attention_mask)?;
-    for index in 0..c.num_decoder_layers() {
+    for (index, (cross_k, cross_v)) in cross_kv.iter().enumerate() {
         let w = w.scope("block").index(index).scope("layer");
         let h = g.rms_norm(&w.index(0).scope("layer_norm"), &x, c.layer_norm_epsilon)?;
         let w_attention = w.index(0).scope("SelfAttention");
@@ -262,28 +250,11 @@ fn decoder(
         x = g.add(&x, &h)?;
         let h = g.rms_norm(&w.index(1).scope("layer_norm"), &x, c.layer_norm_epsilon)?;
         let w_attention = w.index(1).scope("EncDecAttention");
-        let (k, v) = match memory {
-            Memory::States(states) => keys_and_values(g, c, &w_attention, states)?,
-            Memory::Cached => {
-                decoder_inputs.cache.cross_kv(g, index, c.num_heads, c.d_kv, &ENCODER_SEQUENCE)?
-            }
-        };
-        let h = attention(g, c, &w_attention, &h, [&k, &v], &encoder_attention_mask)?;
+        let h = attention(g, c, &w_attention, &h, [cross_k, cross_v], &encoder_attention_mask)?;
         x = g.add(&x, &h)?;
         x = mlp(g, c, &w.index(2), &x)?;
     }
     g.rms_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_epsilon)
-}
-
-/// Caches the keys and values of cross-attention, of the encoder's hidden states.
-fn cache_cross_kv(g: &mut Graph, c: &Config, base: &Scope, states: &Tensor) -> Result<()> {
-    let cache = Cache::new(g, GraphKind::Encoder);
-    for index in 0..c.num_decoder_layers() {
-        let w = base.scope("decoder").scope("block").index(index).scope("layer");
-        let (k, v) = keys_and_values(g, c, &w.index(1).scope("EncDecAttention"), states)?;
-        cache.cache_cross_kv(g, index, &k, &v, c.num_heads)?;
-    }
-    Ok(())
 }
 
 /// The attention mask with the relative attention bias (`T5Attention.compute_bias`).
@@ -291,9 +262,7 @@ fn biased_mask(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
-    [queries,
-    keys,
-    ]: [&Tensor; 2],
+    positions: [&Tensor; 2],
     attention_mask: &Tensor,
     causal: bool,
 ) -> Result<Tensor> {
@@ -302,14 +271,8 @@ fn biased_mask(
         max_distance: c.relative_attention_max_distance,
         causal,
     };
-    let table = w
-        .scope("layer")
-        .index(0)
-        .scope("SelfAttention")
-        .scope("relative_attention_bias")
-        .name("weight");
-    let table = g.weight(&table, &[buckets.count, c.num_heads])?;
-    let bias = nn::relative_bias(g, &table, queries, keys, buckets)?;
+    let table = w.scope("layer").index(0).scope("SelfAttention.relative_attention_bias");
+    let bias = nn::relative_bias(g, &table, positions, c.num_heads, buckets)?;
     nn::masked_bias(g, attention_mask, &bias)
 }
 
@@ -344,7 +307,7 @@ fn attention(
 
 /// The pre-norm feed-forward layer with residual (`T5LayerFF`), gated or not.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.rms_norm(&w.scope("layer_norm"), &x, c.layer_norm_epsilon)?;
+    let h = g.rms_norm(&w.scope("layer_norm"), x, c.layer_norm_epsilon)?;
     let w = w.scope("DenseReluDense");
     let kind = c.feed_forward_proj;
     let h = if kind.gated {

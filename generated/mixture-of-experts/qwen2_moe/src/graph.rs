@@ -77,9 +77,7 @@ fn generic_token_classification(g: &mut Graph, c: &Config) -> Result<()> {
 fn qa_span(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, GraphKind::Forward);
     let hidden = decoder(g, c, &g.scope("model"), &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }

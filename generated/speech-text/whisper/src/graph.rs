@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor};
-use weft::nn::{self, Activation, Attention, Cache};
+use weft::nn::{self, Activation, Attention, Cache, CrossAttention, CrossKv};
 use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
@@ -105,29 +105,16 @@ fn alignment(
 /// Outputs: `logits` `[batch, num_labels]`.
 fn whisper_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let features = spectrum(g, c);
-    let mut layers = encoder(g, c, &g.scope("encoder"), &features)?;
-    if c.use_weighted_layer_sum {
-        let weights = g.weight("layer_weights", &[layers.len()])?;
-        let weights = g.softmax(&weights)?;
-        for (index, x) in layers.iter_mut().enumerate() {
-            let weight = g.take(&weights, 0, index as i64)?;
-            *x = g.mul(x, &weight)?;
-        }
-    } else {
-        layers.drain(..layers.len() - 1);
-    }
-    let mut hidden = layers.remove(0);
-    for x in &layers {
-        hidden = g.add(&hidden, x)?;
-    }
+    let states = encoder(g, c, &g.scope("encoder"), &features)?;
+    let hidden = match (c.use_weighted_layer_sum, states.last()) {
+        (false, Some(last)) => last.clone(),
+        _ => nn::weighted_layer_sum(g, &states)?,
+    };
     let hidden = g.linear(&g.scope("projector"), &hidden, c.classifier_proj_size)?;
     let pooled = g.reduce(Reduction::Mean, &hidden, &[1], false)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
-
-/// Keys and values of cross-attention, layer by layer.
-type CrossKv = Vec<(Tensor, Tensor)>;
 
 /// The input: log-mel spectrograms `[batch, num_mel_bins, frames]`.
 fn spectrum(g: &mut Graph, c: &Config) -> Tensor {
@@ -157,40 +144,64 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Ve
 
 /// One pre-norm layer (`WhisperEncoderLayer`): self-attention and feed-forward.
 fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
+    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, 1e-5)?;
     let own = w.scope("self_attn");
     let (k, v) = keys_and_values(g, c, &own, &h)?;
-    let h = attend(g, c, &own, &h, &k, &v, c.encoder_attention_heads, None)?;
+    let h = attend(g, c, &own, &h, (&k, &v), c.encoder_attention_heads, None)?;
     let x = g.add(x, &h)?;
     let h = mlp(g, c, w, &x, c.encoder_ffn_dim)?;
     g.add(&x, &h)
 }
 
-/// Keys and values of cross-attention of every layer: from the encoder, or cached.
+/// Keys and values of hidden states; only the values have a bias.
+fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
+    Ok((g.linear_no_bias(&w.scope("k_proj"), x, c.d_model)?, g.linear(&w.scope("v_proj"), x, c.d_model)?))
+}
+
+/// Multi-head attention of x over keys and values (`WhisperAttention`).
+fn attend(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    (k, v): (&Tensor, &Tensor),
+    heads: usize,
+    mask: Option<&Tensor>,
+) -> Result<Tensor> {
+    let q = g.linear(&w.scope("q_proj"), x, c.d_model)?;
+    let h = g.attention(&q, k, v, &Attention { heads, kv_heads: heads, mask, ..Attention::default() })?;
+    g.linear(&w.scope("out_proj"), &h, c.d_model)
+}
+
+/// The feed-forward layer behind its norm.
+fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
+    let h = g.layer_norm(&w.scope("final_layer_norm"), x, 1e-5)?;
+    nn::Mlp { up: "fc1", down: "fc2", width, act: c.activation_function, bias: true }.forward(g, w, &h)
+}
+
+/// Keys and values of cross-attention, layer by layer: of the encoder's hidden states, which are an output, or cached.
 fn cross_kv(g: &mut Graph, c: &Config, w: &Scope, cache: &Cache, kind: GraphKind) -> Result<CrossKv> {
-    let heads = c.decoder_attention_heads;
-    let length = Dim::Fixed(c.max_source_positions);
-    let mut cross_kv = vec![];
-    if kind.is_cached() {
-        for index in 0..c.decoder_layers {
-            cross_kv.push(cache.cross_kv(g, index, heads, c.d_model / heads, &length)?);
-        }
-        return Ok(cross_kv);
+    let mut states = None;
+    if !kind.is_cached() {
+        let features = spectrum(g, c);
+        let hidden = encoder(g, c, &w.scope("encoder"), &features)?;
+        states = hidden.last().cloned();
     }
-    let features = spectrum(g, c);
-    let states = encoder(g, c, &w.scope("encoder"), &features)?;
-    if let Some(hidden) = states.last() {
-        g.output("encoder_last_hidden_state", hidden)?;
-        for index in 0..c.decoder_layers {
-            let w = w.scope("decoder.layers").index(index).scope("encoder_attn");
-            let (k, v) = keys_and_values(g, c, &w, hidden)?;
-            if kind == GraphKind::Encoder {
-                cache.cache_cross_kv(g, index, &k, &v, heads)?;
-            }
-            cross_kv.push((k, v));
-        }
+    if let Some(states) = &states {
+        g.output("encoder_last_hidden_state", states)?;
     }
-    Ok(cross_kv)
+    let (layers, heads) = (c.decoder_layers, c.decoder_attention_heads);
+    let keys = Dim::Fixed(c.max_source_positions);
+    let cross = CrossAttention { layers, heads, size: c.d_model / heads, keys };
+    cross
+        .keys_and_values(
+            g,
+            cache,
+            states.as_ref(),
+            |g, index, states| {
+                keys_and_values(g, c, &w.scope("decoder.layers").index(index).scope("encoder_attn"), states)
+            },
+        )
 }
 
 /// The decoder's hidden states (`WhisperDecoder`): `[batch, sequence, d_model]`.
@@ -215,14 +226,8 @@ fn decoder_states(
     );
     let positions = Input::i64("decoder_position_ids", shape).or(InputDefault::Positions);
     let positions = g.input(positions.below(c.max_target_positions, "max_target_positions"));
-    let inputs_embeds = g.embedding(&w.scope("embed_tokens"), &ids, c.vocab_size, c.d_model)?;
-    let position_embeddings = g.embedding(
-        &w.scope("embed_positions"),
-        &positions,
-        c.max_target_positions,
-        c.d_model,
-    )?;
-    let mut x = g.add(&inputs_embeds, &position_embeddings)?;
+    let x = g.embedding(&w.scope("embed_tokens"), &ids, c.vocab_size, c.d_model)?;
+    let mut x = nn::add_embedding(g, &w.scope("embed_positions"), &x, &positions, c.max_target_positions)?;
     let mask = nn::causal_mask(g, &mask, &cache.past(), None)?;
     let mut cross_attention_inputs = vec![];
     for (index, cross_kv) in cross_kv.iter().enumerate() {
@@ -253,47 +258,16 @@ fn decoder_layer(
     cross_attention_inputs: &mut Vec<Tensor>,
 ) -> Result<Tensor> {
     let heads = c.decoder_attention_heads;
-    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), &x, 1e-5)?;
+    let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, 1e-5)?;
     let own = w.scope("self_attn");
     let (k, v) = keys_and_values(g, c, &own, &h)?;
     let (k, v) = cache.update(g, index, k, v, heads)?;
-    let h = attend(g, c, &own, &h, &k, &v, heads, Some(mask))?;
+    let h = attend(g, c, &own, &h, (&k, &v), heads, Some(mask))?;
     let x = g.add(x, &h)?;
     let h = g.layer_norm(&w.scope("encoder_attn_layer_norm"), &x, 1e-5)?;
     cross_attention_inputs.push(h.clone());
-    let h = attend(g, c, &w.scope("encoder_attn"), &h, keys, values, heads, None)?;
+    let h = attend(g, c, &w.scope("encoder_attn"), &h, (keys, values), heads, None)?;
     let x = g.add(&x, &h)?;
     let h = mlp(g, c, w, &x, c.decoder_ffn_dim)?;
     g.add(&x, &h)
-}
-
-/// Keys and values of hidden states; only the values have a bias.
-fn keys_and_values(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<(Tensor, Tensor)> {
-    let k = g.linear_no_bias(&w.scope("k_proj"), x, c.d_model)?;
-    Ok((k, g.linear(&w.scope("v_proj"), x, c.d_model)?))
-}
-
-/// Multi-head attention of x over keys and values (`BartAttention`).
-#[allow(clippy::too_many_arguments)]
-fn attend(
-    g: &mut Graph,
-    c: &Config,
-    w: &Scope,
-    x: &Tensor,
-    k: &Tensor,
-    v: &Tensor,
-    heads: usize,
-    mask: Option<&Tensor>,
-) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_proj"), x, c.d_model)?;
-    let h = g.attention(&q, k, v, &Attention { heads, kv_heads: heads, mask, ..Attention::default() })?;
-    g.linear(&w.scope("out_proj"), &h, c.d_model)
-}
-
-/// The feed-forward layer behind its norm.
-fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
-    let h = g.layer_norm(&w.scope("final_layer_norm"), &x, 1e-5)?;
-    let h = g.linear(&w.scope("fc1"), &h, width)?;
-    let h = g.activation(c.activation_function, &h)?;
-    g.linear(&w.scope("fc2"), &h, c.d_model)
 }

@@ -70,11 +70,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mask = if c.is_decoder {
-        nn::causal_padding_mask(g, &inputs.attention_mask)?
-    } else {
-        nn::padding_mask(g, &inputs.attention_mask)?
-    };
+    let mask = nn::encoder_mask(g, &inputs.attention_mask, c.is_decoder)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &mask)?;
@@ -85,19 +81,9 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of token and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -128,9 +114,15 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -139,12 +131,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("lm_head");
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), hidden, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), hidden, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), hidden, c.vocab_size)
 }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -109,9 +109,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("albert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -174,26 +172,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.embedding_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.embedding_size,
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.embedding_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     g.linear(&base.scope("encoder").scope("embedding_hidden_mapping_in"), &x, c.hidden_size)
 }
@@ -225,16 +213,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("ffn"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("ffn_output"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp { up: "ffn", down: "ffn_output", width: c.intermediate_size, act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler"), hidden, c.hidden_size, Activation::Tanh)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -246,12 +232,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("dense"), hidden, c.embedding_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.layer_norm(&w.scope("LayerNorm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), &h, c.vocab_size)
 }

@@ -56,9 +56,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("convbert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(c.hidden_act, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        c.hidden_act,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -94,9 +98,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("convbert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -155,26 +157,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.embedding_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.embedding_size,
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.embedding_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     if c.embedding_size == c.hidden_size {
         return Ok(x);
@@ -287,10 +279,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("generator_predictions").scope("dense"), hidden, c.embedding_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.scope("generator_predictions").scope("LayerNorm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.scope("generator_lm_head").name("bias")), &h, c.vocab_size)
-    } else {
-        g.linear(&w.scope("generator_lm_head"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("generator_lm_head");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &decoder.name("bias"), &h, c.vocab_size)
 }

@@ -56,9 +56,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("deberta");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(c.pooler_hidden_act, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("pooler").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        c.pooler_hidden_act,
+    )?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -81,9 +85,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("deberta");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -95,9 +97,13 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, CHOICES, SEQUENCE]).flatten(g)?;
     let base = g.scope("deberta");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(c.pooler_hidden_act, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("pooler").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        c.pooler_hidden_act,
+    )?;
     let scores = g.linear(&g.scope("classifier"), &pooled, 1)?;
     let logits = g.reshape(&scores, dims![BATCH, CHOICES])?;
     g.output("logits", &logits)
@@ -148,18 +154,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &relative)?;
         if index == 0 && c.conv_kernel_size > 0 {
             let w = w.scope("encoder").scope("conv");
-            let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-            let tokens = g.unsqueeze(&tokens, 2)?;
             let conv = Conv::new(c.hidden_size, &[c.conv_kernel_size])
                 .padding(&[(c.conv_kernel_size - 1) / 2]);
             let h = g.transpose(&embedded, &[0, 2, 1])?;
             let h = g.conv(&w.scope("conv"), &h, &conv.groups(c.conv_groups))?;
             let h = g.transpose(&h, &[0, 2, 1])?;
-            let h = g.mul(&h, &tokens)?;
+            let h = nn::mask_hidden_states(g, &h, &inputs.attention_mask)?;
             let h = g.activation(c.conv_act, &h)?;
             x = g.add(&x, &h)?;
             x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
-            x = g.mul(&x, &tokens)?;
+            x = nn::mask_hidden_states(g, &x, &inputs.attention_mask)?;
         }
     }
     Ok(x)
@@ -171,18 +175,14 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     if c.position_biased_input {
         let table = w.scope("position_embeddings");
-        let positions = g.embedding(&table, &inputs.position_ids, c.max_position_embeddings, c.hidden_size)?;
-        x = g.add(&x, &positions)?;
+        x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     }
     if c.type_vocab_size > 0 {
         let table = w.scope("token_type_embeddings");
-        let types = g.embedding(&table, &inputs.token_type_ids, c.type_vocab_size, c.hidden_size)?;
-        x = g.add(&x, &types)?;
+        x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
     }
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
-    let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-    let tokens = g.unsqueeze(&tokens, 2)?;
-    g.mul(&x, &tokens)
+    nn::mask_hidden_states(g, &x, &inputs.attention_mask)
 }
 
 /// One post-norm layer (`BertLayer`): self-attention and feed-forward.
@@ -216,8 +216,7 @@ impl RelativePositions {
         let padding = g.reshape(&padding, dims![&batch, 1, SEQUENCE, 1])?;
         let mask = g.add(&keys, &padding)?;
         let mask = g.cast(&mask, Dtype::Bool);
-        let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-        let tokens = g.unsqueeze(&tokens, 2)?;
+        let tokens = nn::token_mask(g, &inputs.attention_mask)?;
         if !c.relative_attention {
             // Checkpoints may have this, unused.
             for name in ["weight", "bias"] {
@@ -332,9 +331,15 @@ fn disentangled_scores(
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -346,12 +351,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("transform").scope("dense"), hidden, c.hidden_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.layer_norm(&w.scope("transform").scope("LayerNorm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), &h, c.vocab_size)
 }

@@ -56,9 +56,7 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("distilbert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("pre_classifier"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Relu, &pooled)?;
+    let pooled = nn::cls_dense_pool(g, &g.scope("pre_classifier"), &hidden, c.hidden_size, Activation::Relu)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -70,9 +68,7 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, CHOICES, SEQUENCE]).flatten(g)?;
     let base = g.scope("distilbert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("pre_classifier"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Relu, &pooled)?;
+    let pooled = nn::cls_dense_pool(g, &g.scope("pre_classifier"), &hidden, c.hidden_size, Activation::Relu)?;
     let scores = g.linear(&g.scope("classifier"), &pooled, 1)?;
     let logits = g.reshape(&scores, dims![BATCH, CHOICES])?;
     g.output("logits", &logits)
@@ -96,9 +92,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("distilbert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -149,19 +143,9 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of token and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, 1e-12)
 }
 
@@ -192,9 +176,9 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("ffn").scope("lin1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("ffn").scope("lin2"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp { up: "ffn.lin1", down: "ffn.lin2", width: c.intermediate_size, act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -206,10 +190,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("vocab_transform"), hidden, c.hidden_size)?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.layer_norm(&w.scope("vocab_layer_norm"), &h, 1e-12)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.scope("vocab_projector").name("bias")), &h, c.vocab_size)
-    } else {
-        g.linear(&w.scope("vocab_projector"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("vocab_projector");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &decoder.name("bias"), &h, c.vocab_size)
 }

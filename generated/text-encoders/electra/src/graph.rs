@@ -72,9 +72,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("electra");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Gelu, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        Activation::Gelu,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -86,9 +90,13 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, CHOICES, SEQUENCE]).flatten(g)?;
     let base = g.scope("electra");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("sequence_summary").scope("summary"), &first, c.hidden_size)?;
-    let pooled = g.activation(c.summary_activation, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("sequence_summary").scope("summary"),
+        &hidden,
+        c.hidden_size,
+        c.summary_activation,
+    )?;
     let scores = g.linear(&g.scope("classifier"), &pooled, 1)?;
     let logits = g.reshape(&scores, dims![BATCH, CHOICES])?;
     g.output("logits", &logits)
@@ -112,9 +120,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("electra");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -172,11 +178,7 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let mask = if c.is_decoder {
-        nn::causal_padding_mask(g, &inputs.attention_mask)?
-    } else {
-        nn::padding_mask(g, &inputs.attention_mask)?
-    };
+    let mask = nn::encoder_mask(g, &inputs.attention_mask, c.is_decoder)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x, &mask)?;
@@ -188,26 +190,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.embedding_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.embedding_size,
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.embedding_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     if c.embedding_size == c.hidden_size {
         return Ok(x);
@@ -242,9 +234,15 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -256,10 +254,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("generator_predictions").scope("dense"), hidden, c.embedding_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.scope("generator_predictions").scope("LayerNorm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.scope("generator_lm_head").name("bias")), &h, c.vocab_size)
-    } else {
-        g.linear(&w.scope("generator_lm_head"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("generator_lm_head");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &decoder.name("bias"), &h, c.vocab_size)
 }

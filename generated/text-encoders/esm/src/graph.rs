@@ -58,9 +58,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("esm");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Tanh, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        Activation::Tanh,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -119,8 +123,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-    let tokens = g.unsqueeze(&tokens, 2)?;
+    let tokens = nn::token_mask(g, &inputs.attention_mask)?;
     if c.token_dropout {
         // In training, 15 % of tokens were selected and 80 % of these masked.
         let mask_token = g.integer(c.mask_token_id as i64);
@@ -139,8 +142,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     }
     if c.position_embedding_type == "absolute" {
         let table = w.scope("position_embeddings");
-        let positions = g.embedding(&table, &inputs.position_ids, c.max_position_embeddings, c.hidden_size)?;
-        x = g.add(&x, &positions)?;
+        x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     }
     if c.emb_layer_norm_before == Some(true) {
         x = g.layer_norm(&w.scope("layer_norm"), &x, c.layer_norm_eps)?;
@@ -166,11 +168,7 @@ struct LayerContext {
 
 impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
-        let mask = if c.is_decoder {
-            nn::causal_padding_mask(g, &inputs.attention_mask)?
-        } else {
-            nn::padding_mask(g, &inputs.attention_mask)?
-        };
+        let mask = nn::encoder_mask(g, &inputs.attention_mask, c.is_decoder)?;
         let rotary = if c.position_embedding_type == "rotary" {
             let size = c.head_dim();
             let frequencies = g.weight(&w.scope("rotary_embeddings").name("inv_freq"), &[size / 2])?;
@@ -200,16 +198,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(Activation::Gelu, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = Activation::Gelu;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler").scope("dense"), hidden, c.hidden_size, Activation::Tanh)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -221,12 +223,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("dense"), hidden, c.hidden_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.scope("layer_norm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), &h, c.vocab_size)
 }

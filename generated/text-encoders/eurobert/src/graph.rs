@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/eurobert/modeling_eurobert.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention, Rotary};
 use weft::{Result, dims};
 
@@ -56,28 +56,17 @@ fn eurobert_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = encoder(g, c, &base, &inputs)?;
     let pooled = match c.classifier_pooling.as_str() {
         "bos" => g.take(&hidden, 1, 0)?,
-        "mean" => mean(g, &hidden, &inputs.attention_mask)?,
+        "mean" => nn::masked_mean_pool(g, &hidden, &inputs.attention_mask)?,
         _ => hidden,
     };
     let h = g.linear(&g.scope("dense"), &pooled, c.hidden_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     let logits = g.linear(&g.scope("classifier"), &h, c.num_labels())?;
-    let logits = if c.classifier_pooling == "late" {
-        mean(g, &logits, &inputs.attention_mask)?
-    } else {
-        logits
+    let logits = match c.classifier_pooling.as_str() {
+        "late" => nn::masked_mean_pool(g, &logits, &inputs.attention_mask)?,
+        _ => logits,
     };
     g.output("logits", &logits)
-}
-
-/// Mean pooling over tokens without padding: `[batch, sequence, width]` to `[batch, width]`.
-fn mean(g: &mut Graph, x: &Tensor, attention_mask: &Tensor) -> Result<Tensor> {
-    let tokens = g.cast(attention_mask, Dtype::F32);
-    let tokens = g.unsqueeze(&tokens, 2)?;
-    let sum = g.mul(x, &tokens)?;
-    let sum = g.reduce(Reduction::Sum, &sum, &[1], false)?;
-    let count = g.reduce(Reduction::Sum, &tokens, &[1], false)?;
-    g.div(&sum, &count)
 }
 
 /// Token classification (`BertForTokenClassification`).

@@ -6,11 +6,10 @@
 //!
 //! Reference: `transformers`, `models/flaubert/modeling_flaubert.py`.
 
-use ndarray::{ArrayD, IxDyn};
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
-use weft::{Error, Result, Value, dims};
+use weft::{Result, dims};
 
 use crate::{Config, Head};
 
@@ -79,9 +78,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("transformer");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -123,16 +120,14 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 
 /// Token and position embeddings, and language embeddings where `langs` is given (`XLMModel`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let inputs_embeds = g.embedding(&w.scope("embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let mut x = g.add(&inputs_embeds, &positions)?;
+    let x = g.embedding(&w.scope("embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let table = w.scope("position_embeddings");
+    let mut x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     if c.use_lang_emb && c.n_langs > 1 {
-        let langs = langs(g, c);
+        // The row after the last is of none.
+        let langs = Input::i64("langs", dims![BATCH, SEQUENCE])
+            .below(c.n_langs + 1, "n_langs plus one for none");
+        let langs = g.input(langs.or(InputDefault::Full(c.n_langs as i64)));
         let table = g.weight(&w.scope("lang_embeddings").name("weight"), &[c.n_langs, c.hidden_size])?;
         let none = g.constant(&[1, c.hidden_size], vec![0.0; c.hidden_size])?;
         let table = g.concat(&[&table, &none], 0)?;
@@ -140,25 +135,6 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         x = g.add(&x, &languages)?;
     }
     g.layer_norm(&w.scope("layer_norm_emb"), &x, c.layer_norm_eps)
-}
-
-/// The language of each token; the one after the last, which is none, where it is not given.
-fn langs(g: &mut Graph, c: &Config) -> Tensor {
-    let none = c.n_langs as i64;
-    let langs = Input::i64("langs", dims![BATCH, SEQUENCE]).below(c.n_langs + 1, "n_langs plus one for none");
-    g.input(
-        langs
-            .computed(move |given| match given.get("input_ids") {
-                Some(ids) => Ok(Value::I64(ArrayD::from_elem(IxDyn(ids.shape()), none))),
-                None => {
-                    Err(Error::Input {
-                        name: "input_ids".to_owned(),
-                        problem: "is required and was not given".to_owned(),
-                        help: "give the ids of one text in each row".to_owned(),
-                    })
-                }
-            }),
-    )
 }
 
 /// What all layers take besides hidden states: the mask, and 1 for tokens, 0 for padding, `[batch, sequence, 1]`.
@@ -170,8 +146,7 @@ struct LayerContext {
 impl LayerContext {
     fn new(g: &mut Graph, inputs: &Inputs) -> Result<Self> {
         let mask = nn::padding_mask(g, &inputs.attention_mask)?;
-        let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-        Ok(Self { mask, tokens: g.unsqueeze(&tokens, 2)? })
+        Ok(Self { mask, tokens: nn::token_mask(g, &inputs.attention_mask)? })
     }
 }
 
@@ -209,10 +184,9 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("lin1"), x, c.intermediate_size())?;
     let act = if c.gelu_activation { Activation::Gelu } else { Activation::Relu };
-    let h = g.activation(act, &h)?;
-    g.linear(&w.scope("lin2"), &h, c.hidden_size)
+    let mlp = nn::Mlp { up: "lin1", down: "lin2", width: c.intermediate_size(), act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// The first token's hidden state: `[batch, hidden_size]`.
@@ -226,10 +200,7 @@ fn pooler(g: &mut Graph, _c: &Config, _w: &Scope, hidden: &Tensor) -> Result<Ten
 /// of its own.
 fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let w = g.scope("pred_layer");
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").name("weight");
-        g.linear_with(&table, Some(&w.scope("proj").name("bias")), hidden, c.vocab_size)
-    } else {
-        g.linear(&w.scope("proj"), hidden, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings"));
+    let decoder = w.scope("proj");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &decoder.name("bias"), hidden, c.vocab_size)
 }

@@ -58,9 +58,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roberta");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Tanh, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        Activation::Tanh,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -83,9 +87,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roberta");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -126,8 +128,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     if c.type_vocab_size > 0 {
         let table = w.scope("token_type_embeddings");
-        let types = g.embedding(&table, &inputs.token_type_ids, c.type_vocab_size, c.hidden_size)?;
-        x = g.add(&x, &types)?;
+        x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
     }
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
@@ -177,16 +178,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp { up: "mlp.fc1", down: "mlp.fc2", width: c.intermediate_size, act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler").scope("dense"), hidden, c.hidden_size, Activation::Tanh)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -198,12 +197,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("dense"), hidden, c.hidden_size)?;
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.scope("layer_norm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), &h, c.vocab_size)
 }

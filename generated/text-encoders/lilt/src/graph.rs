@@ -45,9 +45,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("lilt");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(Activation::Tanh, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        Activation::Tanh,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -70,9 +74,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("lilt");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -127,26 +129,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.hidden_size,
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -171,13 +163,8 @@ fn layout_embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> R
     let parts: Vec<_> = parts.iter().collect();
     let x = g.concat(&parts, 2)?;
     let x = g.linear(&w.scope("box_linear_embeddings"), &x, narrow)?;
-    let positions = g.embedding(
-        &w.scope("box_position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        narrow,
-    )?;
-    let x = g.add(&x, &positions)?;
+    let table = w.scope("box_position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -255,7 +242,5 @@ fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor) -> Resul
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler").scope("dense"), hidden, c.hidden_size, Activation::Tanh)
 }

@@ -6,11 +6,10 @@
 //!
 //! Reference: `transformers`, `models/markuplm/modeling_markuplm.py`.
 
-use ndarray::{ArrayD, IxDyn};
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
-use weft::{Error, Result, Value, dims};
+use weft::{Result, dims};
 
 use crate::{Config, Head};
 
@@ -69,9 +68,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("markuplm");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -121,27 +118,17 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let w = w.scope("embeddings");
     // The reference does not use it either.
     g.unused_scope(&w.scope("xpath_embeddings").scope("xpath_unitseq2_embeddings"));
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.hidden_size,
     )?;
     let xpath = xpath_embeddings(g, c, &w.scope("xpath_embeddings"))?;
-    let x = g.add(&inputs_embeds, &positions)?;
-    let x = g.add(&x, &types)?;
     let x = g.add(&x, &xpath)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
@@ -149,12 +136,11 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 /// XPath embeddings (`XPathEmbeddings`): tags and subscripts of every level through two linear layers.
 fn xpath_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (names, numbers) = (c.max_xpath_tag_unit_embeddings, c.max_xpath_subs_unit_embeddings);
-    let tags = Input::i64("xpath_tags_seq", dims![BATCH, SEQUENCE, c.max_depth]);
-    let tags = g.input(filled(tags.below(names, "max_xpath_tag_unit_embeddings"), c.max_depth, c.tag_pad_id));
-    let subs = Input::i64("xpath_subs_seq", dims![BATCH, SEQUENCE, c.max_depth]);
-    let subs = g.input(
-        filled(subs.below(numbers, "max_xpath_subs_unit_embeddings"), c.max_depth, c.subs_pad_id),
-    );
+    let shape = dims![BATCH, SEQUENCE, c.max_depth];
+    let tags = Input::i64("xpath_tags_seq", shape.clone()).below(names, "max_xpath_tag_unit_embeddings");
+    let tags = g.input(tags.or(InputDefault::Full(c.tag_pad_id as i64)));
+    let subs = Input::i64("xpath_subs_seq", shape).below(numbers, "max_xpath_subs_unit_embeddings");
+    let subs = g.input(subs.or(InputDefault::Full(c.subs_pad_id as i64)));
     let mut levels = vec![];
     for level in 0..c.max_depth {
         let tag = g.take(&tags, 2, level as i64)?;
@@ -162,31 +148,13 @@ fn xpath_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
         let tag = g.embedding(&table, &tag, names, c.xpath_unit_hidden_size)?;
         let sub = g.take(&subs, 2, level as i64)?;
         let table = w.scope("xpath_subs_sub_embeddings").index(level);
-        let sub = g.embedding(&table, &sub, numbers, c.xpath_unit_hidden_size)?;
-        levels.push(g.add(&tag, &sub)?);
+        levels.push(nn::add_embedding(g, &table, &tag, &sub, numbers)?);
     }
     let levels: Vec<_> = levels.iter().collect();
     let way = g.concat(&levels, 2)?;
     let h = g.linear(&w.scope("xpath_unitseq2_inner"), &way, 4 * c.hidden_size)?;
     let h = g.activation(Activation::Relu, &h)?;
     g.linear(&w.scope("inner2emb"), &h, c.hidden_size)
-}
-
-/// An input that is `padding` everywhere where it is not given.
-fn filled(input: Input, depth: usize, padding: usize) -> Input {
-    input
-        .computed(move |given| match given.get("input_ids").map(Value::shape) {
-            Some([batch, sequence]) => {
-                Ok(Value::I64(ArrayD::from_elem(IxDyn(&[*batch, *sequence, depth]), padding as i64)))
-            }
-            _ => {
-                Err(Error::Input {
-                    name: "input_ids".to_owned(),
-                    problem: "has not two axes".to_owned(),
-                    help: "give the ids of one text in each row".to_owned(),
-                })
-            }
-        })
 }
 
 /// One post-norm layer (`BertLayer`): self-attention and feed-forward.
@@ -216,14 +184,18 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
-    let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler").scope("dense"), hidden, c.hidden_size, Activation::Tanh)
 }

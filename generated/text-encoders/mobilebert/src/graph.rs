@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn::{self, Activation, Attention};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -122,9 +122,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("mobilebert");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -192,20 +190,15 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     if c.trigram_input || c.embedding_size != c.hidden_size {
         x = g.linear(&w.scope("embedding_transformation"), &x, c.hidden_size)?;
     }
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let types = g.embedding(
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.hidden_size,
     )?;
-    let x = g.add(&x, &positions)?;
-    let x = g.add(&x, &types)?;
     norm_by_type(g, c, &w.scope("LayerNorm"), &x, 1e-5)
 }
 
@@ -293,12 +286,10 @@ fn norm_by_type(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, eps: f64) -> R
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let first = g.take(hidden, 1, 0)?;
     if !c.classifier_activation {
-        return Ok(first);
+        return g.take(hidden, 1, 0);
     }
-    let h = g.linear(&w.scope("pooler").scope("dense"), &first, c.hidden_size)?;
-    Ok(g.tanh(&h))
+    nn::cls_dense_pool(g, &w.scope("pooler").scope("dense"), hidden, c.hidden_size, Activation::Tanh)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -311,14 +302,15 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.layer_norm(&w.scope("transform").scope("LayerNorm"), &h, c.layer_norm_eps)?;
     let first = g.slice(&h, 2, 0..c.embedding_size)?;
     let rest = g.slice(&h, 2, c.embedding_size..c.hidden_size)?;
-    let logits = if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &first, c.vocab_size)?
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &first, c.vocab_size)?
-    };
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings.word_embeddings"));
+    let logits = nn::masked_lm_decoder(
+        g,
+        &w.scope("decoder"),
+        table.as_ref(),
+        &w.name("bias"),
+        &first,
+        c.vocab_size,
+    )?;
     let table = g.weight(
         &w.scope("dense").name("weight"),
         &[c.hidden_size - c.embedding_size, c.vocab_size],

@@ -7,9 +7,7 @@
 //! Reference: `transformers`, `models/modernbert/modeling_modernbert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{
-    Binary, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
-};
+use weft::graph::{Binary, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, RopeParameters, Rotary};
 use weft::{Result, dims};
 
@@ -98,9 +96,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let base = g.scope("model");
     let hidden = encoder(g, c, &base, &inputs)?;
     let hidden = prediction_head(g, c, &hidden)?;
-    let span = g.linear(&g.scope("classifier"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("classifier"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -156,13 +152,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// Token embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("tok_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    g.layer_norm_biased(&w.scope("norm"), &inputs_embeds, c.norm_eps, c.norm_bias)
+    let x = g.embedding(&w.scope("tok_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    g.layer_norm_biased(&w.scope("norm"), &x, c.norm_eps, c.norm_bias)
 }
 
 /// One pre-norm layer (`ModernBertEncoderLayer`): self-attention and feed-forward.
@@ -255,12 +246,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, c: &Config, inputs: &Inputs, hidden: &Tensor, unpadded: bool) -> Result<Tensor> {
     if c.classifier_pooling == "mean" {
-        let tokens = g.cast(&inputs.attention_mask, Dtype::F32);
-        let tokens = g.unsqueeze(&tokens, 2)?;
-        let sum = g.mul(hidden, &tokens)?;
-        let sum = g.reduce(Reduction::Sum, &sum, &[1], false)?;
-        let count = g.reduce(Reduction::Sum, &tokens, &[1], false)?;
-        return g.div(&sum, &count);
+        return nn::masked_mean_pool(g, hidden, &inputs.attention_mask);
     }
     if !unpadded {
         return g.take(hidden, 1, 0);

@@ -57,9 +57,13 @@ fn sequence_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roformer");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let first = g.take(&hidden, 1, 0)?;
-    let pooled = g.linear(&g.scope("classifier").scope("dense"), &first, c.hidden_size)?;
-    let pooled = g.activation(c.hidden_act, &pooled)?;
+    let pooled = nn::cls_dense_pool(
+        g,
+        &g.scope("classifier").scope("dense"),
+        &hidden,
+        c.hidden_size,
+        c.hidden_act,
+    )?;
     let logits = g.linear(&g.scope("classifier").scope("out_proj"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }
@@ -95,9 +99,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.scope("roformer");
     let hidden = encoder(g, c, &base, &inputs)?;
-    let span = g.linear(&g.scope("qa_outputs"), &hidden, 2)?;
-    let start = g.take(&span, 2, 0)?;
-    let end = g.take(&span, 2, 1)?;
+    let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)
 }
@@ -167,20 +169,15 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let base = w;
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.embedding_size(),
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size())?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.embedding_size(),
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let x = g.layer_norm(&w.scope("LayerNorm"), &inputs_embeds, c.layer_norm_eps)?;
+    let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     if c.embedding_size() == c.hidden_size {
         return Ok(x);
     }
@@ -205,11 +202,7 @@ struct LayerContext {
 
 impl LayerContext {
     fn new(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Self> {
-        let mask = if c.is_decoder {
-            nn::causal_padding_mask(g, &inputs.attention_mask)?
-        } else {
-            nn::padding_mask(g, &inputs.attention_mask)?
-        };
+        let mask = nn::encoder_mask(g, &inputs.attention_mask, c.is_decoder)?;
         let (size, batch) = (c.hidden_size / c.num_attention_heads, inputs.input_ids.shape()[0].clone());
         let table = g.weight(
             &w.scope("encoder").scope("embed_positions").name("weight"),
@@ -240,9 +233,15 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.
@@ -254,12 +253,7 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let h = g.linear(&w.scope("transform").scope("dense"), hidden, c.embedding_size())?;
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.layer_norm(&w.scope("transform").scope("LayerNorm"), &h, c.layer_norm_eps)?;
-    if c.tie_word_embeddings {
-        let table = base.scope("embeddings").scope("word_embeddings").name("weight");
-        g.linear_with(&table, Some(&w.name("bias")), &h, c.vocab_size)
-    } else {
-        // The reference has this bias too, unused.
-        g.weight(&w.name("bias"), &[c.vocab_size])?;
-        g.linear(&w.scope("decoder"), &h, c.vocab_size)
-    }
+    let table = c.tie_word_embeddings.then(|| base.scope("embeddings").scope("word_embeddings"));
+    let decoder = w.scope("decoder");
+    nn::masked_lm_decoder(g, &decoder, table.as_ref(), &w.name("bias"), &h, c.vocab_size)
 }

@@ -110,26 +110,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
 /// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let inputs_embeds = g.embedding(
-        &w.scope("word_embeddings"),
-        &inputs.input_ids,
-        c.vocab_size,
-        c.hidden_size,
-    )?;
-    let types = g.embedding(
+    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    let x = nn::add_embedding(
+        g,
         &w.scope("token_type_embeddings"),
+        &x,
         &inputs.token_type_ids,
         c.type_vocab_size,
-        c.hidden_size,
     )?;
-    let inputs_embeds = g.add(&inputs_embeds, &types)?;
-    let positions = g.embedding(
-        &w.scope("position_embeddings"),
-        &inputs.position_ids,
-        c.max_position_embeddings,
-        c.hidden_size,
-    )?;
-    let x = g.add(&inputs_embeds, &positions)?;
+    let table = w.scope("position_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -160,7 +150,13 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("intermediate").scope("dense"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp {
+        up: "intermediate.dense",
+        down: "output.dense",
+        width: c.intermediate_size,
+        act,
+        bias: true,
+    };
+    mlp.forward(g, w, x)
 }

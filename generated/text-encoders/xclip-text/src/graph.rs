@@ -105,9 +105,9 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) ->
 
 /// The feed-forward layer: two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let h = g.linear(&w.scope("mlp").scope("fc1"), x, c.intermediate_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    g.linear(&w.scope("mlp").scope("fc2"), &h, c.hidden_size)
+    let act = c.hidden_act;
+    let mlp = nn::Mlp { up: "mlp.fc1", down: "mlp.fc2", width: c.intermediate_size, act, bias: true };
+    mlp.forward(g, w, x)
 }
 
 /// The hidden state of the end-of-text token, which has the largest id (`XCLIPTextModel`): `[batch, hidden_size]`.

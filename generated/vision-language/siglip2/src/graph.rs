@@ -8,8 +8,8 @@
 //!
 //! Reference: `transformers`, `models/siglip2/modeling_siglip2.py`.
 
+use weft::graph::Graph;
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dtype, Graph, Reduction};
 use weft::nn::{self, PooledOutput};
 use weft::{Result, dims};
 
@@ -59,12 +59,7 @@ fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
     vision::unused_pooler(g, &w);
-    let attention_mask = g.cast(&attention_mask, Dtype::F32);
-    let attention_mask = g.unsqueeze(&attention_mask, 2)?;
-    let own = g.mul(&hidden, &attention_mask)?;
-    let sum = g.reduce(Reduction::Sum, &own, &[1], false)?;
-    let count = g.reduce(Reduction::Sum, &attention_mask, &[1], false)?;
-    let pooled = g.div(&sum, &count)?;
+    let pooled = nn::masked_mean_pool(g, &hidden, &attention_mask)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
 }

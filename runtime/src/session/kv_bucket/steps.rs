@@ -82,8 +82,7 @@ fn mask(
             let all = g.arange(&cache.keys());
             let own = g.slice_dims(&all, 0, cache.past(), cache.keys())?;
             let buckets = RelativeBuckets { count: 8, max_distance: 20, causal: true };
-            let table = g.weight("table.weight", &[buckets.count, HEADS])?;
-            let bias = nn::relative_bias(g, &table, &own, &all, buckets)?;
+            let bias = nn::relative_bias(g, &g.scope("table"), [&own, &all], HEADS, buckets)?;
             nn::masked_bias(g, &mask, &bias)
         }
     }
