@@ -158,10 +158,10 @@ fn graph() {
         specs/text-encoders/mine.yaml:5: `graph.mlp`: expected the name of a part or a map with its options, found a list
         specs/text-encoders/mine.yaml:5: `graph.norm`: there is no `layernorm` in templates/graph/parts/norm/; expected one of […]; did you mean `layer_norm`?
         ");
-    insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b}, mlp: {gelu_when: heads}}\n"), @r#"
-        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output, bias; did you mean `query`?
+    insta::assert_snapshot!(spec("graph: {attention: {qery: q, key: a..b}, lm_head: {width: heads}}\n"), @r#"
+        specs/text-encoders/mine.yaml:5: `graph.attention.qery`: unknown key for templates/graph/parts/attention/multi_head.rs.tera; expected one of part, query, key, value, output; did you mean `query`?
         specs/text-encoders/mine.yaml:5: `graph.attention.key`: expected a name in the checkpoint, such as `output.dense`, found the text "a..b"
-        specs/text-encoders/mine.yaml:5: `graph.mlp.gelu_when`: `heads` is not a field of config
+        specs/text-encoders/mine.yaml:5: `graph.lm_head.width`: `heads` is not a field of config
         "#);
     insta::assert_snapshot!(spec("graph: {heads: {forMaskedLM: masked_lm, ForX: masked_ml, ForY: {class: Y}}}\n"), @r"
         specs/text-encoders/mine.yaml:5: `graph.heads.forMaskedLM`: must be a Rust name that starts with a capital
