@@ -181,9 +181,9 @@ fn finish(d: &Decoding<'_>, searches: Vec<Search>) -> Generated {
         Some(end) => d.config.pad_token_id.filter(|pad| *pad != 0).unwrap_or(*end),
         None => -1,
     };
-    let answers = d.config.num_return_sequences();
+    let per_prompt = d.config.num_return_sequences();
     let best: Vec<Beam> =
-        searches.into_iter().flat_map(|search| search.finished.into_iter().take(answers)).collect();
+        searches.into_iter().flat_map(|search| search.finished.into_iter().take(per_prompt)).collect();
     let length = best.iter().map(|beam| beam.ids.len()).max().unwrap_or(0);
     let mut generated = Generated {
         sequences: Vec::new(),

@@ -35,8 +35,8 @@ use config::Lengths;
 use random::Draws;
 use stopping::Stopping;
 
-/// Told of every step: the new token of each row, none for rows that ended. Beam search tells of none, as its rows
-/// may still change. `Break` ends generating.
+/// Called at every step with the new token of each row, none for rows that ended; not by beam search, whose rows may
+/// still change. `Break` ends generating.
 pub type Watch<'a> = dyn FnMut(&[Option<i64>]) -> ControlFlow<()> + 'a;
 
 /// What is to be generated.
@@ -177,10 +177,10 @@ impl Decoding<'_> {
     }
 }
 
-/// What was generated: for each prompt its answers, one after the other.
+/// What was generated: for each prompt its sequences, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Prompts and answers, padded on both sides to one length, as the reference gives them.
+    /// Prompts and new tokens, padded on both sides to one length, as the reference gives them.
     pub sequences: Vec<Vec<i64>>,
     /// The tokens of the prompt in each, with what fills them.
     pub prompt_length: usize,

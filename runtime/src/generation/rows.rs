@@ -12,31 +12,31 @@ pub(super) fn decode(
     decoder: &mut dyn Decoder,
     watch: &mut Watch<'_>,
 ) -> Result<Generated> {
-    let answers = d.config.num_return_sequences();
+    let per_prompt = d.config.num_return_sequences();
     let mut rows: Vec<Vec<i64>> = Vec::new();
     for row in d.prompt.rows() {
-        rows.extend(std::iter::repeat_n(row, answers));
+        rows.extend(std::iter::repeat_n(row, per_prompt));
     }
     let mut stops: Vec<Option<Stop>> = vec![None; rows.len()];
     let mut ends: Vec<usize> = vec![d.lengths.most; rows.len()];
     let mut logits = decoder.prefill(d.prompt)?;
-    // The answers to one prompt share its scores and its caches until their first tokens.
+    // The sequences of one prompt share its scores and its caches until their first tokens.
     let mut parents: Option<Vec<usize>> =
-        (answers > 1).then(|| (0..rows.len()).map(|r| r / answers).collect());
+        (per_prompt > 1).then(|| (0..rows.len()).map(|r| r / per_prompt).collect());
     loop {
         let mut tokens = Vec::with_capacity(rows.len());
-        let mut told = Vec::with_capacity(rows.len());
+        let mut new_tokens = Vec::with_capacity(rows.len());
         for (r, row) in rows.iter_mut().enumerate() {
             let from = parents.as_ref().map_or(r, |parents| parents[r]);
             let token = match stops[r] {
                 Some(_) if d.stopping.fills() => d.config.pad_token().unwrap_or_default(),
                 _ => {
                     let mut scores = logits.row(from).to_vec();
-                    d.process(r / answers, row, &mut scores);
+                    d.process(r / per_prompt, row, &mut scores);
                     choose(&d, &scores, r, row.len())? as i64
                 }
             };
-            told.push(stops[r].is_none().then_some(token));
+            new_tokens.push(stops[r].is_none().then_some(token));
             row.push(token);
             tokens.push(token);
             let stop = d.stopping.check(row)?;
@@ -45,7 +45,7 @@ pub(super) fn decode(
                 ends[r] = row.len();
             }
         }
-        let cancelled = watch(&told).is_break();
+        let cancelled = watch(&new_tokens).is_break();
         if cancelled || stops.iter().all(Option::is_some) {
             break;
         }

@@ -96,10 +96,10 @@ fn in_path(name: &str) -> Option<PathBuf> {
 
 /// The name and version that a browser tells; asked once per browser.
 fn ask(browser: &Path) -> String {
-    static TOLD: Mutex<Option<HashMap<PathBuf, String>>> = Mutex::new(None);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = told.get_or_insert_default();
-    if let Some(name) = told.get(browser) {
+    static VERSIONS: Mutex<Option<HashMap<PathBuf, String>>> = Mutex::new(None);
+    let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let versions = versions.get_or_insert_default();
+    if let Some(name) = versions.get(browser) {
         return name.clone();
     }
     // On Windows browsers open a window instead of telling.
@@ -107,7 +107,7 @@ fn ask(browser: &Path) -> String {
     let output =
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let name = short(&output).unwrap_or_else(|| browser.display().to_string());
-    told.insert(browser.to_path_buf(), name.clone());
+    versions.insert(browser.to_path_buf(), name.clone());
     name
 }
 

@@ -89,7 +89,7 @@ impl<A: AnyModel> ImageTextToText<A> {
         text: &str,
         options: &GenerationOptions,
     ) -> Result<Vec<GeneratedText>> {
-        let news = self.answers(images, text, options, options.add_special_tokens)?;
+        let news = self.generate(images, text, options, options.add_special_tokens)?;
         let full = |new: String| GeneratedText { generated_text: format!("{text}{new}"), start: text.len() };
         Ok(news.into_iter().map(full).collect())
     }
@@ -122,12 +122,12 @@ impl<A: AnyModel> ImageTextToText<A> {
         // Templates that do not begin with the token that begins texts leave that to the tokenizer.
         let begun =
             self.text.tokenizer.settings().bos_token.as_ref().is_some_and(|bos| prompt.starts_with(bos));
-        let replies = self.answers(images, &prompt, options, !begun)?;
+        let replies = self.generate(images, &prompt, options, !begun)?;
         Ok(replies.into_iter().map(|reply| answered(messages, chat, reply)).collect())
     }
 
     /// What follows a text.
-    fn answers(
+    fn generate(
         &self,
         images: &[Image],
         text: &str,

@@ -112,7 +112,7 @@ impl<A: AnyModel> TextGeneration<A> {
     /// # Errors
     /// As [`TextGeneration::run`], and when options contradict each other.
     pub fn run_with(&self, texts: &[&str], options: &GenerationOptions) -> Result<Vec<Vec<GeneratedText>>> {
-        let all = self.answers(texts, options, true, None)?;
+        let all = self.generate(texts, options, true, None)?;
         let full = |text: &str, new: String| GeneratedText {
             generated_text: format!("{text}{new}"),
             start: text.len(),
@@ -145,7 +145,7 @@ impl<A: AnyModel> TextGeneration<A> {
         let prompts = chats.iter().zip(templates).map(|(messages, chat)| self.prompt(messages, chat));
         let prompts: Vec<String> = prompts.collect::<Result<_>>()?;
         let texts: Vec<&str> = prompts.iter().map(String::as_str).collect();
-        let all = self.answers(&texts, options, false, None)?;
+        let all = self.generate(&texts, options, false, None)?;
         let continued = chats.iter().zip(templates).zip(all).map(|((messages, chat), replies)| {
             replies.into_iter().map(|reply| answered(messages, chat, reply)).collect()
         });
@@ -162,7 +162,7 @@ impl<A: AnyModel> TextGeneration<A> {
         options: &GenerationOptions,
         on_text: &mut OnText<'_>,
     ) -> Result<GeneratedText> {
-        let mut all = self.answers(&[text], options, true, Some(on_text))?;
+        let mut all = self.generate(&[text], options, true, Some(on_text))?;
         let new = all.pop().and_then(|mut news| news.pop()).unwrap_or_default();
         Ok(GeneratedText { generated_text: format!("{text}{new}"), start: text.len() })
     }
@@ -179,7 +179,7 @@ impl<A: AnyModel> TextGeneration<A> {
     ) -> Result<GeneratedChat> {
         let chat = ChatOptions::answering(messages);
         let prompt = self.prompt(messages, &chat)?;
-        let mut all = self.answers(&[&prompt], options, false, Some(on_text))?;
+        let mut all = self.generate(&[&prompt], options, false, Some(on_text))?;
         Ok(answered(messages, &chat, all.pop().and_then(|mut news| news.pop()).unwrap_or_default()))
     }
 
@@ -193,7 +193,7 @@ impl<A: AnyModel> TextGeneration<A> {
     }
 
     /// What follows each text, `num_return_sequences` times.
-    fn answers(
+    fn generate(
         &self,
         texts: &[&str],
         options: &GenerationOptions,
