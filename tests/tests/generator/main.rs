@@ -10,6 +10,7 @@ mod not_yet;
 mod outside;
 mod pipelines;
 mod processing;
+mod readme;
 mod schemas;
 mod speed;
 mod templates;

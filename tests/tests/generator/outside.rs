@@ -8,7 +8,7 @@ use weft_tests::{Workshop, root};
 
 /// Runs `cargo check`: what the compiler warns of, or what it says if it refuses.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
-fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
+pub fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--quiet", "--color", "never"])
         .args(what)
