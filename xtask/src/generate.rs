@@ -72,13 +72,13 @@ pub fn run(args: &Args) -> Result<bool> {
     Ok(!args.check || report.changes.is_empty())
 }
 
-/// Reports why nothing was written.
 /// The templates and parts that each model is made of.
 pub fn parts() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let parts = weft_generator::parts(&request(&Args::default())?)?;
     Ok(parts.into_iter().map(|(model, parts)| (model, parts.into_keys().collect())).collect())
 }
 
+/// Reports why nothing was written.
 fn failed(args: &Args, error: Error) -> Result<bool> {
     match error {
         Error::Problems(problems) => {
