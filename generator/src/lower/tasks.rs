@@ -20,10 +20,8 @@ pub struct Task {
     pub variant: String,
     /// What it does.
     pub about: String,
-    /// What it takes, as a sentence may begin.
-    pub takes: &'static str,
-    /// Inputs on a command line.
-    pub shown: &'static str,
+    /// What its example is run with on a command line.
+    pub arguments: String,
     /// The heads that serve it, the preferred first.
     pub heads: Vec<Head>,
     /// Whether checkpoints of every class will do.
@@ -135,10 +133,8 @@ fn task(name: &str, template: &Template, heads: &[Head], problems: &mut Vec<Prob
         problems.push(template.place("type").problem("type", message));
         return None;
     };
-    let (takes, shown) = taken(name);
     Some(Task {
-        takes,
-        shown,
+        arguments: template.front.arguments.clone().unwrap_or_else(|| "\"A text.\"".to_owned()),
         name: name.to_owned(),
         variant: variant(name),
         any_class: template.front.any_class,
@@ -173,30 +169,4 @@ pub(super) fn enumerated(heads: &[Head]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => names.concat(),
     }
-}
-
-/// What a task takes, in words and on a command line.
-fn taken(name: &str) -> (&'static str, &'static str) {
-    let kinds = [
-        ("question-answering", "A question and a text", "\"Who?\" \"Ada did.\""),
-        ("fill-mask", "Text", "\"A [MASK] text.\""),
-        ("zero-shot-classification", "Text and labels", "\"A text.\" --label one --label another"),
-        ("zero-shot-image", "Pictures and labels", "cat.jpg --label \"a cat\" --label \"a dog\""),
-        ("zero-shot-video", "Videos and labels", "clip.gif --label \"a cat\" --label \"a dog\""),
-        ("zero-shot-audio", "Sounds and labels", "sound.wav --label rain --label \"a dog\""),
-        ("image-to-text", "Pictures", "cat.jpg"),
-        (
-            "image-text",
-            "Pictures and text",
-            "'{\"images\": \"cat.jpg\", \"text\": \"<image> What is this?\"}'",
-        ),
-        ("image", "Pictures", "cat.jpg"),
-        ("object", "Pictures", "cat.jpg"),
-        ("depth", "Pictures", "cat.jpg"),
-        ("video", "Videos", "clip.gif"),
-        ("audio", "Sounds", "sound.wav"),
-        ("automatic-speech", "Sounds", "sound.wav"),
-    ];
-    let found = kinds.iter().find(|(start, ..)| name.starts_with(start));
-    found.map_or(("Text", "\"A text.\""), |(_, takes, shown)| (*takes, *shown))
 }

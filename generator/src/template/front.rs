@@ -55,6 +55,9 @@ pub struct Front {
     /// Pipelines: the kinds of pipeline that offer the task; `architectures.yaml` names a model's.
     #[serde(default)]
     pub pipelines: Vec<Pipeline>,
+    /// Pipelines: what stands behind the checkpoint where the crate's page shows the task on a command line.
+    #[serde(default)]
+    pub arguments: Option<String>,
     /// Pipelines: the cargo features of the runtime that the task needs.
     #[serde(default)]
     pub features: Vec<Feature>,
