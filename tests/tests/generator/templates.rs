@@ -5,7 +5,7 @@ use weft_generator::template::find;
 use weft_tests::{request, root};
 
 /// The repository's own specs and templates.
-fn own() -> Request {
+pub fn own() -> Request {
     let mut request = request(&root().join("target/none"));
     request.specs.truncate(1);
     request.specs[0].generate = true;
