@@ -21,6 +21,7 @@ pub trait Pipeline<M: AnyModel>: Sized {
 }
 
 /// How every pipeline is opened, and the model within; that is at these of its fields.
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 macro_rules! opened {
     ($pipeline:ident: $($field:ident).+) => {
         impl<A: $crate::AnyModel> $pipeline<A> {
@@ -42,6 +43,7 @@ macro_rules! opened {
         }
     };
 }
+#[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 pub(super) use opened;
 
 /// A checkpoint that was found for a task, before it is loaded.
