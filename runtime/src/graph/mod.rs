@@ -154,9 +154,12 @@ impl Stored {
     fn suffices(&self, name: &str, shape: &[usize], weights: usize, nodes: usize) -> Result<()> {
         let elements = shape.iter().fold(1_usize, |product, n| product.saturating_mul(*n));
         let problem = match self.tensors {
-            _ if elements > self.elements => {
+            // Of less, every tensor that does not fit is named.
+            _ if elements > self.elements.saturating_mul(1_000) => {
                 let all = self.elements;
-                format!("tensor `{name}` {shape:?} would have more elements than all {all} that are stored")
+                format!(
+                    "tensor `{name}` {shape:?} would have far more elements than all {all} that are stored"
+                )
             }
             // Tensors may be taken apart, and some few layers may be missing: then each is named.
             tensors if weights > 8 * tensors + 1_000 || nodes > 1_000 * tensors + 20_000 => {
