@@ -298,6 +298,9 @@ pub enum ConfigType {
     /// States of a stack of layers: one number or several, from 0, or from -1 downwards.
     #[serde(rename = "layers")]
     Layers,
+    /// A size of each layer: one number for all, or a list of one for each.
+    #[serde(rename = "per_layer")]
+    PerLayer,
     /// Words: `a|b` or a list.
     #[serde(rename = "words")]
     Words,

@@ -51,6 +51,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Pair => "ImageSize",
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",
+        ConfigType::PerLayer => "PerLayer",
         ConfigType::Words => "StringSet",
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
@@ -100,6 +101,12 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
             let layers: Result<Vec<_>, _> =
                 values.iter().map(|value| literal(ConfigType::I64, value)).collect();
             format!("LayerIndices(vec![{}])", layers?.join(", "))
+        }
+        (ConfigType::PerLayer, Scalar::Int(_)) => {
+            format!("PerLayer(vec![{}])", literal(ConfigType::Usize, value)?)
+        }
+        (ConfigType::PerLayer, Scalar::List(_)) => {
+            format!("PerLayer({})", literal(ConfigType::Usizes, value)?)
         }
         (ConfigType::Words, Scalar::List(_)) => {
             format!("StringSet({})", literal(ConfigType::Strings, value)?)

@@ -53,6 +53,9 @@ FITTED: dict[str, Fit] = {
     "bros": lambda rng, _: {"hidden_size": 64, "num_attention_heads": rng.choice((2, 4, 8))},
     "big_bird": lambda rng, _: {"block_size": rng.randint(6, 20)},
     "nystromformer": lambda rng, _: {"conv_kernel_size": rng.choice((3, 5, 7))},
+    "longformer": lambda rng, given: {
+        "attention_window": rng.choice((6, [rng.choice((4, 8, 16)) for _ in range(given["num_hidden_layers"])])),
+    },
     "modernbert": lambda rng, given: {
         "num_hidden_layers": 2 if "layer_types" in given else rng.randint(1, 5),
         "local_attention": rng.choice((4, 6, 8, 12)),
@@ -126,6 +129,10 @@ def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) 
     for extra in encoder.extras:
         if "bbox" in extra.inputs and (encoder.classes in PLACED or rng.random() < 0.5):
             made["bbox"] = boxes(rng, made["input_ids"].shape, extra.inputs["bbox"].dtype)
+    # Where none is given, a question and its context must have three separators.
+    known = any("global_attention_mask" in extra.inputs for extra in encoder.extras)
+    if known and (head == "question-answering" or rng.random() < 0.5):
+        made["global_attention_mask"] = grid(rng, made["input_ids"].shape, 2)
     return made
 
 

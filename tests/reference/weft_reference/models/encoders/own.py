@@ -26,6 +26,9 @@ SHARES = (
     np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
 )
 AMINO = np.array([[0, 5, 9, 33, 7, 60, 12, 13, 2], [0, 50, 32, 52, 32, 54, 2, 1, 1]], np.int64)
+GLOBAL = np.zeros((2, 11), np.int64)
+GLOBAL[0, [0, 6]] = GLOBAL[1, [2, 9]] = 1
+SEPARATED = np.array([[0, 5, 9, 2, 2, 33, 7, 60, 12, 13, 2], [0, 50, 33, 52, 2, 2, 53, 2, 1, 1, 1]], np.int64)
 BIASES = {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True}
 WAVES = {
     "full_attention": {"rope_type": "default", "rope_theta": 500.0},
@@ -327,5 +330,66 @@ ENCODERS = {
         pad=1,
         without=NO_CAUSAL,
         extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
+    ),
+    "longformer": Encoder(
+        "Longformer",
+        {"attention_window": 4},
+        pad=1,
+        without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
+        extras=(
+            UNTIED,
+            POSITIONS,
+            FILE,
+            Extra("global", "base", "Global tokens, one of them padding.", inputs={"global_attention_mask": GLOBAL}),
+            Extra(
+                "global-left-padding",
+                "masked-lm",
+                "Global tokens, two of them padding; a window for each layer.",
+                {"attention_window": [4, 6]},
+                {"global_attention_mask": GLOBAL[::-1].copy()},
+                padding="left",
+            ),
+            Extra(
+                "global-token-classification",
+                "token-classification",
+                "Global tokens in the first text alone.",
+                {"num_labels": 3},
+                {"global_attention_mask": GLOBAL * [[1], [0]]},
+            ),
+            Extra(
+                "windows",
+                "base",
+                "A window for each layer, the second as wide as the texts; no multiple of either.",
+                {"attention_window": [4, 40]},
+                lengths=(19, 13),
+            ),
+            Extra(
+                "first-token-padding",
+                "sequence-classification",
+                "The global token of the second text is padding.",
+                {"num_labels": 3},
+                padding="left",
+            ),
+            Extra(
+                "global-classification",
+                "sequence-classification",
+                "Global tokens given in place of the first.",
+                {"num_labels": 3},
+                {"global_attention_mask": GLOBAL},
+            ),
+            Extra(
+                "question-answering",
+                "question-answering",
+                "Tokens before the first separator are global.",
+                inputs={"input_ids": SEPARATED},
+                lengths=(11, 8),
+            ),
+            Extra(
+                "global-question-answering",
+                "question-answering",
+                "Global tokens given; no text has three separators.",
+                inputs={"global_attention_mask": GLOBAL},
+            ),
+        ),
     ),
 }

@@ -1,5 +1,5 @@
-"""Tasks of encoders around BERT: RoBERTa's, with a byte-level tokenizer and one kind of segments, and those of XLM and
-FlauBERT, whose classes have other names and whose texts have no segments.
+"""Tasks of encoders around BERT: RoBERTa's, with a byte-level tokenizer and one kind of segments, those of XLM and
+FlauBERT, whose classes have other names and whose texts have no segments, and Longformer's question answering.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def goldens() -> Iterator[TaskCase]:
     yield from roberta()
     for model, prefix in (("xlm", "XLM"), ("flaubert", "Flaubert")):
         yield from without_segments(model, prefix)
+    yield longformer()
 
 
 def one_segment() -> PreTrainedTokenizerBase:
@@ -74,6 +75,31 @@ def without_segments(model: str, prefix: str) -> Iterator[TaskCase]:
         one_segment(),
         (Call(letter), Call(letter, {"top_k": 3}), Call(long, {"max_seq_len": 32, "doc_stride": 8})),
         "Spans, several answers, windows over a long context.",
+        answers=answers.question_answering,
+    )
+
+
+def longformer() -> TaskCase:
+    """The question is global: three separators tell where it ends, in each window of a long context too."""
+    letter = {"question": "Who wrote the letter?", "context": "The letter was written by Maria in the spring of 1921."}
+    short = {"question": "What carries the thread across?", "context": "The shuttle."}
+    long = {"question": "What carries the thread?", "context": LONG}
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.LongformerConfig(
+        vocab_size=len(vocabulary()), max_position_embeddings=POSITIONS + 2, attention_window=8, **sizes
+    )
+    return TaskCase(
+        "longformer/tasks/question-answering",
+        "question-answering",
+        "LongformerForQuestionAnswering",
+        config,
+        roberta_tokenizer(POSITIONS),
+        (
+            Call(letter),
+            Call(short, {"top_k": 3}),
+            Call(long, {"max_seq_len": 40, "doc_stride": 8}),
+        ),
+        "Spans, several answers, questions of different lengths, windows over a long context.",
         answers=answers.question_answering,
     )
 
