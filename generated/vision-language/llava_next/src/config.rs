@@ -117,6 +117,8 @@ pub struct TextConfig {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The size of the sliding window, the position itself included.
+    pub sliding_window: Option<usize>,
 }
 
 impl Default for TextConfig {
@@ -141,6 +143,7 @@ impl Default for TextConfig {
             pad_token_id: None,
             id2label: None,
             num_labels: None,
+            sliding_window: None,
         }
     }
 }
@@ -190,6 +193,9 @@ impl weft::Configuration for TextConfig {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if self.sliding_window.is_some_and(|value| value < 1) {
+            return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));
         }
         Ok(())
     }

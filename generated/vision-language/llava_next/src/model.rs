@@ -75,7 +75,7 @@ impl weft::Architecture for Model {
     const MODEL_TYPES: &'static [&'static str] = &["llava_next"];
     const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
         ("vision_config", &["clip_vision_model"]),
-        ("text_config", &["llama"]),
+        ("text_config", &["llama", "mistral"]),
     ];
     const NAMES: Names = Names {
         base_model_prefix: "model",

@@ -71,6 +71,16 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     del alone["token_type_ids"]
     for name, head in (("text-base", "Model"), ("text-alone", "ForConditionalGeneration")):
         yield Case(f"llava_next/{name}", f"LlavaNext{head}", config(), alone, "Two texts without images.")
+    mistral = {"model_type": "mistral", "sliding_window": None}
+    yield case("mistral", "ForConditionalGeneration", "Mistral's text.", [square, wide], [[2], [1]], text=mistral)
+    yield case(
+        "mistral-windows",
+        "ForConditionalGeneration",
+        "Mistral's text with a window shorter than it.",
+        [square, wide],
+        [[2], [1]],
+        text=mistral | {"sliding_window": 6},
+    )
     yield case(
         "two-images",
         "ForConditionalGeneration",

@@ -51,7 +51,13 @@ struct LayerContext<'a> {
 /// `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?;
-    let mask = nn::decoder_mask(g, &inputs.attention_mask, &inputs.cache.past(), c.is_causal, None)?;
+    let mask = nn::decoder_mask(
+        g,
+        &inputs.attention_mask,
+        &inputs.cache.past(),
+        c.is_causal,
+        c.sliding_window,
+    )?;
     for index in 0..c.num_hidden_layers {
         let context = LayerContext { index, rotary: &rotary, mask: &mask, cache: &inputs.cache };
         x = layer(g, c, &w.scope("layers").index(index), x, &context)?;
