@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/modernbert/modeling_modernbert.py`.
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
-use weft::graph::{Binary, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
+use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, RopeParameters, Rotary};
 use weft::{Result, dims};
 
@@ -193,17 +193,8 @@ impl LayerContext {
 
     /// Sliding-window attention: tokens at most half of `local_attention` away.
     fn local(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Self> {
-        let padding = nn::padding_mask(g, &inputs.attention_mask)?;
-        let positions = g.arange(&SEQUENCE);
-        let queries = g.reshape(&positions, dims![SEQUENCE, 1])?;
-        let keys = g.reshape(&positions, dims![1, SEQUENCE])?;
-        let distances = g.sub(&queries, &keys)?;
-        let reach = (c.local_attention / 2) as i64;
-        let (first, last) = (g.integer(-reach), g.integer(reach));
-        let after = g.binary(Binary::GreaterOrEqual, &distances, &first)?;
-        let before = g.binary(Binary::LessOrEqual, &distances, &last)?;
-        let window = g.binary(Binary::And, &after, &before)?;
-        let mask = g.binary(Binary::And, &padding, &window)?;
+        let reach = Some(c.local_attention / 2);
+        let mask = nn::bidirectional_mask(g, &inputs.attention_mask, &Dim::Fixed(0), reach)?;
         let rotary = rotary(g, c, inputs, "sliding_attention", c.local_rope_theta)?;
         Ok(Self { mask, rotary })
     }
