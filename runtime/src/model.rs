@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Task;
 
 /// A typed `config.json`.
-pub trait Configuration: DeserializeOwned + fmt::Debug + Clone + Send + Sync {
+pub trait Configuration: DeserializeOwned + Serialize + fmt::Debug + Clone + Send + Sync {
     /// Checks what types alone cannot: the problem, starting with the field's name.
     fn check(&self) -> Result<(), String>;
     /// Brings what older files say into the form that the type reads.

@@ -1,7 +1,7 @@
 //! T5's `feed_forward_proj`, such as `relu` or `gated-gelu`: activation, and whether it is a gated linear unit.
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 use super::Activation;
 
@@ -29,6 +29,14 @@ impl<'de> Deserialize<'de> for FeedForward {
     }
 }
 
+impl Serialize for FeedForward {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = serde_json::to_value(self.activation).map_err(ser::Error::custom)?;
+        let gated = if self.gated { "gated-" } else { "" };
+        serializer.collect_str(&format_args!("{gated}{}", name.as_str().unwrap_or_default()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +47,8 @@ mod tests {
         assert_eq!(of("relu").unwrap(), FeedForward { gated: false, activation: Activation::Relu });
         assert_eq!(of("gated-gelu").unwrap(), FeedForward { gated: true, activation: Activation::GeluNew });
         assert_eq!(of("gated-silu").unwrap(), FeedForward { gated: true, activation: Activation::Silu });
+        let written = |kind: &str| serde_json::to_value(of(kind).unwrap()).unwrap();
+        assert_eq!((written("relu"), written("gated-silu")), ("relu".into(), "gated-silu".into()));
         assert!(of("gated-what").unwrap_err().to_string().contains("gated-what"));
     }
 }

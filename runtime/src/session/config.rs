@@ -60,47 +60,30 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
     A::Config::prepare(&mut raw);
     let config: A::Config = serde_path_to_error::deserialize(&raw)
         .map_err(|e| Error::config(&path, format!("{}: {}", e.path(), e.inner()), help))?;
-    oversize(&format!("{config:?}")).map_err(|problem| Error::config(&path, problem, help))?;
+    let fields = serde_json::to_value(&config).map_err(|e| Error::config(&path, e.to_string(), help))?;
+    oversize(&fields, "config").map_err(|problem| Error::config(&path, problem, help))?;
     config.check().map_err(|problem| Error::config(&path, problem, help))?;
     Ok(config)
 }
 
 /// The largest whole number of any field: above all sizes, counts and ids of published models.
-const MOST: u128 = 1 << 24;
+const MOST: u64 = 1 << 24;
 
-/// Refuses whole numbers that are no sizes of a model, before anything is made by them. They are found in what `Debug`
-/// prints of a configuration: all that it was read as, lists and parts included, and nothing that it passes over.
-fn oversize(printed: &str) -> Result<(), String> {
-    let (mut rest, mut field) = (printed, "");
-    while let Some(at) = rest.find(|c: char| c == '"' || c.is_ascii_alphanumeric()) {
-        rest = &rest[at..];
-        let (word, after) = match rest.strip_prefix('"') {
-            Some(text) => ("", text_end(text)),
-            None => {
-                let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+');
-                rest.split_at(rest.find(|c| !part(c)).unwrap_or(rest.len()))
+/// Refuses whole numbers that are no sizes of a model, before anything is made by them: of the fields that were read as
+/// whole numbers, those in lists and in the configurations of parts too.
+fn oversize(value: &Json, field: &str) -> Result<(), String> {
+    match value {
+        Json::Number(number) => {
+            let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match size.filter(|&size| size > MOST) {
+                Some(size) => Err(format!("{field}: is {size}, but no model has more than {MOST}")),
+                None => Ok(()),
             }
-        };
-        rest = after;
-        if after.starts_with(": ") && word.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            field = word;
         }
-        if word.parse().is_ok_and(|number: u128| number > MOST) {
-            return Err(format!("{field}: is {word}, but no model has more than {MOST}"));
-        }
+        Json::Array(values) => values.iter().try_for_each(|value| oversize(value, field)),
+        Json::Object(fields) => fields.iter().try_for_each(|(name, value)| oversize(value, name)),
+        _ => Ok(()),
     }
-    Ok(())
-}
-
-/// What follows a text, printed with escapes, whose quote was taken.
-fn text_end(text: &str) -> &str {
-    let mut escaped = false;
-    let end = text.find(|c| {
-        let ends = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    });
-    end.map_or("", |end| &text[end + 1..])
 }
 
 /// The class of this name, which published files write in other cases as well (`PhiMoEForCausalLM`).
@@ -133,11 +116,12 @@ fn place(checkpoint: &Checkpoint) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+
     use super::oversize;
 
-    #[derive(Debug)]
-    #[allow(dead_code)]
-    struct Printed {
+    #[derive(Serialize)]
+    struct Fields {
         theta: f64,
         name: &'static str,
         sizes: Vec<usize>,
@@ -146,21 +130,22 @@ mod tests {
 
     #[test]
     fn whole_numbers_that_are_no_sizes_are_found_and_nothing_else() {
-        let fine = Printed { theta: 1e11, name: "a \" 99999999999: \\", sizes: vec![1 << 24], within: None };
-        assert_eq!(oversize(&format!("{fine:?}")), Ok(()));
-        assert_eq!(oversize(&format!("{:?}", Printed { theta: 1e300, ..fine })), Ok(()));
+        let oversize = |fields: &Fields| oversize(&serde_json::to_value(fields).unwrap(), "config");
+        let fine = Fields { theta: 1e11, name: "a \" 99999999999: \\", sizes: vec![1 << 24], within: None };
+        assert_eq!(oversize(&fine), Ok(()));
+        assert_eq!(oversize(&Fields { theta: 1e300, ..fine }), Ok(()));
         for (spoilt, field) in [
-            (Printed { sizes: vec![3, 1 << 31], theta: 0.5, name: "", within: None }, "sizes: is 2147483648"),
+            (Fields { sizes: vec![3, 1 << 31], theta: 0.5, name: "", within: None }, "sizes: is 2147483648"),
             (
-                Printed { within: Some((-1, usize::MAX)), sizes: vec![], theta: 0.5, name: "" },
+                Fields { within: Some((-1, usize::MAX)), sizes: vec![], theta: 0.5, name: "" },
                 "within: is 18446744073709551615",
             ),
             (
-                Printed { within: Some((i64::MIN, 0)), sizes: vec![], theta: 0.5, name: "" },
+                Fields { within: Some((i64::MIN, 0)), sizes: vec![], theta: 0.5, name: "" },
                 "within: is 9223372036854775808",
             ),
         ] {
-            let problem = oversize(&format!("{spoilt:?}")).unwrap_err();
+            let problem = oversize(&spoilt).unwrap_err();
             assert!(
                 problem.starts_with(field) && problem.ends_with("no model has more than 16777216"),
                 "{problem}"

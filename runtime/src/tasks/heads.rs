@@ -104,7 +104,7 @@ mod tests {
     #[derive(Debug)]
     struct Tiny;
 
-    #[derive(Clone, Debug, serde::Deserialize)]
+    #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
     struct Config {}
 
     #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,11 +4,11 @@
 
 //! X-CLIP's `config.json`, typed.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `text_config` of `config.json`.
@@ -59,7 +59,7 @@ impl weft::Configuration for Config {
 }
 
 /// `text_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
     /// The size of the vocabulary.
@@ -128,7 +128,7 @@ impl weft::Configuration for TextConfig {
 }
 
 /// `vision_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VisionConfig {
     /// The width of the hidden states.

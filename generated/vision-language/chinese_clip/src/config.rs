@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `text_config` of `config.json`.
@@ -50,7 +50,7 @@ impl weft::Configuration for Config {
 }
 
 /// `text_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
     /// The size of the vocabulary.
@@ -147,7 +147,7 @@ impl weft::Configuration for TextConfig {
 }
 
 /// `vision_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VisionConfig {
     /// The width of the hidden states.

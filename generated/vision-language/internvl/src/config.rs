@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weft::config::LayerIndices;
 use weft::nn::{Activation, RopeParameters};
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `text_config` of `config.json`.
@@ -82,7 +82,7 @@ impl weft::Configuration for Config {
 }
 
 /// `text_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
     /// The size of the vocabulary.
@@ -224,7 +224,7 @@ impl weft::Configuration for TextConfig {
 }
 
 /// `vision_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VisionConfig {
     /// The width of the hidden states.

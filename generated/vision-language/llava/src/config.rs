@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weft::config::LayerIndices;
 use weft::nn::{Activation, RopeParameters};
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// `text_config` of `config.json`.
@@ -65,7 +65,7 @@ impl weft::Configuration for Config {
 }
 
 /// `text_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextConfig {
     /// The size of the vocabulary.
@@ -187,7 +187,7 @@ impl weft::Configuration for TextConfig {
 }
 
 /// `vision_config` of `config.json`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VisionConfig {
     /// The width of the hidden states.
