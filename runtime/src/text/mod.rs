@@ -5,11 +5,11 @@ mod decode;
 mod encode;
 mod encoding;
 mod ends;
-mod global_tokens;
 mod load;
 mod pad;
 mod pieces;
 mod settings;
+mod token_masks;
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ pub(crate) use decode::clean_up;
 pub use encode::{EncodeOptions, Text, Truncation};
 pub use encoding::Encoding;
 pub use ends::ends;
-pub use global_tokens::{first_token_global, question_global};
 pub use pad::{Batch, Padding};
 pub use pieces::TokenBytes;
 pub use settings::{Settings, Side};
+pub use token_masks::{first_token_global, not_padding, question_global, token_count_mask};
 
 use crate::hub::Checkpoint;
 use crate::{Error, Result};

@@ -7,8 +7,9 @@
 //! Reference: `transformers`, `models/dpr/modeling_dpr.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention};
+use weft::text::not_padding;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -29,7 +30,9 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `pooler_output` `[batch, hidden_size]`, or `[batch, projection_dim]` where that is not 0.
 fn dpr_encoder(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let padding = c.pad_token_id;
+    let mask = Input::i64("attention_mask", dims![BATCH, SEQUENCE]);
+    let inputs = Inputs::new(g, c, mask.computed(move |values| not_padding(values, padding)));
     let w = g.scope("question_encoder");
     let hidden = encoder(g, c, &w.scope("bert_model"), &inputs)?;
     let first = g.take(&hidden, 1, 0)?;
@@ -45,7 +48,9 @@ fn dpr_encoder(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `pooler_output` `[batch, hidden_size]`, or `[batch, projection_dim]` where that is not 0.
 fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let padding = c.pad_token_id;
+    let mask = Input::i64("attention_mask", dims![BATCH, SEQUENCE]);
+    let inputs = Inputs::new(g, c, mask.computed(move |values| not_padding(values, padding)));
     let w = g.scope("ctx_encoder");
     let hidden = encoder(g, c, &w.scope("bert_model"), &inputs)?;
     let first = g.take(&hidden, 1, 0)?;
@@ -61,7 +66,8 @@ fn context_encoder(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each, `relevance_logits` `[batch]`.
 fn dpr_reader(g: &mut Graph, c: &Config) -> Result<()> {
-    let mut inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
+    let mask = Input::i64("attention_mask", dims![BATCH, SEQUENCE]).or(InputDefault::Ones);
+    let mut inputs = Inputs::new(g, c, mask);
     // The reference ignores token types here: all are 0.
     inputs.token_type_ids = g.sub(&inputs.token_type_ids, &inputs.token_type_ids)?;
     let w = g.scope("span_predictor");
@@ -79,7 +85,7 @@ fn dpr_reader(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("relevance_logits", &relevance)
 }
 
-/// The inputs of every head.
+/// The inputs of every head, `[batch, sequence]` each.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -88,22 +94,19 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Declares them; all have the same shape.
-    fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
+    /// Declares them, with the attention mask as a head has it.
+    fn new(g: &mut Graph, c: &Config, attention_mask: Input) -> Self {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
+        let input = |name: &str| Input::i64(name, dims![BATCH, SEQUENCE]);
+        let types = input("token_type_ids")
+            .or(InputDefault::Zeros)
+            .below(c.type_vocab_size, "type_vocab_size");
+        let positions = input("position_ids").or(InputDefault::Positions);
         Self {
-            input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
-            token_type_ids: g.input(
-                Input::i64("token_type_ids", shape.clone())
-                    .or(InputDefault::Zeros)
-                    .below(c.type_vocab_size, "type_vocab_size"),
-            ),
-            position_ids: g.input(
-                Input::i64("position_ids", shape)
-                    .or(InputDefault::Positions)
-                    .below(c.max_position_embeddings, "max_position_embeddings"),
-            ),
+            input_ids: g.input(input("input_ids").below(c.vocab_size, "vocab_size")),
+            attention_mask: g.input(attention_mask),
+            token_type_ids: g.input(types),
+            position_ids: g.input(positions.below(c.max_position_embeddings, "max_position_embeddings")),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::Head;
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
     pub input_ids: Array2<i64>,
-    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
+    /// 1 for tokens, 0 for padding; if not given, in question and context encoders 1 for ids other than `pad_token_id`, in the reader all 1. `[batch, sequence]`
     pub attention_mask: Option<Array2<i64>>,
     /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<Array2<i64>>,

@@ -30,6 +30,7 @@ pub struct Config {
     /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
     /// The padding token.
+    #[serde(alias = "pad_index")]
     pub pad_token_id: Option<usize>,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
@@ -138,5 +139,6 @@ impl weft::Configuration for Config {
         weft::config::keep_first(raw, &["hidden_size", "emb_dim"]);
         weft::config::keep_first(raw, &["num_hidden_layers", "n_layers"]);
         weft::config::keep_first(raw, &["num_attention_heads", "n_heads"]);
+        weft::config::keep_first(raw, &["pad_index", "pad_token_id"]);
     }
 }

@@ -9,6 +9,7 @@
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
+use weft::text::token_count_mask;
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -83,7 +84,7 @@ fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("end_logits", &end)
 }
 
-/// The inputs of every head.
+/// The inputs of every head, `[batch, sequence]` each.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -91,17 +92,16 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Declares them; all have the same shape.
+    /// Declares them; padding is counted where no mask is given, and is taken to be on the right.
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
         g.limit(&SEQUENCE, c.max_position_embeddings, "max_position_embeddings");
+        let padding = c.pad_token_id;
+        let mask = Input::i64("attention_mask", shape.clone());
+        let positions = Input::i64("position_ids", shape.clone()).or(InputDefault::Positions);
         Self {
-            input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
-            position_ids: g.input(
-                Input::i64("position_ids", shape)
-                    .or(InputDefault::Positions)
-                    .below(c.max_position_embeddings, "max_position_embeddings"),
-            ),
+            input_ids: g.input(Input::i64("input_ids", shape).below(c.vocab_size, "vocab_size")),
+            attention_mask: g.input(mask.computed(move |values| token_count_mask(values, padding))),
+            position_ids: g.input(positions.below(c.max_position_embeddings, "max_position_embeddings")),
         }
     }
 }

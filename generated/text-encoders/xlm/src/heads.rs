@@ -15,7 +15,7 @@ use crate::Head;
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
     pub input_ids: Array2<i64>,
-    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
+    /// 1 for tokens, 0 for padding; if not given, 1 for as many from the first as there are ids other than `pad_token_id`. `[batch, sequence]`
     pub attention_mask: Option<Array2<i64>>,
     /// The language of each token; `n_langs`, which is none, if not given. `[batch, sequence]`
     pub langs: Option<Array2<i64>>,

@@ -123,9 +123,7 @@ def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) 
 
     if head == "multiple-choice":
         return choices([batch(path)] * rng.randint(1, 4))
-    made = batch(path)
-    if encoder.pad == 0:
-        made = without_mask(rng, made)
+    made = without_mask(rng, batch(path))
     for extra in encoder.extras:
         if "bbox" in extra.inputs and (encoder.classes in PLACED or rng.random() < 0.5):
             made["bbox"] = boxes(rng, made["input_ids"].shape, extra.inputs["bbox"].dtype)

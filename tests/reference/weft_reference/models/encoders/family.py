@@ -43,7 +43,7 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class Extra:
-    """A case of one model: what `config` and `inputs` change, and why."""
+    """A case of one model: what `config` and `inputs` change, and why; without `mask` it gives no attention_mask."""
 
     name: str
     head: str
@@ -53,6 +53,7 @@ class Extra:
     padding: str = "right"
     lengths: tuple[int, ...] = (11, 7)
     store: Store | None = None
+    mask: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,5 +105,7 @@ class Encoder:
             yield self.case(model, name, suffix, notes, inputs, CHANGES.get(name, {}))
         for extra in self.extras:
             inputs = {**self.text(extra.lengths, extra.padding, extra.name), **extra.inputs}
+            if not extra.mask:
+                del inputs["attention_mask"]
             suffix = {**HEADS, **self.more}[extra.head]
             yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config, extra.store)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from weft_reference import stores
@@ -10,6 +12,7 @@ from weft_reference.models.encoders.family import HEADS, Encoder, Extra
 UNTIED = Extra("untied", "masked-lm", "The output projection has a weight of its own.", {"tie_word_embeddings": False})
 BACKWARDS = np.stack([np.arange(11)[::-1], np.arange(20, 31)]).astype(np.int64)
 POSITIONS = Extra("position-ids", "base", "Positions given, backwards and shifted.", inputs={"position_ids": BACKWARDS})
+UNMASKED = Extra("without-mask", "base", "No attention mask: it follows from the padding's id.", mask=False)
 FILE = Extra(
     "file",
     "masked-lm",
@@ -105,6 +108,9 @@ RECENT = {
         extras=(
             Extra("question-projected", "question", "Vectors of another width.", {"projection_dim": 20}),
             Extra("context-projected", "context", "Vectors of another width.", {"projection_dim": 20}, padding="left"),
+            replace(UNMASKED, head="question"),
+            replace(UNMASKED, name="context-without-mask", head="context", padding="left"),
+            Extra("reader-without-mask", "reader", "No attention mask: padding is seen.", mask=False),
         ),
     ),
 }

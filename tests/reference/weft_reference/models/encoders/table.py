@@ -9,7 +9,7 @@ import numpy as np
 from weft_reference.models.encoders import own
 from weft_reference.models.encoders.family import HEADS, NSP, Encoder, Extra
 
-from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, RECENT, UNTIED
+from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, RECENT, UNMASKED, UNTIED
 
 INNER = np.array([[7, 8, 1, 9, 10, 1, 11, 12], [1, 1, 13, 14, 15, 16, 17, 18]], np.int64)
 INNER_PADDING = Extra(
@@ -29,6 +29,13 @@ LANGUAGES = (
     replace(UNTIED, config={"tie_word_embeddings": False, "n_langs": 3}),
     POSITIONS,
     Extra("languages", "base", "Every token has a language.", {"n_langs": 3, "gelu_activation": False}, LANGS),
+    replace(UNMASKED, notes="No attention mask: as many tokens as are no padding are seen."),
+    replace(
+        UNMASKED,
+        name="left-without-mask",
+        notes="No attention mask, padding on the left: it is seen, and not the last tokens.",
+        padding="left",
+    ),
 )
 
 ENCODERS = {
