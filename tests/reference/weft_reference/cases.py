@@ -21,6 +21,8 @@ from safetensors.torch import load_file, save_file
 from weft_reference import weights
 from weft_reference.files import Files, folder_files, to_json, to_safetensors
 
+# One expert after another: the grouped product refuses rows that are no multiple of 16 bytes.
+EXPERTS = "eager"
 NOT_COMPARED = ("loss", "hidden_states", "attentions", "cross_attentions", "past_key_values")
 Inputs = Mapping[str, np.ndarray]
 Store = Callable[[transformers.PreTrainedModel, Path], None]
@@ -80,9 +82,7 @@ class Case:
             save_config(model, folder)
             return model, parameters
         self.store(model, folder)
-        again, info = getattr(transformers, self.model_class).from_pretrained(
-            folder, dtype=torch.float32, attn_implementation=self.attention, output_loading_info=True
-        )
+        again, info = loaded(getattr(transformers, self.model_class), folder, self.attention)
         missing = [name for name in info["missing_keys"] if not (self.computed and name.endswith(self.computed))]
         if missing or info["mismatched_keys"]:
             raise ValueError(f"the stored checkpoint does not fill the model: {info}")
@@ -128,7 +128,8 @@ def ruled_model(
 ) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
     """A model in eval mode with weights by the rule, and the names and shapes that were filled."""
     torch.manual_seed(0)
-    model = getattr(transformers, model_class)._from_config(config, attn_implementation=attention, **build)
+    build = {"attn_implementation": attention, "experts_implementation": EXPERTS, **build}
+    model = getattr(transformers, model_class)._from_config(config, **build)
     model = model.float().eval()
     if any(".experts." in name for name, _ in model.named_parameters()):
         return stored_model(model, salt, attention)
@@ -145,12 +146,23 @@ def stored_model(
         shapes = {name: list(tensor.shape) for name, tensor in load_file(path).items()}
         tensors = {name: torch.from_numpy(weights.values(name, tuple(shape), salt)) for name, shape in shapes.items()}
         save_file(tensors, path, metadata={"format": "pt"})
-        again, info = type(model).from_pretrained(
-            folder, dtype=torch.float32, attn_implementation=attention, output_loading_info=True
-        )
+        again, info = loaded(type(model), Path(folder), attention)
     if info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"]:
         raise ValueError(f"the names that were written do not fill the model: {info}")
     return again.eval(), shapes
+
+
+def loaded(
+    model_class: type[transformers.PreTrainedModel], folder: Path, attention: str
+) -> tuple[transformers.PreTrainedModel, dict[str, Any]]:
+    """A checkpoint in float32, and which of its names were found."""
+    return model_class.from_pretrained(
+        folder,
+        dtype=torch.float32,
+        attn_implementation=attention,
+        experts_implementation=EXPERTS,
+        output_loading_info=True,
+    )
 
 
 def rewrite(path: Path, written: Mapping[str, Any]) -> None:

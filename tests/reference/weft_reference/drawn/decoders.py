@@ -40,6 +40,9 @@ def random_case(decoder: Decoder, rng: Random, path: str) -> Case:
     for changes in rng.sample(chosen, 1) if chosen and decoder.model in ONE_OF else chosen:
         given |= changes
     known = config_class(**given).to_dict()
+    if given.get("sliding_window", 0) is None and "sliding_attention" in (known.get("layer_types") or ()):
+        # One change took the window away, another asks for layers that have it.
+        given["sliding_window"] = rng.randint(1, 12)
     given |= sizes(decoder, rng, given)
     if decoder.model not in ONE_ACTIVATION:
         given |= functions(rng, known)
