@@ -38,17 +38,19 @@ cp Cargo.lock "$house/Cargo.lock"
 sed -e 's|^members = .*|members = ["runtime", "generated/text-encoders/bert"]|' -e '/^default-members/d' \
     -e '/^weft-code = /d' -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
 
+# Those of one toolchain go together: while one target waits for its last crate, another is being checked.
+check() {
+  (cd "$house" && "$@" --quiet --target-dir ../build --package weft --package weft-bert --features weft/conformance)
+}
+installed=$(rustup target list --installed 2>/dev/null || true)
+here=() foreign=()
 for target in "${targets[@]}"; do
-  echo "== $target ($SECONDS s)"
-  if rustup target list --installed 2>/dev/null | grep -qx "$target"; then
-    check=(cargo check)
-    environment=()
-  else
-    install_debian "$target"
-    check=(/usr/bin/cargo check -Zbuild-std=std,panic_abort)
-    environment=(env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1)
-  fi
-  (cd "$house" && "${environment[@]}" "${check[@]}" --quiet --target "$target" --target-dir ../build \
-    --package weft --package weft-bert --features weft/conformance)
+  if grep -qx "$target" <<< "$installed"; then here+=(--target "$target"); else foreign+=(--target "$target"); fi
 done
-echo "all type-checked ($SECONDS s)"
+if [ ${#here[@]} -gt 0 ]; then check cargo check "${here[@]}"; fi
+if [ ${#foreign[@]} -gt 0 ]; then
+  install_debian "${foreign[1]}"
+  check env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+    /usr/bin/cargo check -Zbuild-std=std,panic_abort "${foreign[@]}"
+fi
+echo "type-checked for ${targets[*]} ($SECONDS s)"

@@ -6,6 +6,17 @@ use std::process::Command;
 use weft_generator::write::workspace;
 use weft_tests::{Workshop, root};
 
+/// The profiles and the lock file of this repository: packages of the registry are then those that its own builds have
+/// checked.
+#[allow(clippy::unwrap_used, reason = "the test cannot go on without it")]
+pub fn as_here(workshop: &Workshop) {
+    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    let ours = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let profiles = ours.find("[profile.").map_or("", |place| &ours[place..]);
+    let theirs = fs::read_to_string(workshop.path("out/Cargo.toml")).unwrap();
+    workshop.write("out/Cargo.toml", &format!("{theirs}\n{profiles}"));
+}
+
 /// Runs `cargo check`: what the compiler warns of, or what it says if it refuses.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
 pub fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
@@ -13,7 +24,7 @@ pub fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
         .args(["check", "--offline", "--quiet", "--color", "never"])
         .args(what)
         .current_dir(workshop.path("out"))
-        .env("CARGO_TARGET_DIR", root().join("target/outside"))
+        .env("CARGO_TARGET_DIR", root().join("target"))
         .env_remove("RUSTFLAGS")
         .output()
         .unwrap();
@@ -26,7 +37,7 @@ fn the_compiler_gives_the_reason_why_a_backend_is_refused() {
     let workshop = Workshop::with_fixture();
     workshop.run().unwrap();
     workspace(&workshop.path("out")).unwrap();
-    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    as_here(&workshop);
     let manifest = format!(
         "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nweft = {{ path = {:?} }}\n\
          weft-minerva = {{ path = \"../../text-encoders/minerva\" }}\n",
@@ -53,7 +64,7 @@ fn a_crate_of_modules_compiles() {
     let workshop = crate::modules::workshop(crate::modules::SPEC);
     workshop.run().unwrap();
     workspace(&workshop.path("out")).unwrap();
-    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    as_here(&workshop);
     check(&workshop, &["--package", "weft-duo", "--all-targets"]).unwrap();
 }
 
@@ -62,6 +73,6 @@ fn a_crate_of_modules_of_modules_compiles_without_a_warning() {
     let workshop = crate::nesting::workshop(crate::nesting::SPEC);
     workshop.run().unwrap();
     workspace(&workshop.path("out")).unwrap();
-    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    as_here(&workshop);
     assert_eq!(check(&workshop, &["--package", "weft-trio", "--all-targets"]).unwrap(), "");
 }

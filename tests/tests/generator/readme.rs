@@ -4,7 +4,7 @@ use std::fs;
 
 use weft_tests::{Workshop, root};
 
-use crate::outside::check;
+use crate::outside::{as_here, check};
 
 /// The code blocks of a language.
 fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
@@ -19,7 +19,7 @@ fn the_readmes_rust_compiles() {
     let workshop = Workshop::new();
     let package = "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[workspace]\n\n";
     workshop.write("out/Cargo.toml", &format!("{package}{dependencies}\n"));
-    fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
+    as_here(&workshop);
     let examples = blocks(&readme, "rust");
     assert!(examples.len() > 1, "the README shows tasks and classes");
     for (index, code) in examples.iter().enumerate() {
