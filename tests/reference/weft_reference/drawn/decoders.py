@@ -20,6 +20,8 @@ POSITIONS = ("max_position_embeddings", "n_positions")
 HEADS_BY = {"diffllama": 2, "codegen": 4}
 # The projection after attention takes heads to be shares of the hidden size.
 EVEN_SHARES = ("helium",)
+# A quarter of a head's dimensions is rotated, in pairs.
+QUARTER_ROTARY = ("stablelm", "gpt_neox")
 # What the published checkpoints have in one way only, and the specs say so.
 ONE_ACTIVATION = ("openai_gpt", "bloom", "mpt", "ctrl", "apertus", "diffllama")
 # Opened from files, the reference empties padding's row of the table where padding has a name.
@@ -67,7 +69,8 @@ def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
     wide = rng.choice((4, 8, 12, 16)) if "rotary_dim" not in given else rng.choice((8, 12, 16))
     if "short_factor" in given.get("rope_parameters", {}):
         wide = 2 * len(given["rope_parameters"]["short_factor"])
-    wide = {"stablelm": 8 * rng.randint(1, 3)}.get(decoder.model, wide)
+    if decoder.model in QUARTER_ROTARY:
+        wide = 8 * rng.randint(1, 3)
     heads *= HEADS_BY.get(decoder.model, 1)
     for name in given:
         if name in HEADS:
