@@ -156,6 +156,7 @@ const QNN: &[Pass] = &[
     LINEAR,
     GELU,
     RMS_NORM,
+    Pass::each("what a batch shares beside an axis of 1", axes::batch_apart),
     JOIN_RESHAPES,
 ];
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use crate::Result;
-use crate::graph::{Dim, Graph, Op, Operation, Shape, Tensor, Unary, product};
+use crate::dims;
+use crate::graph::{Binary, Dim, Graph, Op, Operation, Shape, Tensor, Unary, product};
 use crate::lower::Target;
 
 /// So many axes every kernel takes.
@@ -45,6 +46,42 @@ pub(in crate::lower) fn flat_waves(g: &mut Graph, it: &Operation<'_>) -> Result<
     let flat = g.reshape(x, shape)?;
     let waves = g.unary(*of, &flat);
     Ok(Some(g.reshape(&waves, x.shape().to_vec())?))
+}
+
+/// Sums and products with a matrix that all of a batch share, such as position embeddings, with an axis of 1 between the
+/// batch and the rows.
+///
+/// QNN 2.7 gives wrong numbers where such a sum is followed by a layer norm, whatever stands between them, and where such a
+/// product is, compiling ends in a crash: `[2, 16, 20] + [16, 20]`, and all others of 16 rows or more that are a multiple
+/// of 8, in columns that are neither 8 nor 16.
+pub(in crate::lower) fn batch_apart(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Binary(op @ (Binary::Add | Binary::Mul)), [a, b]) = (it.op, it.operands) else { return Ok(None) };
+    if !it.result.dtype().is_float() {
+        return Ok(None);
+    }
+    let shared = |x: &Tensor| matches!(matrices(x), Some((Dim::Fixed(1), rows)) if rows != Dim::Fixed(1));
+    let many = |x: &Tensor| matches!(matrices(x), Some((batch, _)) if batch != Dim::Fixed(1));
+    let (a, b) = if shared(a) && many(b) {
+        (a.clone(), rows_apart(g, b)?)
+    } else if many(a) && shared(b) {
+        (rows_apart(g, a)?, b.clone())
+    } else {
+        return Ok(None);
+    };
+    let y = g.binary(*op, &a, &b)?;
+    Ok(Some(g.reshape(&y, it.result.shape().to_vec())?))
+}
+
+/// How many matrices a value holds, and of how many rows.
+fn matrices(x: &Tensor) -> Option<(Dim, Dim)> {
+    let [batch @ .., rows, _] = x.shape() else { return None };
+    Some((product(batch), rows.clone()))
+}
+
+/// `[.., rows, columns]` as `[product(..), 1, rows, columns]`.
+fn rows_apart(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let [batch @ .., rows, columns] = x.shape() else { return Ok(x.clone()) };
+    g.reshape(x, dims![product(batch), 1, rows, columns])
 }
 
 /// Of reshapes one after the other, each begins with what the first was given.

@@ -253,3 +253,37 @@ fn bfloat16_is_gone_round() {
     let lines = after(Pass::each("bfloat16", bfloat16::by_arithmetic), &mut g, &[&y]);
     assert!(lines.iter().all(|line| !line.starts_with("bf16")), "{lines:?}");
 }
+
+#[test]
+fn what_a_batch_shares_is_added_beside_an_axis_of_1() {
+    let lines = |body: fn(&mut Graph, &Tensor) -> Tensor, batch: usize| {
+        let (mut g, x) = with_x(Dtype::F32);
+        g.map_lengths(|dim| dim.substitute(&|name| Some(if name == "batch" { batch } else { 3 })));
+        let x = g.tensor(x.id).clone();
+        let y = body(&mut g, &x);
+        after(Pass::each("batch", axes::batch_apart), &mut g, &[&y])
+    };
+    let positions = |g: &mut Graph, x: &Tensor| {
+        let positions = g.weight("positions", &[3, 4]).unwrap();
+        g.add(x, &positions).unwrap()
+    };
+    assert_eq!(
+        lines(positions, 2),
+        [
+            "f32 Reshape(x) [2, 1, 3, 4]",
+            "f32 Add(%0, positions) [2, 1, 3, 4]",
+            "f32 Reshape(%1) [2, 3, 4]"
+        ]
+    );
+    assert_eq!(lines(positions, 1), ["f32 Add(x, positions) [1, 3, 4]"], "a batch of one shares nothing");
+    let mask = |g: &mut Graph, x: &Tensor| {
+        let mask = g.weight("mask", &[1, 3, 1]).unwrap();
+        g.mul(&mask, x).unwrap()
+    };
+    assert_eq!(lines(mask, 2)[1], "f32 Mul(mask, %0) [2, 1, 3, 4]", "operands keep their order");
+    let bias = |g: &mut Graph, x: &Tensor| {
+        let bias = g.weight("bias", &[4]).unwrap();
+        g.add(x, &bias).unwrap()
+    };
+    assert_eq!(lines(bias, 2), ["f32 Add(x, bias) [2, 3, 4]"], "a row is no matrix");
+}
