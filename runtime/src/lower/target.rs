@@ -153,6 +153,7 @@ const QNN: &[Pass] = &[
     Pass::each("truth by comparison with zero", precision::truth_by_comparison),
     ROTARY,
     ATTENTION,
+    Pass::each("long linear layers by batched MatMul", linear::long_by_batched_product),
     LINEAR,
     GELU,
     RMS_NORM,

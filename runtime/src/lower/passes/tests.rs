@@ -48,6 +48,30 @@ fn linear_layers_are_flattened_or_products() {
 }
 
 #[test]
+fn weights_have_three_axes_beside_a_batch_of_long_sequences() {
+    let lines = |batch: usize, positions: usize| {
+        let (mut g, x) = with_x(Dtype::F32);
+        g.map_lengths(|dim| dim.substitute(&|name| Some(if name == "batch" { batch } else { positions })));
+        let x = g.tensor(x.id).clone();
+        let y = g.linear(&g.scope("w"), &x, 3).unwrap();
+        after(Pass::each("linear", linear::long_by_batched_product), &mut g, &[&y])
+    };
+    assert_eq!(
+        lines(2, 1500),
+        [
+            "f32 Transpose(w.weight) [4, 3]",
+            "f32 Reshape(%0) [1, 4, 3]",
+            "f32 MatMul(x, %1) [2, 1500, 3]",
+            "f32 Add(%2, w.bias) [2, 1500, 3]",
+        ]
+    );
+    for (batch, positions) in [(1, 1500), (2, 1024), (2, 1504), (2, 20)] {
+        let want = format!("f32 Linear(x, w.weight, w.bias) [{batch}, {positions}, 3]");
+        assert_eq!(lines(batch, positions), [want]);
+    }
+}
+
+#[test]
 fn activations_are_what_backends_have() {
     let lines = |act, rule| {
         let (mut g, x) = with_x(Dtype::F32);

@@ -38,12 +38,11 @@ SMALL = {
 }
 
 
-def inputs(key: str, lengths: tuple[int, ...], padding: str) -> dict[str, np.ndarray]:
-    frames = 2 * SMALL["max_source_positions"]
-    shape = (len(lengths) or 2, SMALL["num_mel_bins"], frames)
+def inputs(key: str, lengths: tuple[int, ...], padding: str, config: WhisperConfig) -> dict[str, np.ndarray]:
+    shape = (len(lengths) or 2, config.num_mel_bins, 2 * config.max_source_positions)
     given = {"input_features": (values(f"{key}.features", shape) * 2).astype(np.float32)}
     if lengths:
-        text = text_batch(SMALL["vocab_size"], lengths, padding, key=key)
+        text = text_batch(config.vocab_size, lengths, padding, key=key)
         given["decoder_input_ids"] = text["input_ids"]
         if padding != "none":
             given["decoder_attention_mask"] = text["attention_mask"]
@@ -60,7 +59,8 @@ def case(
     **changes: Any,
 ) -> Case:
     config = WhisperConfig(**(SMALL | changes))
-    return Case(f"whisper/{name}", f"Whisper{model_class}", config, inputs(name, lengths, padding), notes, store)
+    given = inputs(name, lengths, padding, config)
+    return Case(f"whisper/{name}", f"Whisper{model_class}", config, given, notes, store)
 
 
 def goldens() -> Iterator[Case | AudioTaskCase]:
@@ -80,6 +80,8 @@ def cases() -> Iterator[Case]:
     yield case("speech-untied", speech, "Scores by a table of their own.", tie_word_embeddings=False)
     deep = {"encoder_layers": 3, "decoder_layers": 1, "activation_function": "relu"}
     yield case("speech-deep", speech, "More layers in the encoder, another activation.", **deep)
+    wider = {"max_source_positions": 16, "d_model": 20, "encoder_attention_heads": 5}
+    yield case("speech-wider", speech, "As many positions of the encoder as a tile of half precision has.", **wider)
     yield case("classes", classes, "Classes of the sound.", ())
     yield case("classes-mixed", classes, "From all layers.", (), use_weighted_layer_sum=True)
     yield case("file", speech, "model.safetensors as save_pretrained writes it.", store=stores.whole)
