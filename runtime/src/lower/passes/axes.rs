@@ -55,7 +55,9 @@ pub(in crate::lower) fn flat_waves(g: &mut Graph, it: &Operation<'_>) -> Result<
 /// product is, compiling ends in a crash: `[2, 16, 20] + [16, 20]`, and all others of 16 rows or more that are a multiple
 /// of 8, in columns that are neither 8 nor 16.
 pub(in crate::lower) fn batch_apart(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
-    let (Op::Binary(op @ (Binary::Add | Binary::Mul)), [a, b]) = (it.op, it.operands) else { return Ok(None) };
+    let (Op::Binary(op @ (Binary::Add | Binary::Mul)), [a, b]) = (it.op, it.operands) else {
+        return Ok(None);
+    };
     if !it.result.dtype().is_float() {
         return Ok(None);
     }

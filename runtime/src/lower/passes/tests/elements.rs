@@ -269,11 +269,7 @@ fn what_a_batch_shares_is_added_beside_an_axis_of_1() {
     };
     assert_eq!(
         lines(positions, 2),
-        [
-            "f32 Reshape(x) [2, 1, 3, 4]",
-            "f32 Add(%0, positions) [2, 1, 3, 4]",
-            "f32 Reshape(%1) [2, 3, 4]"
-        ]
+        ["f32 Reshape(x) [2, 1, 3, 4]", "f32 Add(%0, positions) [2, 1, 3, 4]", "f32 Reshape(%1) [2, 3, 4]"]
     );
     assert_eq!(lines(positions, 1), ["f32 Add(x, positions) [1, 3, 4]"], "a batch of one shares nothing");
     let mask = |g: &mut Graph, x: &Tensor| {
