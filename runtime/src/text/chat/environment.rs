@@ -7,26 +7,29 @@ use chrono::{DateTime, Local};
 use minijinja::value::{Kwargs, Rest};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
-use super::{limits, python};
+use super::instructions::SAME;
+use super::{memory, python};
 
 type Result<T> = std::result::Result<T, Error>;
 
 /// An environment with the reference's options, functions and filters.
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_unknown_method_callback(method);
     environment.set_formatter(|out, _, value| {
         if let Some(text) = value.as_str() {
+            memory::write(text.len())?;
             return out.write_str(text).map_err(Error::from);
         }
-        out.write_str(&python::text(value)?).map_err(Error::from)
+        let text = python::text(value)?;
+        memory::write(text.len())?;
+        out.write_str(&text).map_err(Error::from)
     });
     environment.add_filter("tojson", python::to_json);
     environment.add_filter("string", |value: &Value| python::text(value));
-    limits::limit(&mut environment);
+    environment.add_filter(SAME, |value: Value| value);
+    memory::count(&mut environment);
     environment.add_function("raise_exception", |message: String| -> Result<Value> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });
@@ -65,9 +68,7 @@ fn dictionary(arguments: &[Value], named: &Kwargs) -> Result<Value> {
 
 /// Methods of Python's types, with a few more than `minijinja-contrib` has.
 fn method(state: &State<'_, '_>, value: &Value, name: &str, arguments: &[Value]) -> Result<Value> {
-    if name == "format" {
-        limits::brace_format(value.as_str().unwrap_or_default())?;
-    }
+    memory::method(value, name, arguments)?;
     if let (Some(text), [first, ..]) = (value.as_str(), arguments)
         && let Some(part) = first.as_str()
     {
@@ -81,6 +82,8 @@ fn method(state: &State<'_, '_>, value: &Value, name: &str, arguments: &[Value])
             "rpartition" => {
                 return Ok(list(&text.rsplit_once(part).map_or(["", "", text], |(a, b)| [a, part, b])));
             }
+            // The library looks for it without end.
+            "count" if part.is_empty() => return Ok(Value::from(text.chars().count() + 1)),
             "rsplit" => {
                 let most = most.map_or(usize::MAX, |most| most + 1);
                 let mut parts: Vec<&str> = text.rsplitn(most, part).collect();

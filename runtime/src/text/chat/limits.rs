@@ -1,7 +1,8 @@
 //! Bounds on what filters may write: templates come with checkpoints, and Jinja gives memory for any width.
 
-use minijinja::value::Rest;
-use minijinja::{Environment, Error, ErrorKind, State, Value};
+use minijinja::{Error, ErrorKind, Value};
+
+use super::memory;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -9,30 +10,14 @@ type Result<T> = std::result::Result<T, Error>;
 pub(super) const MOST_TEXT: usize = 16 << 20;
 
 /// The widest that lines may be filled or indented, and the most pieces of a list.
-const MOST_WIDTH: usize = 1_000;
+pub(super) const MOST_WIDTH: usize = 1_000;
 
 /// How deep lists and objects may nest, as `json` and `repr` have it of Python's recursion.
 pub(super) const MOST_DEPTH: usize = 200;
 
-/// Refuses widths to the filters that take some.
-pub(super) fn limit(environment: &mut Environment<'static>) {
-    environment.add_filter("_batch", minijinja::filters::batch);
-    environment.add_filter("_format", minijinja::filters::format);
-    environment.add_filter("_indent", minijinja::filters::indent);
-    environment.add_filter("_slice", minijinja::filters::slice);
-    let numbers = |arguments: &[Value]| arguments.iter().skip(1).try_for_each(within);
-    for (name, own) in [("batch", "_batch"), ("indent", "_indent"), ("slice", "_slice")] {
-        environment.add_filter(name, move |state: &State<'_, '_>, arguments: Rest<Value>| -> Result<Value> {
-            numbers(&arguments)?;
-            state.apply_filter(own, &arguments)
-        });
-    }
-    environment.add_filter("format", |state: &State<'_, '_>, arguments: Rest<Value>| -> Result<Value> {
-        if let Some((format, arguments)) = arguments.split_first() {
-            percent_format(format, arguments)?;
-        }
-        state.apply_filter("_format", &arguments)
-    });
+/// Refuses wide numbers among a filter's arguments.
+pub(super) fn widths(arguments: &[Value]) -> Result<()> {
+    arguments.iter().try_for_each(within)
 }
 
 /// A width as it is.
@@ -54,8 +39,9 @@ fn within(argument: &Value) -> Result<()> {
 }
 
 /// The widths in a text of printf style; `*` takes one from the arguments.
-fn percent_format(format: &Value, arguments: &[Value]) -> Result<()> {
-    for field in format.as_str().unwrap_or_default().split('%').skip(1) {
+pub(super) fn percent_format(format: &Value, arguments: &[Value]) -> Result<()> {
+    let format = format.as_str().unwrap_or_default();
+    for field in format.split('%').skip(1) {
         let field = field.trim_start_matches(['#', '0', '-', ' ', '+']);
         let end = field.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '*')).unwrap_or(field.len());
         digits(&field[..end])?;
@@ -63,11 +49,11 @@ fn percent_format(format: &Value, arguments: &[Value]) -> Result<()> {
             arguments.iter().try_for_each(within)?;
         }
     }
-    Ok(())
+    filled(format, format.matches('%').count(), arguments)
 }
 
 /// The widths in a text for `str.format`: digits behind the colon of a field.
-pub(super) fn brace_format(format: &str) -> Result<()> {
+pub(super) fn brace_format(format: &str, arguments: &[Value]) -> Result<()> {
     for field in format.split('{').skip(1) {
         let field = field.split('}').next().unwrap_or_default();
         // A quote before the colon is that of a JSON text, not a field's.
@@ -76,7 +62,16 @@ pub(super) fn brace_format(format: &str) -> Result<()> {
             _ => {}
         }
     }
-    Ok(())
+    filled(format, format.matches('{').count(), arguments)
+}
+
+/// Counts a text in which each field may hold the longest argument, or be filled to the greatest width.
+fn filled(format: &str, fields: usize, arguments: &[Value]) -> Result<()> {
+    let mut longest = MOST_WIDTH;
+    for argument in arguments {
+        longest = longest.max(memory::written(argument)?);
+    }
+    memory::take(fields.saturating_mul(longest).saturating_add(format.len()))
 }
 
 fn digits(style: &str) -> Result<()> {

@@ -7,8 +7,12 @@ mod continuation;
 #[cfg(feature = "chat")]
 mod environment;
 #[cfg(feature = "chat")]
+mod instructions;
+#[cfg(feature = "chat")]
 mod limits;
 mod load;
+#[cfg(feature = "chat")]
+mod memory;
 mod message;
 #[cfg(feature = "chat")]
 mod python;

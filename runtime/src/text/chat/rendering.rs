@@ -1,16 +1,16 @@
 //! Templates by name, parsed and filled in by MiniJinja, within limits: they come with checkpoints that anybody may publish.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
 use std::time::SystemTime;
 
-use minijinja::{Environment, ErrorKind};
+use minijinja::machinery::{Vm, make_string_output};
+use minijinja::{AutoEscape, Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 
-use super::environment;
-use super::limits::MOST_TEXT;
+use super::instructions::{Code, without_constant_products};
+use super::{environment, memory};
 use crate::{Error, Result};
 
 /// The longest template, bytes: several times the longest published ones.
@@ -25,9 +25,12 @@ const INSTRUCTIONS_PER_VALUE: u64 = 1_000;
 /// only for what is used.
 const STACK: usize = if cfg!(target_pointer_width = "64") { 512 << 20 } else { 64 << 20 };
 
-/// A checkpoint's templates, parsed.
+/// A checkpoint's templates, which can be parsed.
 #[derive(Clone, Debug)]
-pub(super) struct Rendering(Environment<'static>);
+pub(super) struct Rendering {
+    environment: Environment<'static>,
+    sources: BTreeMap<String, String>,
+}
 
 impl Rendering {
     /// Parses templates, which `file` holds.
@@ -36,18 +39,21 @@ impl Rendering {
             let help = "compare the template with the published one";
             Error::tokenizer(file, format!("the chat template `{name}` is not Jinja: {problem}"), help)
         };
-        let mut environment = environment::environment();
+        let mut read = BTreeMap::new();
         for (name, source) in sources {
             if source.len() > MOST_SOURCE {
                 let problem = format!("{} bytes; at most {MOST_SOURCE} are read", source.len());
                 return Err(refused(name, problem));
             }
             let source = environment::without_generation_tags(source);
-            let added =
-                on_deep_stack(|| environment.add_template_owned(name.clone(), source).map_err(|e| told(&e)));
-            added.map_err(|problem| refused(name, problem))?;
+            let parsed = on_deep_stack(|| {
+                let source = without_constant_products(&source).map_err(|e| told(&e))?;
+                Code::of(name, &source).map_err(|e| told(&e))?;
+                Ok(source)
+            });
+            read.insert(name.clone(), parsed.map_err(|problem| refused(name, problem))?);
         }
-        Ok(Self(environment))
+        Ok(Self { environment: environment::environment(), sources: read })
     }
 
     /// Fills in a template.
@@ -58,17 +64,28 @@ impl Rendering {
         now: Option<SystemTime>,
         file: &Path,
     ) -> Result<String> {
-        let mut environment = self.0.clone();
+        let mut environment = self.environment.clone();
         if let Some(now) = now {
             environment::set_now(&mut environment, now);
         }
-        environment.set_fuel(Some(variables.values().map(instructions).sum::<u64>() + INSTRUCTIONS));
+        let chat = variables.values().map(instructions).sum::<u64>();
+        environment.set_fuel(Some(chat + INSTRUCTIONS));
+        let source = self.sources.get(name).map(String::as_str).unwrap_or_default();
         let filled = on_deep_stack(|| {
-            let template = environment.get_template(name).map_err(|e| told(&e))?;
-            let mut out = Text(vec![]);
+            let code = Code::of(name, source).map_err(|e| told(&e))?;
+            let mut out = String::new();
+            memory::begin(variables.values().map(bytes).sum());
             let context = minijinja::Value::from_serialize(variables);
-            template.render_captured_to(context, &mut out).map_err(|e| told(&e))?;
-            String::from_utf8(out.0).map_err(|e| e.to_string())
+            Vm::new(&environment)
+                .eval(
+                    &code.instructions,
+                    context,
+                    &code.blocks,
+                    &mut make_string_output(&mut out),
+                    AutoEscape::None,
+                )
+                .map_err(|e| told(&e))?;
+            Ok(out)
         });
         filled.map_err(|problem| {
             let problem = format!("the chat template `{name}` refuses them: {problem}");
@@ -89,20 +106,13 @@ fn instructions(value: &Json) -> u64 {
         }
 }
 
-/// What a template wrote, of bounded length.
-struct Text(Vec<u8>);
-
-impl Write for Text {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_TEXT {
-            return Err(io::Error::other(format!("it writes more than {MOST_TEXT} bytes")));
-        }
-        self.0.extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+/// The bytes of a value's texts.
+fn bytes(value: &Json) -> usize {
+    match value {
+        Json::String(text) => text.len(),
+        Json::Array(items) => items.iter().map(bytes).sum(),
+        Json::Object(items) => items.values().map(bytes).sum(),
+        _ => 0,
     }
 }
 

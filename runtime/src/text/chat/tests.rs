@@ -194,3 +194,79 @@ fn an_answer_is_begun_or_gone_on_with() {
     let options = ChatOptions::answering(&[Message::user("a"), Message::assistant("b")]);
     assert!(!options.add_generation_prompt && options.continue_final_message);
 }
+
+#[test]
+fn values_take_bounded_memory() {
+    let start = std::time::Instant::now();
+    let doubled = |operator: &str| {
+        format!(
+            "{{% set ns = namespace(x='12345678') %}}{{% for a in range(60) %}}{{% set ns.x = ns.x {operator} ns.x %}}{{% endfor %}}"
+        )
+    };
+    let lists =
+        "{% set ns = namespace(x=[1]) %}{% for a in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}";
+    let kept = |value: &str| {
+        format!(
+            "{{% set ns = namespace(x=[]) %}}{{% for a in range(9999) %}}{{% set ns.x = ns.x + [{value}] %}}{{% endfor %}}"
+        )
+    };
+    for (source, problem) in [
+        (doubled("~"), "take more than 256 MB"),
+        (doubled("+"), "take more than 256 MB"),
+        (lists.to_owned(), "more than 1048576 elements"),
+        ("{{ [1] * 99999999999 }}".to_owned(), "more than 1048576 elements"),
+        ("{{ 99999999999 * [1] }}".to_owned(), "more than 1048576 elements"),
+        (format!("{{% set x = {} %}}", "'x' * 99999999 ~ ".repeat(900) + "1"), "take more than 256 MB"),
+        (
+            format!("{{% if {} %}}a{{% endif %}}", ["('x') * 99999999"; 900].join(" ~ ")),
+            "take more than 256 MB",
+        ),
+        (kept("'x' * 1000000"), "take more than 256 MB"),
+        (kept("('x' * 1000000) | upper"), "take more than 256 MB"),
+        ("{{ range(99999) | join('x' * 9999) }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('x' * 99999).join(range(99999)) }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('x' * 99999) | replace('x', 'y' * 99999) }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('x' * 99999).replace('', 'y' * 99999) }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('x' * 9999999) | list | length }}".to_owned(), "take more than 256 MB"),
+        ("{{ (' ' * 9999999).split(' ') | length }}".to_owned(), "take more than 256 MB"),
+        ("{{ (['x' * 9999] * 99999) | map('upper') | list | length }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('\n' * 999999) | indent(1000, true, true) }}".to_owned(), "take more than 256 MB"),
+        ("{{ ('{0}' * 9999).format('x' * 99999) }}".to_owned(), "take more than 256 MB"),
+        (
+            "{% set x %}{% for a in range(99999) %}<raw>{% endfor %}{% endset %}"
+                .replace("raw", &"x".repeat(9999)),
+            "writes more than 16777216 bytes",
+        ),
+    ] {
+        let text = rendered(&source).err().map_or_else(String::new, |error| error.to_string());
+        assert!(text.contains(problem), "{source:.200}: {text}");
+    }
+    // Lists within lists, each twice: texts and comparisons that double with each.
+    let twice = "{% set ns = namespace(x=[1], y=[1]) %}{% for a in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}";
+    for end in ["{{ ns.x ~ '' }}", "{{ ns.x == ns.y }}", "{{ [ns.x] | join }}"] {
+        let text = rendered(&format!("{twice}{end}")).unwrap_err().to_string();
+        assert!(text.contains("a value takes more than 16777216 bytes"), "{end}: {text}");
+    }
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn bounded_operators_are_those_of_jinja() {
+    let source = "{{ 2 * 3 }} {{ 'ab' * 2 }} {{ 2 * 'ab' ~ 'c' }} {{ [1] * 2 + [3] }} {{ -2 * 3 }} {{ 2 ** 3 * 2 }} \
+                  {{ (1 + 2) * 3 * 'x' }} {{ 1 + 2.5 }} {{ [1, 2] == [1, 2] }} {{ 1 < 2 < 3 }} {{ 'a' in ['a'] }} \
+                  {{ 'aXbX'.replace('X', '-') | upper }} {{ 'a b'.split() | join('+') }} {{ 'abc'.count('') }} {{ none ~ 1 }}\
+                  {% macro m(a, b=2 * 3) %}{{ a * b }}{% endmacro %} {{ m(2) }} {{ m(*[2, 5]) }}\
+                  {% for x in [1, 2, 3] if x * 2 > 2 %} {{ x ~ loop.index }}{% else %}none{% endfor %}\
+                  {% for x in [] %}{% else %} none{% endfor %} {{ 'y' if 1 * 1 == 1 and not 0 else 'n' }}\
+                  {% set c %}raw{{ 1 + 1 }}{% endset %} {{ c * 2 }}\n";
+    let want = "6 abab ababc [1, 1, 3] -6 16 xxxxxxxxx 3.5 True True True A-B- a+b 4 None1 12 10 21 32 none y raw2raw2";
+    assert_eq!(rendered(source).unwrap(), want);
+}
+
+#[test]
+fn long_chats_get_memory_by_their_length() {
+    let source = "{% set ns = namespace(t='') %}{% for m in messages %}{% set c = m.content | trim | upper %}{% set ns.t = c ~ ns.t[:0] %}{{ (c ~ ns.t)[:1] }}{% endfor %}";
+    let template = ChatTemplate::from_source(source).unwrap();
+    let chat = vec![Message::user(&"x".repeat(1 << 20)); 64];
+    assert_eq!(template.render(&chat, &ChatOptions::default()).unwrap().len(), 64);
+}
