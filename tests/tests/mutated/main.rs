@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
+mod measure;
 mod mutate;
 mod targets;
 
@@ -17,14 +18,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use measure::{Most, Watch};
 use targets::Target;
 
-/// What one input may take. Without optimization everything takes several times as long.
+/// The processor time that one input may take. Without optimization everything takes several times as long.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 2 });
 const BYTES: u64 = 1 << 30;
 
+/// How long a process may be at one input, on a machine that does other things as well.
+const SILENCE: Duration = Duration::from_secs(60);
+
 /// Failures of a target after which it is left.
-const MOST: usize = 5;
+const FAILURES: usize = 20;
 
 struct Arguments {
     target: Option<String>,
@@ -48,12 +53,13 @@ fn main() -> ExitCode {
         let start = Instant::now();
         let found = supervise(name, &arguments);
         println!(
-            "{name}: {} inputs in {:.1} s, {} failures",
-            arguments.inputs,
+            "{name}: {} inputs in {:.1} s, {} failures; {}",
+            found.tried,
             start.elapsed().as_secs_f64(),
-            found.len()
+            found.failures.len(),
+            found.most
         );
-        failures.extend(found);
+        failures.extend(found.failures.into_iter().map(|(number, what)| (name, number, what)));
     }
     for (name, number, what) in &failures {
         println!("{name} {number}: {what}\n  again: --target {name} --from {number} --inputs 1 --save FILE");
@@ -79,14 +85,22 @@ fn arguments() -> Arguments {
     found
 }
 
+/// What a target's inputs came to.
+#[derive(Default)]
+struct Found {
+    tried: u64,
+    failures: Vec<(u64, String)>,
+    most: Most,
+}
+
 /// Runs a target in processes of its own: one that ends early, or is silent for too long, has failed at the input it noted.
-fn supervise(name: &str, arguments: &Arguments) -> Vec<(String, u64, String)> {
+fn supervise(name: &str, arguments: &Arguments) -> Found {
     let scratch = tempfile::tempdir().unwrap();
     let note = scratch.path().join("note");
     let (mut from, end) = (arguments.from, arguments.from + arguments.inputs);
-    let mut failures = vec![];
-    while from < end && failures.len() < MOST {
-        fs::write(&note, format!("{from} ")).unwrap();
+    let mut found = Found::default();
+    while from < end && found.failures.len() < FAILURES {
+        fs::write(&note, noted(from, &Most::default())).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--target", name, "--from", &from.to_string(), "--inputs", &(end - from).to_string()]);
         command
@@ -105,61 +119,80 @@ fn supervise(name: &str, arguments: &Arguments) -> Vec<(String, u64, String)> {
             let _ = std::io::Read::read_to_string(&mut said, &mut text);
             text
         });
-        let mut seen = (noted(&note), Instant::now());
+        let mut seen = (read(&note).0, Instant::now());
         let status = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break Some(status);
             }
-            let now = noted(&note);
+            let (now, _) = read(&note);
             if now != seen.0 {
                 seen = (now, Instant::now());
-            } else if seen.1.elapsed() > 2 * TIME {
+            } else if seen.1.elapsed() > SILENCE {
                 child.kill().unwrap();
                 child.wait().unwrap();
                 break None;
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        let at = noted(&note);
+        let (at, most) = read(&note);
+        found.most.join(most);
         let said = said.join().unwrap();
         let last = || said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
-        match status {
-            Some(status) if status.success() => break,
-            Some(status) => failures.push((name.to_owned(), at, format!("{} ({status})", last()))),
-            None => {
-                failures.push((name.to_owned(), at, format!("does not end within {} s", 2 * TIME.as_secs())));
+        let failure = match status {
+            Some(status) if status.success() => {
+                found.tried += end - from;
+                break;
             }
-        }
+            Some(status) => format!("{} ({status})", last()),
+            None => format!("does not end within {} s", SILENCE.as_secs()),
+        };
+        found.failures.push((at, failure));
+        found.tried += at + 1 - from;
         from = at + 1;
     }
-    failures
+    found
 }
 
-fn noted(note: &Path) -> u64 {
+/// What a process notes: the number of its input and the most that the ones before took, of a fixed width, so that what
+/// was noted before is overwritten whole.
+fn noted(number: u64, most: &Most) -> String {
+    format!("{number:<20} {}", most.noted())
+}
+
+fn read(note: &Path) -> (u64, Most) {
     let text = fs::read_to_string(note).unwrap_or_default();
-    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    let (number, most) = numbers.split_first().unwrap_or((&0, &[]));
+    (*number, Most::read(most))
 }
 
 /// Tries inputs until one fails.
 fn work(target: &Target, arguments: &Arguments, note: &Path) {
     let mut note = fs::File::options().write(true).open(note).unwrap();
-    for number in arguments.from..arguments.from + arguments.inputs {
-        // A fixed width: what was noted before is overwritten whole.
+    let mut most = Most::default();
+    let end = arguments.from + arguments.inputs;
+    for number in arguments.from..=end {
         note.rewind().unwrap();
-        note.write_all(format!("{number:<20} ").as_bytes()).unwrap();
+        note.write_all(noted(number, &most).as_bytes()).unwrap();
+        if number == end {
+            break;
+        }
         let input = mutate::input(&target.corpus, target.kind, number);
         if let Some(save) = &arguments.save {
             fs::write(save, &input).unwrap();
         }
-        let (start, before) = (Instant::now(), peak());
+        let watch = Watch::start();
         let done = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
-        let (took, after) = (start.elapsed(), peak());
+        let (time, bytes) = watch.stop();
+        most.see(number, time, bytes);
         let problem = match done {
             Err(panic) => format!("panics: {}", told(&*panic)),
-            Ok(()) if took > TIME => format!("takes {:.1} s", took.as_secs_f64()),
-            Ok(()) if after > BYTES.max(before) => format!("takes {} MB", after >> 20),
+            Ok(()) if time > TIME => format!("takes {:.1} s", time.as_secs_f64()),
+            Ok(()) if bytes > BYTES => format!("takes {} MB", bytes >> 20),
             Ok(()) => continue,
         };
+        note.rewind().unwrap();
+        note.write_all(noted(number, &most).as_bytes()).unwrap();
         eprintln!("{}", problem.replace('\n', " "));
         std::process::exit(1);
     }
@@ -168,11 +201,4 @@ fn work(target: &Target, arguments: &Arguments, note: &Path) {
 fn told(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
-
-/// The most memory that the process has had, bytes; 0 where the system does not say.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
 }

@@ -5,17 +5,30 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use weft::audio::{Audio, ExtractOptions, FeatureExtractor};
+use weft::generation::GenerationConfig;
 use weft::hub::Checkpoint;
 use weft::image::{Image, ImageProcessor};
 use weft::text::chat::{ChatOptions, ChatTemplate, Message};
 use weft::text::{EncodeOptions, Text, Tokenizer};
+use weft::video::Video;
 use weft::weights::{Files, Weights};
 use weft::{Architecture, Hardware};
 
 use crate::mutate::Kind;
 
-pub const NAMES: [&str; 9] =
-    ["jpeg", "image", "audio", "chat", "safetensors", "tokenizer", "processor", "config", "spec"];
+pub const NAMES: [&str; 11] = [
+    "jpeg",
+    "image",
+    "frames",
+    "audio",
+    "chat",
+    "safetensors",
+    "tokenizer",
+    "processor",
+    "generation",
+    "config",
+    "spec",
+];
 
 /// Reads an input; whether it is refused does not matter.
 pub type Reader = Box<dyn Fn(&[u8])>;
@@ -33,6 +46,10 @@ pub fn named(name: &str) -> Target {
         "image" => {
             (Kind::Binary, goldens("processors/image/files", &["png", "webp", "gif"]), Box::new(image))
         }
+        "frames" => {
+            let files = goldens("processors/image/files", &["gif", "webp"]);
+            (Kind::Binary, files, in_folder(FRAMES, frames))
+        }
         "audio" => (Kind::Binary, goldens("processors/audio/files", &[""]), Box::new(audio)),
         "chat" => (Kind::Text, goldens("chat", &["jinja"]), Box::new(chat)),
         "safetensors" => {
@@ -45,6 +62,11 @@ pub fn named(name: &str) -> Target {
         "processor" => {
             let files = goldens("processors", &["preprocessor_config.json", "processor_config.json"]);
             (Kind::Text, files, in_folder("preprocessor_config.json", processor))
+        }
+        "generation" => {
+            let files = goldens("", &["generation_config.json"]);
+            let read = |dir: &Path| _ = GenerationConfig::from_checkpoint(&checkpoint(dir));
+            (Kind::Text, files, in_folder("generation_config.json", read))
         }
         "config" => {
             let files =
@@ -91,6 +113,17 @@ fn in_folder(name: &'static str, read: impl Fn(&Path) + 'static) -> Reader {
 
 fn image(input: &[u8]) {
     let _ = Image::decode(input);
+}
+
+const FRAMES: &str = "frames.gif";
+
+fn frames(dir: &Path) {
+    let path = dir.join(FRAMES);
+    // What begins otherwise goes to a program that may not be there.
+    let bytes = std::fs::read(&path).unwrap();
+    if bytes.starts_with(b"GIF8") || bytes.starts_with(b"RIFF") {
+        let _ = Video::open(path);
+    }
 }
 
 fn audio(input: &[u8]) {
