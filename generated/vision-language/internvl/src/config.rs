@@ -257,8 +257,6 @@ pub struct VisionConfig {
     pub use_mean_pooling: bool,
     /// `use_absolute_position_embeddings` of `config.json`.
     pub use_absolute_position_embeddings: bool,
-    /// The width of the space that images and texts share.
-    pub projection_dim: usize,
 }
 
 impl Default for VisionConfig {
@@ -271,7 +269,7 @@ impl Default for VisionConfig {
             intermediate_size: 4096,
             hidden_act: Activation::Gelu,
             layer_norm_eps: 1e-6,
-            image_size: 336,
+            image_size: 448,
             patch_size: 14,
             num_channels: 3,
             attention_bias: false,
@@ -279,7 +277,6 @@ impl Default for VisionConfig {
             norm_type: "layer_norm".to_owned(),
             use_mean_pooling: true,
             use_absolute_position_embeddings: true,
-            projection_dim: 768,
         }
     }
 }
@@ -293,7 +290,6 @@ impl weft::Configuration for VisionConfig {
             ("image_size", self.image_size),
             ("patch_size", self.patch_size),
             ("num_channels", self.num_channels),
-            ("projection_dim", self.projection_dim),
         ];
         for (name, size) in sizes {
             if size == 0 {
