@@ -12,6 +12,7 @@ mod record;
 mod reference;
 mod report;
 mod setup;
+mod sparse;
 mod specs;
 mod table;
 mod terminal;
@@ -45,6 +46,7 @@ enum Verb {
     Test(test::Args),
     Verify(verify::Args),
     New(new::Args),
+    Sparse(sparse::Args),
     Setup(setup::Args),
     Doctor(doctor::Args),
     Bench(bench::Args),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Test(args) => test::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::New(args) => new::run(args),
+        Verb::Sparse(args) => sparse::run(args),
         Verb::Setup(args) => setup::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Bench(args) => bench::run(args),

@@ -62,8 +62,12 @@ impl Catalog {
 
     /// The generated crate for the `config.json` in `dir`.
     pub fn crate_for(&self, dir: &Path) -> Result<Member> {
-        let path = dir.join("config.json");
-        let model_type = model_type(&path)?;
+        self.crate_of(&dir.join("config.json"))
+    }
+
+    /// The generated crate for a `config.json`.
+    pub fn crate_of(&self, path: &Path) -> Result<Member> {
+        let model_type = model_type(path)?;
         let Some(spec) = self.of_type(&model_type) else {
             let known = self.models.values().flat_map(model_types);
             let near = nearest_name(&model_type, known)

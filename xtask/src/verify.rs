@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -56,9 +57,17 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     let hardware = workspace::backends(&args.hw);
     crate::setup::ensure(&hardware)?;
-    let members: Vec<_> = cases.keys().cloned().collect();
-    note(format!("building {} …", members.iter().map(|m| m.package.as_str()).collect::<Vec<_>>().join(", ")));
-    let built = binaries::build(&members, Profile::Dev)?;
+    let (large, small): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|(_, dirs)| dirs.iter().any(|dir| weights(dir) > LARGE));
+    let mut built = BTreeMap::new();
+    for (cases, profile, how) in [(small, Profile::Dev, ""), (large, Profile::Release, OPTIMIZED)] {
+        let members: Vec<_> = cases.into_iter().map(|(member, _)| member.clone()).collect();
+        if !members.is_empty() {
+            let names: Vec<_> = members.iter().map(|member| member.package.as_str()).collect();
+            note(format!("building {}{how} …", names.join(", ")));
+            built.extend(binaries::build(&members, profile)?);
+        }
+    }
     let mut records = Vec::new();
     for (member, dirs) in &cases {
         let binary =
@@ -82,6 +91,20 @@ pub fn run(args: &Args) -> Result<bool> {
         say(text(&records))?;
     }
     Ok(records.iter().all(|record| record.passed))
+}
+
+/// From so many bytes of weights on, what a build without optimization takes to run them outweighs an optimized build.
+const LARGE: u64 = 100_000_000;
+
+const OPTIMIZED: &str = ", optimized, for checkpoints of more than 100 MB";
+
+/// The bytes of a folder's weights.
+fn weights(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let weights = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "safetensors"));
+    // The reference's inputs and outputs are not the model's.
+    let weights = weights.filter(|file| file.file_name() != "io.safetensors");
+    weights.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
 }
 
 /// Runs a test binary that writes one record a line into a file of its own: vendors' libraries print what they like, and
@@ -174,6 +197,19 @@ mod tests {
         assert!(records.len() == 1 && records[0].backend == "qnn" && records[0].passed, "{records:?}");
         let error = run(&format!("echo '{record}'")).unwrap_err().to_string();
         assert!(error.contains("gave 0 of 1 records and ended with exit status: 0"), "{error}");
+    }
+
+    #[test]
+    fn a_checkpoint_is_as_large_as_its_shards() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, length) in [("model-1.safetensors", 70_000_000), ("model-2.safetensors", 40_000_000)] {
+            fs::File::create(folder.path().join(name)).unwrap().set_len(length).unwrap();
+            assert_eq!(weights(folder.path()) > LARGE, name == "model-2.safetensors");
+        }
+        for name in ["io.safetensors", "tokenizer.json"] {
+            fs::File::create(folder.path().join(name)).unwrap().set_len(LARGE).unwrap();
+        }
+        assert_eq!(weights(folder.path()), 110_000_000);
     }
 
     #[test]

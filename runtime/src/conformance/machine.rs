@@ -34,6 +34,13 @@ pub(super) fn private_bytes() -> Option<u64> {
     Some(kilobytes("Anonymous:")? * 1024)
 }
 
+/// The most memory that the process has had, bytes; 0 where the system does not say.
+pub(super) fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
 /// Writes `~` for the home folder in every text: results are shown to others, whom it does not concern.
 pub(super) fn hide_home(record: &mut Json) {
     let home = std::env::var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();

@@ -11,10 +11,12 @@ mod heads;
 mod known;
 mod lowered;
 mod machine;
+mod published;
 mod record;
 mod refusals;
 mod run;
 mod sizes;
+mod sparse;
 mod subject;
 mod tasks;
 mod tolerances;
@@ -98,7 +100,8 @@ impl BackendSuite {
     }
 }
 
-/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect` and `--doctor` do those.
+/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect`, `--sparse` and
+/// `--doctor` do those.
 pub fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     run(Subject::of::<A>(), suite, &arguments)
@@ -110,6 +113,7 @@ fn run(subject: Subject, suite: &'static Suite, arguments: &[String]) -> ExitCod
         Some("--task") => tasks::main(subject, &arguments[1..]),
         Some("--doctor") => doctor::main(&arguments[1..]),
         Some("--bisect") => bisect::main(subject, suite, &arguments[1..]),
+        Some("--sparse") => sparse::main(subject, &arguments[1..]),
         Some("--bench") => bench::main(subject, &arguments[1..]),
         _ => return trials::main(subject, suite),
     };

@@ -23,7 +23,7 @@ pub struct Record {
     pub case: String,
     /// The reference's class.
     pub class: String,
-    /// `golden`, `task`, `head`, `refusal` or `verify`.
+    /// `golden`, `task`, `head`, `refusal`, `size` or `verify`.
     pub kind: String,
     /// The backend.
     pub backend: Hardware,

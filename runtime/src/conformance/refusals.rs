@@ -140,11 +140,18 @@ impl Drop for Copy {
 
 impl Copy {
     pub(super) fn of(dir: &Path) -> std::io::Result<Self> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let copy = Self(std::env::temp_dir().join(format!("weft-refusals-{}-{number}", std::process::id())));
+        let copy = Self::empty()?;
         copy_folder(dir, &copy.0)?;
         Ok(copy)
+    }
+
+    /// A folder of its own with nothing in it.
+    pub(super) fn empty() -> std::io::Result<Self> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("weft-refusals-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        Ok(Self(folder))
     }
 
     fn load(&self, subject: Subject, case: &TaskCase, target: Target<'_>) -> Result<Box<dyn JsonPipeline>> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 
 use super::Record;
+use super::machine::peak;
 use super::refusals::Copy;
 use super::run::{Target, evidence, recorded};
 use super::subject::Subject;
@@ -96,13 +97,6 @@ fn numbers(json: &Json, place: String) -> Vec<String> {
         }
         _ => vec![],
     }
-}
-
-/// The most memory that the process has had, bytes; 0 where the system does not say.
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 
 #[cfg(test)]

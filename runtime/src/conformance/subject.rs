@@ -1,5 +1,7 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
+use crate::graph::Weight;
+use crate::lower::Lowered;
 use crate::session::{Loader, Lowering};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
@@ -33,10 +35,20 @@ pub(super) struct Request<'a> {
 pub(super) struct Subject {
     /// The crate's name in the specs.
     pub name: &'static str,
+    /// The `model_type` of its checkpoints.
+    pub model_type: &'static str,
+    /// The class that serves its first task; the base model where there is none.
+    pub class: fn() -> &'static str,
     /// Loads a model.
     pub load: fn(Request<'_>) -> Result<DynModel>,
     /// Reads a checkpoint's configuration and builds the graph by it.
     pub build: fn(Request<'_>) -> Result<()>,
+    /// The parameters that a checkpoint of a configuration has.
+    pub parameters: fn(Request<'_>) -> Result<Vec<Weight>>,
+    /// The graphs that a class can be run by.
+    pub graph_kinds: fn(&str) -> &'static [GraphKind],
+    /// Opens a checkpoint and gives its graph the form of a backend.
+    pub lower: fn(Request<'_>, Hardware) -> Result<Lowered>,
     /// The tasks, each with the names of the classes that serve it.
     pub promises: fn() -> Vec<(Task, Vec<&'static str>)>,
     /// Loads the class that serves a task, by what the checkpoint names.
@@ -51,8 +63,19 @@ impl Subject {
     pub(super) fn of<A: Architecture>() -> Self {
         Self {
             name: A::NAME,
+            model_type: A::MODEL_TYPES[0],
+            class: || {
+                let served = A::TASKS.first().and_then(|served| served.heads.first());
+                served.unwrap_or(&A::Head::ALL[0]).class()
+            },
             load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
             build: |request| loader::<A>(request)?.build(),
+            parameters: |request| loader::<A>(request)?.parameters(),
+            graph_kinds: |class| {
+                let head = A::Head::ALL.iter().find(|head| head.class() == class);
+                A::graph_kinds(*head.unwrap_or(&A::Head::ALL[0]))
+            },
+            lower: |request, hardware| loader::<A>(request)?.lower(hardware),
             promises: || {
                 let classes =
                     |served: &TaskHeads<A::Head>| served.heads.iter().map(|head| head.class()).collect();

@@ -1,5 +1,5 @@
 //! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`,
-//! `cpu::f32::heads/bert`, `cpu::f32::refusals/fill-mask`, `cpu::f32::refusals/bert`.
+//! `cpu::f32::heads/bert`, `cpu::f32::refusals/fill-mask`, `cpu::f32::refusals/bert`, `cpu::f32::sizes/bert`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use super::known::{self, KnownFailure};
 use super::lowered::Presence;
 use super::run::{Target, golden, judge};
 use super::subject::Subject;
-use super::{BackendSuite, Record, Suite, Tolerance, heads, refusals, sizes, tasks};
+use super::{BackendSuite, Record, Suite, Tolerance, heads, published, refusals, sizes, tasks};
 use crate::{Hardware, Precision, lower};
 
 /// Runs the tests that the arguments select.
@@ -65,7 +65,8 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
             let promised =
                 promised.then(|| trial(subject, &plan, tolerance, folder, "heads/", heads::golden));
             let sized = once.then(|| trial(subject, &plan, tolerance, folder, "refusals/", sizes::golden));
-            let all = goldens.chain(answers).chain(promised).chain(refused).chain(sized);
+            let full = once.then(|| trial(subject, &plan, tolerance, folder, "sizes/", published::golden));
+            let all = goldens.chain(answers).chain(promised).chain(refused).chain(sized).chain(full);
             trials.extend(all.map(|trial| {
                 // A pass without the hardware says so beside its name.
                 let told = lower::source(hardware).is_some()
@@ -134,6 +135,7 @@ fn trial(
         "" => "golden",
         "tasks/" => "task",
         "heads/" => "head",
+        "sizes/" => "size",
         _ => "refusal",
     };
     let dir: PathBuf = dir.to_path_buf();

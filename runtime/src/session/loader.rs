@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::subgraph::{self, Settings, Subgraphs};
 use super::{Lowering, Session, config, route};
 use crate::engine::{self, Options};
+use crate::graph::Weight;
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, lower};
 use crate::weights::{Files, Weights};
@@ -205,14 +206,20 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         Ok(T::from_model(A::from_session(session)))
     }
 
-    /// The configuration as it is and typed, the class to load, and the weights.
-    fn read(&self) -> Result<(Json, A::Config, A::Head, Weights)> {
+    /// The configuration as it is and typed, and the class to load.
+    fn configuration(&self) -> Result<(Json, A::Config, A::Head)> {
         let raw = config::read::<A>(&self.checkpoint)?;
         let config = config::typed::<A>(&self.checkpoint, &raw)?;
         let head = match self.head {
             Some(head) => head,
             None => config::head::<A>(&self.checkpoint, &raw)?,
         };
+        Ok((raw, config, head))
+    }
+
+    /// The configuration as it is and typed, the class to load, and the weights.
+    fn read(&self) -> Result<(Json, A::Config, A::Head, Weights)> {
+        let (raw, config, head) = self.configuration()?;
         let weights = match &self.weights {
             Some(weights) => weights.clone(),
             None => Weights::Files(Files::open(&self.checkpoint)?),
@@ -223,7 +230,14 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// Reads the configuration and builds the graph by it.
     pub(crate) fn build(&self) -> Result<()> {
         let (_, config, head, weights) = self.read()?;
-        subgraph::built::<A>(&config, head, self.kind, &weights, self.interpolate).map(|_| ())
+        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate).map(|_| ())
+    }
+
+    /// The parameters that a checkpoint of this configuration has, none of which need be there.
+    pub(crate) fn parameters(&self) -> Result<Vec<Weight>> {
+        let (_, config, head) = self.configuration()?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate)?;
+        Ok(graph.weights().to_vec())
     }
 
     /// The graph in the form that a backend would run, without running it.
@@ -232,8 +246,11 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// As [`Loader::load`], but for the backend.
     pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, &weights, self.interpolate)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
+        if self.kind == GraphKind::Forward {
+            weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
+        }
         let mut target = engine::target(hardware, self.precision);
         target.dims.clone_from(&self.dims);
         lower(&graph, &located, &target)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -137,19 +138,22 @@ impl Subgraph {
     }
 }
 
-/// Builds one of a head's graphs, with access to the names of the checkpoint's weights.
+/// Builds one of a head's graphs, with access to the names of the checkpoint's weights; without weights as if all that any
+/// checkpoint has were there.
 pub(super) fn built<A: Architecture>(
     config: &A::Config,
     head: A::Head,
     kind: GraphKind,
-    weights: &Weights,
+    weights: Option<&Weights>,
     interpolate: bool,
 ) -> Result<Graph> {
-    let ((tensors, elements), place) = (weights.counts(), weights.place().to_path_buf());
-    let weights = weights.clone();
-    let has = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
+    let place = weights.map_or(Path::new("config.json"), Weights::place).to_path_buf();
     let mut graph = Graph::new();
-    graph.stored = Some(Stored { has: Arc::new(has), tensors, elements, place: place.clone() });
+    graph.stored = weights.cloned().map(|weights| {
+        let (tensors, elements) = weights.counts();
+        let has = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
+        Stored { has: Arc::new(has), tensors, elements, place: place.clone() }
+    });
     graph.interpolate = interpolate;
     // Sizes that no model has may divide by zero or overflow, which must not end the program.
     catch_unwind(AssertUnwindSafe(|| A::build(&mut graph, config, head, kind))).unwrap_or_else(|_| {
@@ -230,7 +234,7 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let mut graph = built::<A>(config, self.head, kind, &self.weights, self.setting.interpolate)?;
+        let mut graph = built::<A>(config, self.head, kind, Some(&self.weights), self.setting.interpolate)?;
         let graph_ms = millis(start);
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;

@@ -350,6 +350,7 @@ fn kind(case: &str) -> &'static str {
         Some(("tasks", _)) => "task",
         Some(("refusals", _)) => "refusal",
         Some(("heads", _)) => "head",
+        Some(("sizes", _)) => "size",
         _ => "golden",
     }
 }

@@ -20,7 +20,7 @@ pub struct Record {
     pub model: String,
     pub case: String,
     pub class: String,
-    /// `golden`, `task`, `refusal` or `verify`.
+    /// `golden`, `task`, `head`, `refusal`, `size` or `verify`.
     pub kind: String,
     pub backend: String,
     pub precision: String,

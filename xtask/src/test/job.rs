@@ -135,6 +135,7 @@ impl Job {
         let kind = match case.split_once('/') {
             Some(("tasks", _)) => "task",
             Some(("heads", _)) => "head",
+            Some(("sizes", _)) => "size",
             Some(("refusals", _)) => "refusal",
             _ => "golden",
         };
