@@ -1,6 +1,8 @@
 //! The machine that results come from, and the memory of this process.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
@@ -41,6 +43,18 @@ pub(super) fn peak() -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 
+/// The processor time of all threads of this process, to a hundredth of a second; what has passed where the system does not
+/// say.
+pub(super) fn processor_time() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| {
+        // Behind the name, which may hold anything, the time in the program is the 12th and that in the system the 13th.
+        let numbers: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        Some(numbers.get(11)?.parse::<u64>().ok()? + numbers.get(12)?.parse::<u64>().ok()?)
+    });
+    ticks.map_or_else(|| START.get_or_init(Instant::now).elapsed(), |ticks| Duration::from_millis(10 * ticks))
+}
+
 /// Writes `~` for the home folder in every text: results are shown to others, whom it does not concern.
 pub(super) fn hide_home(record: &mut Json) {
     let home = std::env::var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).unwrap_or_default();
@@ -77,6 +91,20 @@ fn tilde(text: &str, home: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_work() {
+        let start = processor_time();
+        let wall = Instant::now();
+        while processor_time() - start < Duration::from_millis(50) && wall.elapsed() < Duration::from_secs(60)
+        {
+            std::hint::black_box((0..1000).sum::<u64>());
+        }
+        assert!(processor_time() - start >= Duration::from_millis(50));
+        let before = processor_time();
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!cfg!(target_os = "linux") || processor_time() - before < Duration::from_millis(100));
+    }
 
     #[test]
     fn the_home_folder_is_hidden_wherever_it_stands_whole() {

@@ -28,7 +28,7 @@ const NUMBERS: [u64; 16] = [
 ];
 
 /// What nests or repeats in the texts that are read.
-const PIECES: [&str; 16] = [
+const PIECES: [&str; 24] = [
     "{",
     "}",
     "[",
@@ -45,6 +45,14 @@ const PIECES: [&str; 16] = [
     "1e999",
     "~",
     "\\u0000",
+    "{% set ns = namespace(x='aaaaaaaa') %}",
+    "{% set ns.x = ns.x ~ ns.x %}",
+    "{% set ns.x = [ns.x, ns.x] %}",
+    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    " * 99999999",
+    " | list",
+    " | join(ns.x)",
+    ".replace('', ns.x)",
 ];
 
 /// SplitMix64.
