@@ -23,6 +23,8 @@ pub struct Input {
     pub(crate) forbidden_token: Option<(usize, &'static str)>,
     /// What its rows must be a multiple of, by the configuration field of that name.
     pub(crate) row_multiple: Option<(usize, &'static str)>,
+    /// Whether whole numbers may be given for its floating-point ones.
+    pub(crate) allows_integers: bool,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
 }
@@ -75,6 +77,7 @@ impl Input {
             below: None,
             forbidden_token: None,
             row_multiple: None,
+            allows_integers: false,
             computed: None,
         }
     }

@@ -269,6 +269,13 @@ impl Graph {
         }
     }
 
+    /// Lets whole numbers be given for an input of floating-point numbers, as the reference computes with both.
+    pub fn allow_integers(&mut self, input: &str) {
+        if let Some(input) = self.inputs.iter_mut().find(|known| known.name == input) {
+            input.allows_integers = true;
+        }
+    }
+
     /// Names a weight that checkpoints hold and the reference does not use either.
     pub fn unused_weight(&mut self, name: &str) {
         self.unused.push(name.to_owned());

@@ -83,6 +83,13 @@ pub(super) fn complete(
     for symbol in [PAST, PAST_BATCH] {
         symbols.entry(symbol.to_owned()).or_insert((0, "the cache".to_owned()));
     }
+    for input in inputs.iter().filter(|input| input.allows_integers) {
+        if let Some(value) = given.get_mut(&input.name)
+            && let Value::I64(numbers) = value
+        {
+            *value = Value::F32(numbers.mapv(|number| number as f32));
+        }
+    }
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
@@ -289,6 +296,18 @@ mod tests {
         input pixel_values: has 6 rows, but num_frames is 4
           help: give a multiple of 4 rows
         ");
+    }
+
+    #[test]
+    fn whole_numbers_for_floating_point_ones_where_allowed() {
+        let mut g = Graph::new();
+        g.input(Input::f32("bbox", dims![BATCH, 2]));
+        let boxes = || Values::from([("bbox".to_owned(), Value::I64(array![[3, -4]].into_dyn()))]);
+        let completed =
+            |g: &Graph| complete(g.inputs(), &Limits::default(), boxes(), &BTreeMap::new(), &|_| false);
+        assert!(completed(&g).unwrap_err().to_string().contains("is i64, not f32"));
+        g.allow_integers("bbox");
+        assert_eq!(completed(&g).unwrap()["bbox"], Value::F32(array![[3.0, -4.0]].into_dyn()));
     }
 
     #[test]

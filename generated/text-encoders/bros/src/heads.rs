@@ -14,7 +14,7 @@ use crate::Head;
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
     pub input_ids: Array2<i64>,
-    /// Left, upper, right and lower edge of each token, relative to the page size. `[batch, sequence, 4]`
+    /// Left, upper, right and lower edge of each token, relative to the page size; whole numbers are taken too. `[batch, sequence, 4]`
     pub bbox: Array3<f32>,
     /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
     pub attention_mask: Option<Array2<i64>>,
@@ -33,7 +33,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { input_ids, bbox, attention_mask, token_type_ids, position_ids });
 
-/// `BrosModel`: Hidden states and pooled output (`BertModel`).
+/// `BrosModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -47,7 +47,7 @@ pub struct ModelOutput {
     /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
     pub last_hidden_state: Array3<f32>,
     /// The pooled output, of the first token. `[batch, hidden_size]`
-    pub pooler_output: Array2<f32>,
+    pub pooler_output: Option<Array2<f32>>,
 }
 
 weft::outputs!(ModelOutput { last_hidden_state, pooler_output });

@@ -244,6 +244,7 @@ ENCODERS = {
         without=tuple(HEADS),
         extras=(
             Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": SHARES}, padding="left"),
+            Extra("integer-boxes", "base", "Boxes in whole numbers.", {"bbox_scale": 0.5}, {"bbox": EDGES}),
             Extra(
                 "boxes-token-classification",
                 "token-classification",
@@ -292,6 +293,7 @@ ENCODERS = {
             ),
             FILE,
             replace(POSITIONS, name="rotary-position-ids"),
+            Extra("no-mask-token", "base", "No mask token and no dropout of it.", {"mask_token_id": None, "token_dropout": False}),
         ),
     ),
     "modernbert": Encoder(
