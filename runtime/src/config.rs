@@ -101,6 +101,19 @@ pub fn length<T>(name: &str, list: Option<&[T]>, of: &str, expected: usize) -> R
     }
 }
 
+/// Refuses a list, where it is given, that is shorter than a field says.
+///
+/// # Errors
+/// Names both fields and both lengths.
+pub fn min_length<T>(name: &str, list: Option<&[T]>, of: &str, least: usize) -> Result<(), String> {
+    match list.map(<[T]>::len) {
+        Some(found) if found < least => {
+            Err(format!("{name}: has {found} entries, expected one for each of {of}, {least}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Ids of tokens: `2`, `[2, 3]`, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TokenIds(pub Vec<usize>);
@@ -294,6 +307,10 @@ mod tests {
         assert_eq!([count(Some(&list)), count(None), count(Some(&[]))], [Ok(()), Ok(()), Ok(())]);
         let problem = count(Some(&list[1..])).unwrap_err();
         assert_eq!(problem, "layer_types: has 1 entries, expected one for each of num_hidden_layers, 2");
+        let least = |list: Option<&[String]>| min_length("depths", list, "num_encoder_blocks", 1);
+        assert_eq!([least(Some(&list)), least(Some(&list[1..])), least(None)], [Ok(()), Ok(()), Ok(())]);
+        let problem = least(Some(&[])).unwrap_err();
+        assert_eq!(problem, "depths: has 0 entries, expected one for each of num_encoder_blocks, 1");
     }
 
     #[test]

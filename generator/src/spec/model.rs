@@ -239,6 +239,9 @@ pub struct ConfigField {
     /// The field that says how many elements a list has, where it is given and not empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<String>,
+    /// The field that says how many elements a list has at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<String>,
     /// The only value that is supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Scalar>,

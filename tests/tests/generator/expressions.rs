@@ -33,7 +33,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 "#;
 
 const FIELDS: &str = "config:\n  clip: {type: f64, optional: true}\n  every: {default: 4, min: 1}\n  use_window: true\n  \
-     kinds: {type: \"[string]\", optional: true, of: [sliding_attention, full_attention], length: num_hidden_layers}\n  \
+     kinds: {type: \"[string]\", optional: true, of: [sliding_attention, full_attention], length: num_hidden_layers, min_length: every}\n  \
      ropes: {type: ropes}\n";
 
 /// A Llama whose MLPs are the part above with these options.
@@ -128,6 +128,7 @@ fn a_schedule_reads_lists_that_are_checked() {
     insta::assert_snapshot!(calls.join("\n"), @r#"
         weft::config::words("kinds", self.kinds.as_deref(), &["sliding_attention", "full_attention"])?;
         weft::config::length("kinds", self.kinds.as_deref(), "num_hidden_layers", self.num_hidden_layers)?;
+        weft::config::min_length("kinds", self.kinds.as_deref(), "every", self.every)?;
         "#);
 }
 

@@ -18,6 +18,8 @@ pub struct Config {
     pub pool_size: usize,
     /// The expansion ratio of the MLPs.
     pub mlp_ratio: f64,
+    /// The number of stages.
+    pub num_encoder_blocks: usize,
     /// The layers of each stage.
     pub depths: Vec<usize>,
     /// The channels of each stage.
@@ -45,6 +47,7 @@ impl Default for Config {
             num_channels: 3,
             pool_size: 3,
             mlp_ratio: 4.0,
+            num_encoder_blocks: 4,
             depths: vec![2, 2, 6, 2],
             hidden_sizes: vec![64, 128, 320, 512],
             patch_sizes: vec![7, 3, 3, 3],
@@ -67,12 +70,46 @@ impl Config {
 
 impl weft::Configuration for Config {
     fn check(&self) -> weft::Result<(), String> {
-        let sizes = [("num_channels", self.num_channels), ("pool_size", self.pool_size)];
+        let sizes = [
+            ("num_channels", self.num_channels),
+            ("pool_size", self.pool_size),
+            ("num_encoder_blocks", self.num_encoder_blocks),
+        ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
+        weft::config::min_length(
+            "depths",
+            Some(&self.depths),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "hidden_sizes",
+            Some(&self.hidden_sizes),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "patch_sizes",
+            Some(&self.patch_sizes),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "strides",
+            Some(&self.strides),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "padding",
+            Some(&self.padding),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
         Ok(())
     }
 }

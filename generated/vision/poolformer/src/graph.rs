@@ -62,7 +62,10 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         .zip(&c.strides)
         .zip(&c.padding)
         .zip(c.hidden_sizes.iter().zip(&c.depths));
-    for (stage, (((&patch, &stride), &padding), (&width, &depth))) in sizes.enumerate() {
+    for (stage, (((&patch, &stride), &padding), (&width, &depth))) in sizes
+        .enumerate()
+        .take(c.num_encoder_blocks)
+    {
         let conv = Conv::new(width, &[patch; 2]).stride(&[stride; 2]).padding(&[padding; 2]);
         x = g.conv(&w.scope("patch_embeddings").index(stage).scope("projection"), &x, &conv)?;
         for index in 0..depth {

@@ -59,7 +59,8 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
 fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let mut maps: Vec<Tensor> = vec![];
     let sizes = c.patch_sizes.iter().zip(&c.strides).zip(c.hidden_sizes.iter().zip(&c.depths));
-    for (stage, ((&patch, &stride), (&width, &depth))) in sizes.enumerate() {
+    for (stage, ((&patch, &stride), (&width, &depth))) in sizes.enumerate().take(c.num_encoder_blocks)
+    {
         let w = w.scope("encoder.layers").index(stage);
         let own = w.scope("patch_embedding");
         let conv = Conv::new(width, &[patch; 2]).stride(&[stride; 2]).padding(&[patch / 2; 2]);

@@ -14,6 +14,9 @@ use weft::nn::Activation;
 pub struct Config {
     /// The channels of images.
     pub num_channels: usize,
+    /// The number of stages.
+    #[serde(alias = "num_hidden_layers")]
+    pub num_encoder_blocks: usize,
     /// The layers of each stage.
     pub depths: Vec<usize>,
     /// The spatial reduction of keys and values in each stage.
@@ -45,6 +48,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             num_channels: 3,
+            num_encoder_blocks: 4,
             depths: vec![2, 2, 2, 2],
             sr_ratios: vec![8, 4, 2, 1],
             hidden_sizes: vec![32, 64, 160, 256],
@@ -70,7 +74,11 @@ impl Config {
 
 impl weft::Configuration for Config {
     fn check(&self) -> weft::Result<(), String> {
-        let sizes = [("num_channels", self.num_channels), ("decoder_hidden_size", self.decoder_hidden_size)];
+        let sizes = [
+            ("num_channels", self.num_channels),
+            ("num_encoder_blocks", self.num_encoder_blocks),
+            ("decoder_hidden_size", self.decoder_hidden_size),
+        ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
@@ -86,6 +94,52 @@ impl weft::Configuration for Config {
                 "reshape_last_stage: must be true: the last stage gives a map as the others do".to_owned(),
             );
         }
+        weft::config::min_length(
+            "depths",
+            Some(&self.depths),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "sr_ratios",
+            Some(&self.sr_ratios),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "hidden_sizes",
+            Some(&self.hidden_sizes),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "patch_sizes",
+            Some(&self.patch_sizes),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "strides",
+            Some(&self.strides),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "num_attention_heads",
+            Some(&self.num_attention_heads),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
+        weft::config::min_length(
+            "mlp_ratios",
+            Some(&self.mlp_ratios),
+            "num_encoder_blocks",
+            self.num_encoder_blocks,
+        )?;
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["num_hidden_layers", "num_encoder_blocks"]);
     }
 }

@@ -109,16 +109,23 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
 /// The backbone's configuration, also where `backbone` names a network of timm.
 fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     let mut layout = BackboneConfig::clone(&c.backbone_config);
-    let depths = match layout.backbone.as_deref().or(c.backbone.as_deref()) {
+    let (depths, layer_type, widest) = match layout.backbone.as_deref().or(c.backbone.as_deref())
+    {
         None => return Ok(layout),
-        Some("resnet50") => [3, 4, 6, 3],
-        Some("resnet101") => [3, 4, 23, 3],
+        Some("resnet18") => ([2, 2, 2, 2], "basic", 512),
+        Some("resnet34") => ([3, 4, 6, 3], "basic", 512),
+        Some("resnet50") => ([3, 4, 6, 3], "bottleneck", 2048),
+        Some("resnet101") => ([3, 4, 23, 3], "bottleneck", 2048),
         Some(other) => {
-            let problem = format!("the backbone `{other}` is not supported; resnet50 and resnet101 are");
+            let problem = format!(
+                "the backbone `{other}` is not supported; resnet18, resnet34, resnet50 and resnet101 are"
+            );
             return Err(Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem });
         }
     };
     layout.depths = depths.to_vec();
+    layout.layer_type = layer_type.to_owned();
+    layout.hidden_sizes = [8, 4, 2, 1].map(|narrower| widest / narrower).to_vec();
     Ok(layout)
 }
 

@@ -113,17 +113,23 @@ fn lists(
         String => {}
         _ => return Err(at.problem(join(key, "of"), "only texts and lists of texts have words")),
     }
-    let Some(length) = &field.length else { return Ok(()) };
-    let key = join(key, "length");
-    if !matches!(kind, Bools | Floats | Strings | UsizeLists | Usizes) {
-        return Err(at.problem(key, "only lists have a length"));
+    for (name, length) in [("length", &field.length), ("min_length", &field.min_length)] {
+        let Some(length) = length else { continue };
+        let key = join(key, name);
+        if !matches!(kind, Bools | Floats | Strings | UsizeLists | Usizes) {
+            return Err(at.problem(key, "only lists have a length"));
+        }
+        if !fields.contains_key(length) {
+            let nearest =
+                nearest_name(length, fields.keys().map(std::string::String::as_str)).map(str::to_owned);
+            return Err(Problem {
+                nearest,
+                ..at.problem(key, format!("`{length}` is not a field of config"))
+            });
+        }
+        let of = key_of(fields, length);
+        config.lists.push(format!("weft::config::{name}({shown:?}, {list}, {of:?}, self.{length})"));
     }
-    if !fields.contains_key(length) {
-        let nearest = nearest_name(length, fields.keys().map(std::string::String::as_str)).map(str::to_owned);
-        return Err(Problem { nearest, ..at.problem(key, format!("`{length}` is not a field of config")) });
-    }
-    let of = key_of(fields, length);
-    config.lists.push(format!("weft::config::length({shown:?}, {list}, {of:?}, self.{length})"));
     Ok(())
 }
 

@@ -63,6 +63,7 @@ pub(super) fn fill(given: ConfigField, known: ConfigField) -> ConfigField {
         min: given.min.or(known.min),
         of: if given.of.is_empty() { known.of } else { given.of },
         length: given.length.or(known.length),
+        min_length: given.min_length.or(known.min_length),
         ..given
     }
 }

@@ -52,6 +52,7 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
         yield case("x-layers", classes, "Layers that do not weigh channels.", layer_type="x", downsample_in_first_stage=False)
         yield case("odd-widths", "Model", "Widths whose quarter is no whole number.", embedding_size=10, hidden_sizes=[14, 18, 22], groups_width=2)
     else:
+        yield case("fewer-stages", "Model", "Two stages of three that are listed.", num_encoder_blocks=2)
         yield case("unscaled", classes, "Layers without scales; wider windows.", use_layer_scale=False, pool_size=5)
 
 

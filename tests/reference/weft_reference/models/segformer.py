@@ -50,7 +50,11 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
     yield case("wide", "Model", "Images that are no squares, of odd rows and columns.", size=(22, 37), num_channels=1)
     yield case("image-classification", classes, "Three classes; another function.", num_labels=3, hidden_act="relu")
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3)
+    fewer = {"num_encoder_blocks": 2, "hidden_sizes": [8, 16, 16]}
+    yield case("fewer-stages", "Model", "Two stages of three that are listed.", num_encoder_blocks=2)
+    yield case("fewer-stages-classification", classes, "The last listed stage is as wide as the last.", **fewer)
     if model == "segformer":
+        yield case("fewer-stages-segmentation", "ForSemanticSegmentation", "Two stages are decoded.", num_encoder_blocks=2)
         places = "ForSemanticSegmentation"
         yield case("semantic-segmentation", places, "Four classes of places.", size=(26, 33), num_labels=4)
         yield case("segmentation-file", places, "Under the names of published checkpoints.", stores.whole, num_labels=4)
