@@ -14,7 +14,7 @@ use weft::nn::Activation;
 #[serde(default)]
 pub struct Config {
     /// The size of the vocabulary.
-    pub vocab_size: usize,
+    pub vocab_size: Option<usize>,
     /// The width of the hidden states.
     pub hidden_size: usize,
     /// Layers.
@@ -77,7 +77,7 @@ impl Default for Config {
     /// What the reference takes where `config.json` does not say.
     fn default() -> Self {
         Self {
-            vocab_size: 32,
+            vocab_size: Some(32),
             hidden_size: 768,
             num_hidden_layers: 12,
             num_attention_heads: 12,
@@ -120,7 +120,6 @@ impl Config {
 impl weft::Configuration for Config {
     fn check(&self) -> weft::Result<(), String> {
         let sizes = [
-            ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
             ("num_attention_heads", self.num_attention_heads),
             ("intermediate_size", self.intermediate_size),
@@ -132,6 +131,9 @@ impl weft::Configuration for Config {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        if self.vocab_size.is_some_and(|value| value < 1) {
+            return Err(format!("vocab_size: {} is less than 1", self.vocab_size.unwrap_or_default()));
         }
         let Self { hidden_size, num_attention_heads, .. } = self;
         if !hidden_size.is_multiple_of(*num_attention_heads) {

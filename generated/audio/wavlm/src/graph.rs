@@ -11,7 +11,7 @@ use weft::graph::{
     Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation, Attention, FeatureEncoder, RelativeBuckets};
-use weft::{Result, dims};
+use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
 
@@ -48,11 +48,15 @@ fn audio_base(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, frames, vocab_size]`.
 fn ctc(g: &mut Graph, c: &Config) -> Result<()> {
+    let Some(vocab_size) = c.vocab_size else {
+        let problem = "vocab_size is null, but logits are over the vocabulary".to_owned();
+        return Err(Error::Graph { op: "Linear".to_owned(), scope: "lm_head".to_owned(), problem });
+    };
     let inputs = Inputs::new(g);
     let base = g.scope("wavlm");
     let encoded = encoder(g, c, &base, &inputs)?;
     let hidden = adapter(g, c, &base, &encoded.last)?;
-    let logits = g.linear(&g.scope("lm_head"), &hidden, c.vocab_size)?;
+    let logits = g.linear(&g.scope("lm_head"), &hidden, vocab_size)?;
     g.output("logits", &logits)
 }
 

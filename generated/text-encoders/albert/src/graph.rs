@@ -36,8 +36,12 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.root();
     let hidden = encoder(g, c, &base, &inputs)?;
-    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
+    // Checkpoints of other classes, and those made with `add_pooling_layer=False`, have none.
+    if !has_pooler(g, c) {
+        return Ok(());
+    }
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("pooler_output", &pooled)
 }
 
@@ -216,6 +220,11 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let act = c.hidden_act;
     let mlp = nn::Mlp { up: "ffn", down: "ffn_output", width: c.intermediate_size, act, bias: true };
     mlp.forward(g, w, x)
+}
+
+/// Whether the checkpoint holds the pooler, which classes without one leave out.
+fn has_pooler(g: &Graph, _: &Config) -> bool {
+    g.has_weight("pooler.weight")
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.

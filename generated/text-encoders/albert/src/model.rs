@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `AlbertModel`: Hidden states and pooled output (`BertModel`).
+    /// `AlbertModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `AlbertForPreTraining`: Pretraining by masked language modelling and sentence order prediction (`AlbertForPreTraining`).
     ForPreTraining,

@@ -54,7 +54,7 @@ impl ForMultipleChoiceInputs {
 
 weft::inputs!(ForMultipleChoiceInputs { input_ids, attention_mask, token_type_ids, position_ids });
 
-/// `BigBirdModel`: Hidden states and pooled output (`BertModel`).
+/// `BigBirdModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -68,7 +68,7 @@ pub struct ModelOutput {
     /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
     pub last_hidden_state: Array3<f32>,
     /// The pooled output, of the first token. `[batch, hidden_size]`
-    pub pooler_output: Array2<f32>,
+    pub pooler_output: Option<Array2<f32>>,
 }
 
 weft::outputs!(ModelOutput { last_hidden_state, pooler_output });

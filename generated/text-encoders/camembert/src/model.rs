@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `CamembertModel`: Hidden states and pooled output (`BertModel`).
+    /// `CamembertModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `CamembertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

@@ -18,7 +18,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `ClapTextModel`: Hidden states and pooled output (`BertModel`).
+    /// `ClapTextModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `ClapTextModelWithProjection`: Text embeddings in the space shared with audio (`ClapTextModelWithProjection`).
     ModelWithProjection,

@@ -49,7 +49,8 @@ pub struct Config {
     #[serde(default = "default::num_labels")]
     pub num_labels: Option<usize>,
     /// The mask token.
-    pub mask_token_id: usize,
+    #[serde(default = "default::mask_token_id")]
+    pub mask_token_id: Option<usize>,
     /// The dimension of each head.
     #[serde(default = "default::head_dim")]
     pub head_dim: Option<usize>,
@@ -163,6 +164,10 @@ mod default {
     }
 
     pub(super) fn num_labels() -> Option<usize> {
+        None
+    }
+
+    pub(super) fn mask_token_id() -> Option<usize> {
         None
     }
 

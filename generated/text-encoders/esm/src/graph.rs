@@ -11,7 +11,7 @@ use weft::graph::{
     Binary, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
 };
 use weft::nn::{self, Activation, Attention, Rotary};
-use weft::{Result, dims};
+use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
 
@@ -35,8 +35,12 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.root();
     let hidden = encoder(g, c, &base, &inputs)?;
-    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
+    // Checkpoints of other classes, and those made with `add_pooling_layer=False`, have none.
+    if !has_pooler(g, c) {
+        return Ok(());
+    }
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("pooler_output", &pooled)
 }
 
@@ -126,7 +130,11 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let tokens = nn::token_mask(g, &inputs.attention_mask)?;
     if c.token_dropout {
         // In training, 15 % of tokens were selected and 80 % of these masked.
-        let mask_token = g.integer(c.mask_token_id as i64);
+        let Some(mask_token) = c.mask_token_id else {
+            let problem = "token_dropout is true, but mask_token_id is not given".to_owned();
+            return Err(Error::Graph { op: "Embedding".to_owned(), scope: w.path().to_owned(), problem });
+        };
+        let mask_token = g.integer(mask_token as i64);
         let masked = g.binary(Binary::Equal, &inputs.input_ids, &mask_token)?;
         let masked = g.unsqueeze(&masked, 2)?;
         let nothing = g.scalar(0.0);
@@ -207,6 +215,11 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         bias: true,
     };
     mlp.forward(g, w, x)
+}
+
+/// Whether the checkpoint holds the pooler, which classes without one leave out.
+fn has_pooler(g: &Graph, _: &Config) -> bool {
+    g.has_weight("pooler.dense.weight")
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.

@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `JinaEmbeddingsV3Model`: Hidden states and pooled output (`BertModel`).
+    /// `JinaEmbeddingsV3Model`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `JinaEmbeddingsV3ForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

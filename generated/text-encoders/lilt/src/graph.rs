@@ -33,8 +33,12 @@ fn base(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
     let base = g.root();
     let hidden = encoder(g, c, &base, &inputs)?;
-    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("last_hidden_state", &hidden)?;
+    // Checkpoints of other classes, and those made with `add_pooling_layer=False`, have none.
+    if !has_pooler(g, c) {
+        return Ok(());
+    }
+    let pooled = pooler(g, c, &base, &hidden)?;
     g.output("pooler_output", &pooled)
 }
 
@@ -238,6 +242,11 @@ fn output(g: &mut Graph, c: &Config, w: &Scope, h: &Tensor, x: &Tensor) -> Resul
     let h = g.linear(&w.scope("dense"), h, width)?;
     let h = g.add(&h, x)?;
     g.layer_norm(&w.scope("LayerNorm"), &h, c.layer_norm_eps)
+}
+
+/// Whether the checkpoint holds the pooler, which classes without one leave out.
+fn has_pooler(g: &Graph, _: &Config) -> bool {
+    g.has_weight("pooler.dense.weight")
 }
 
 /// The first token's hidden state through a dense layer and tanh (`BertPooler`): `[batch, hidden_size]`.

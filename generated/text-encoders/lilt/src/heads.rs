@@ -34,7 +34,7 @@ impl Inputs {
 
 weft::inputs!(Inputs { input_ids, attention_mask, token_type_ids, position_ids, bbox });
 
-/// `LiltModel`: Hidden states and pooled output (`BertModel`).
+/// `LiltModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -48,7 +48,7 @@ pub struct ModelOutput {
     /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
     pub last_hidden_state: Array3<f32>,
     /// The pooled output, of the first token. `[batch, hidden_size]`
-    pub pooler_output: Array2<f32>,
+    pub pooler_output: Option<Array2<f32>>,
 }
 
 weft::outputs!(ModelOutput { last_hidden_state, pooler_output });

@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RemBertModel`: Hidden states and pooled output (`BertModel`).
+    /// `RemBertModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `RemBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RobertaPreLayerNormModel`: Hidden states and pooled output (`BertModel`).
+    /// `RobertaPreLayerNormModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `RobertaPreLayerNormForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RoCBertModel`: Hidden states and pooled output (`BertModel`).
+    /// `RoCBertModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `RoCBertForPreTraining`: Masked language modelling (`BertForMaskedLM`).
     ForPreTraining,

@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `SqueezeBertModel`: Hidden states and pooled output (`BertModel`).
+    /// `SqueezeBertModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `SqueezeBertForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

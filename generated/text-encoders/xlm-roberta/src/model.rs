@@ -22,7 +22,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XLMRobertaModel`: Hidden states and pooled output (`BertModel`).
+    /// `XLMRobertaModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `XLMRobertaForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

@@ -21,7 +21,7 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `XmodModel`: Hidden states and pooled output (`BertModel`).
+    /// `XmodModel`: Hidden states, and the pooled output where the checkpoint has a pooler (`BertModel`).
     Model,
     /// `XmodForMaskedLM`: Masked language modelling (`BertForMaskedLM`).
     ForMaskedLM,

@@ -55,6 +55,7 @@ def cases() -> Iterator[Case]:
     yield case("base", "Model", "The base model, one waveform padded.")
     yield case("base-layer-norm", "Model", "As large checkpoints are.", **LARGE)
     yield case("base-no-mask", "Model", "No attention_mask.", masked=False)
+    yield case("base-no-vocabulary", "Model", "No vocabulary, which the base model needs none of.", vocab_size=None)
     yield case("ctc", ctc, "Scores of characters.")
     yield case("ctc-layer-norm", ctc, "Scores of characters, as large checkpoints are.", **LARGE)
     yield case("ctc-stable-group", ctc, "By channel; layers that normalise first.", do_stable_layer_norm=True)

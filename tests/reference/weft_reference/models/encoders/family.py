@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,10 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class Extra:
-    """A case of one model: what `config` and `inputs` change, and why; without `mask` it gives no attention_mask."""
+    """A case of one model: what `config` and `inputs` change, and why; without `mask` it gives no attention_mask.
+
+    `build` is what the class is made with besides.
+    """
 
     name: str
     head: str
@@ -54,6 +58,7 @@ class Extra:
     lengths: tuple[int, ...] = (11, 7)
     store: Store | None = None
     mask: bool = True
+    build: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,10 @@ class Encoder:
         inputs: Any,
         changes: Mapping[str, Any],
         store: Store | None = None,
+        build: Mapping[str, Any] = MappingProxyType({}),
     ) -> Case:
         made = getattr(transformers, f"{self.classes}Config")(**{**self.tiny, **self.config, **changes})
-        return Case(f"{model}/{name}", f"{self.classes}{suffix}", made, inputs, notes, store)
+        return Case(f"{model}/{name}", f"{self.classes}{suffix}", made, inputs, notes, store, build=build)
 
     def goldens(self, model: str) -> Iterator[Case]:
         for name, suffix in {**HEADS, **self.more}.items():
@@ -108,4 +114,4 @@ class Encoder:
             if not extra.mask:
                 del inputs["attention_mask"]
             suffix = {**HEADS, **self.more}[extra.head]
-            yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config, extra.store)
+            yield self.case(model, extra.name, suffix, extra.notes, inputs, extra.config, extra.store, extra.build)

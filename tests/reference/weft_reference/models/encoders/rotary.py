@@ -13,6 +13,9 @@ UNTIED = Extra("untied", "masked-lm", "The output projection has a weight of its
 BACKWARDS = np.stack([np.arange(11)[::-1], np.arange(20, 31)]).astype(np.int64)
 POSITIONS = Extra("position-ids", "base", "Positions given, backwards and shifted.", inputs={"position_ids": BACKWARDS})
 UNMASKED = Extra("without-mask", "base", "No attention mask: it follows from the padding's id.", mask=False)
+NO_POOLER = Extra(
+    "no-pooler", "base", "A checkpoint without a pooler: hidden states alone.", build={"add_pooling_layer": False}
+)
 FILE = Extra(
     "file",
     "masked-lm",

@@ -9,7 +9,7 @@ import numpy as np
 from weft_reference.models.encoders import own
 from weft_reference.models.encoders.family import HEADS, NSP, Encoder, Extra
 
-from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, RECENT, UNMASKED, UNTIED
+from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, NO_POOLER, POSITIONS, RECENT, UNMASKED, UNTIED
 
 INNER = np.array([[7, 8, 1, 9, 10, 1, 11, 12], [1, 1, 13, 14, 15, 16, 17, 18]], np.int64)
 INNER_PADDING = Extra(
@@ -39,7 +39,7 @@ LANGUAGES = (
 )
 
 ENCODERS = {
-    "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST)),
+    "roberta": Encoder("Roberta", pad=1, extras=(UNTIED, POSITIONS, INNER_PADDING, LONGEST, NO_POOLER)),
     "camembert": Encoder("Camembert", pad=1),
     "xlm-roberta": Encoder("XLMRoberta", {"type_vocab_size": 1}, pad=1, types=1),
     "xlm-roberta-xl": Encoder("XLMRobertaXL", pad=1, types=1),
