@@ -39,8 +39,9 @@ impl Target {
 
     fn reached(hardware: Hardware, precision: Precision, in_browser: bool) -> Self {
         let float = match precision {
-            // OpenVINO computes in a precision that it is told beside the graph.
+            // OpenVINO computes in a precision that it is told beside the graph, and so does the CPU in bfloat16.
             _ if hardware == Hardware::Openvino => Dtype::F32,
+            Precision::Bf16 if matches!(hardware, Hardware::Cpu | Hardware::Auto) => Dtype::F32,
             Precision::F32 => Dtype::F32,
             Precision::F16 => Dtype::F16,
             Precision::Bf16 => Dtype::Bf16,

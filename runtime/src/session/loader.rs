@@ -80,6 +80,9 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     }
 
     /// What to compute in; [`Precision::F32`] where not given.
+    ///
+    /// On CPU, [`Precision::Bf16`] multiplies with weights of linear layers in bfloat16, where the processor has it
+    /// (AVX512-BF16); sums and all else are in single precision.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
@@ -101,10 +104,11 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
-    /// Leaves weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
+    /// Leaves all weights in their mapped pages: large models open at once, while encoders and prompts are slower on CPU.
     ///
-    /// On CPU, weights stored in 16 bits stay so and are widened as they are used, which is exact. Where not given, a decoder
-    /// with a cache leaves weights mapped from a gigabyte on; all else is opened for speed.
+    /// Where not given, a decoder with a cache leaves weights mapped from a gigabyte on, and all else is opened for speed. On
+    /// CPU, weights stored in 16 bits that linear layers and embeddings read stay so in any case: they are widened as they
+    /// are used, which is exact and costs no speed.
     #[must_use]
     pub fn map_weights(mut self, map: bool) -> Self {
         self.options.map_weights = Some(map);

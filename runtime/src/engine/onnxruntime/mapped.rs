@@ -2,34 +2,34 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::operators::{self, DOMAIN};
+use super::operators::{self, DOMAIN, IN_BF16};
 use crate::graph::Dtype;
 use crate::onnx::{self, Attribute, Graph, Model, Node, OperatorSet};
 
 /// Stored weights of 16 bits and fewer elements than this are converted when the session is made.
 const SMALL: i64 = 1 << 15;
 
-/// The model for prompts: weights of 16 bits are widened whenever they are used, embeddings after they are looked up.
-/// None where none of the weights is.
-pub(super) fn for_prefill(model: &Model) -> Option<Model> {
-    let mut model = model.clone();
-    let widened = widen(model.graph.as_mut()?);
-    importing(model, widened)
+/// Which weights stay as they are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// Those of 16 bits that linear layers and embeddings read, which costs no speed.
+    Narrow,
+    /// All: what else is stored in 16 bits is widened whenever it is used.
+    All,
 }
 
-/// The model for single tokens: as [`for_prefill`], and every linear layer is the runtime's own operator. None where no
-/// linear layer has a stored weight.
-pub(super) fn for_decoding(model: &Model) -> Option<Model> {
+/// The model with weights as they are stored: linear layers are the runtime's own operator, and embeddings are widened
+/// after they are looked up. None where it would be the same.
+///
+/// `in_bf16` has all linear layers compute in bfloat16.
+pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option<Model> {
     let mut model = model.clone();
     let graph = model.graph.as_mut()?;
-    let found = own_linear(graph);
-    widen(graph);
-    importing(model, found)
-}
-
-fn importing(mut model: Model, changed: bool) -> Option<Model> {
+    let single = in_bf16 || stay == Stay::All;
+    let linear = own_linear(graph, single, in_bf16);
+    let widened = widen(graph, stay);
     model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
-    changed.then_some(model)
+    (linear || widened).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.
@@ -47,7 +47,10 @@ fn stored(graph: &Graph) -> HashMap<String, (Dtype, i64)> {
 /// The weights of 16 bits by the names that their values in single precision have.
 fn casts(graph: &Graph) -> HashMap<String, (String, Dtype)> {
     let stored = stored(graph);
-    let casts = graph.node.iter().filter(|node| node.op_type == "Cast").filter_map(|node| {
+    let single = i64::from(onnx::data_type(Dtype::F32));
+    let to_single =
+        |node: &&Node| node.op_type == "Cast" && node.attribute.iter().any(|to| to.i == Some(single));
+    let casts = graph.node.iter().filter(to_single).filter_map(|node| {
         let (dtype, elements) = *stored.get(node.input.first()?)?;
         let narrow = operators::widen(dtype).is_some() && elements >= SMALL;
         narrow.then(|| (node.output[0].clone(), (node.input[0].clone(), dtype)))
@@ -55,14 +58,17 @@ fn casts(graph: &Graph) -> HashMap<String, (String, Dtype)> {
     casts.collect()
 }
 
-/// Widens weights of 16 bits by the runtime's own operator; whether there are any.
-fn widen(graph: &mut Graph) -> bool {
+/// Widens embeddings of 16 bits after they are looked up, and where all weights stay, others by the runtime's own operator;
+/// whether there are any.
+fn widen(graph: &mut Graph, stay: Stay) -> bool {
     let casts = casts(graph);
+    let mut found = false;
     let nodes = std::mem::take(&mut graph.node);
     for mut node in nodes {
         let weight = node.input.first().and_then(|name| casts.get(name));
         match weight {
             Some((weight, _)) if node.op_type == "Gather" => {
+                found = true;
                 let looked_up = format!("{}/stored", node.output[0]);
                 let to = Attribute::int("to", i64::from(onnx::data_type(Dtype::F32)));
                 let cast = Node {
@@ -80,16 +86,17 @@ fn widen(graph: &mut Graph) -> bool {
         }
     }
     prune(graph);
-    for node in &mut graph.node {
+    for node in graph.node.iter_mut().filter(|_| stay == Stay::All) {
         let Some(operator) = casts.get(&node.output[0]).and_then(|(_, dtype)| operators::widen(*dtype))
         else {
             continue;
         };
+        found = true;
         operator.clone_into(&mut node.op_type);
         DOMAIN.clone_into(&mut node.domain);
         node.attribute.clear();
     }
-    !casts.is_empty()
+    found
 }
 
 /// Leaves out what nothing takes any more.
@@ -106,14 +113,15 @@ fn prune(graph: &mut Graph) {
     graph.node = kept;
 }
 
-/// Makes linear layers with stored weights the runtime's own operator; whether there are any.
-fn own_linear(graph: &mut Graph) -> bool {
+/// Makes linear layers with weights of 16 bits the runtime's own operator, and with `single` those of 32 as well; whether
+/// there are any.
+fn own_linear(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
     let (stored, casts) = (stored(graph), casts(graph));
     let mut found = false;
     for node in graph.node.iter_mut().filter(|node| is_linear(node)) {
         let weight = &node.input[1];
         let (weight, dtype) = match (stored.get(weight), casts.get(weight)) {
-            (Some((Dtype::F32, _)), _) => (weight.clone(), Dtype::F32),
+            (Some((Dtype::F32, _)), _) if single => (weight.clone(), Dtype::F32),
             (_, Some(narrow)) => narrow.clone(),
             _ => continue,
         };
@@ -122,7 +130,7 @@ fn own_linear(graph: &mut Graph) -> bool {
         node.input[1] = weight;
         operator.clone_into(&mut node.op_type);
         DOMAIN.clone_into(&mut node.domain);
-        node.attribute.clear();
+        node.attribute = if in_bf16 { vec![Attribute::int(IN_BF16, 1)] } else { vec![] };
     }
     unflatten(graph);
     found
@@ -174,3 +182,6 @@ fn is_part_of_linear(name: &str) -> bool {
     let layer = name.rsplit_once('/').and_then(|(layer, _)| layer.rsplit_once('/'));
     layer.is_some_and(|(_, operation)| operation.starts_with("Linear"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,15 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod coreml;
-mod decode_session;
 mod mapped;
+mod matmul;
 mod operators;
 mod placement;
 mod product;
 mod provider;
 mod session;
 mod stored;
+mod tile;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};

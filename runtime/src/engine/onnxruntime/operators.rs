@@ -9,8 +9,10 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::matmul::Matmul;
 use super::product::Product;
 use super::stored::Stored;
+use super::tile::Element;
 use crate::graph::Dtype;
 
 /// Their domain.
@@ -22,9 +24,9 @@ const BLOCK: usize = 64 * 1024;
 /// All of them.
 pub(super) fn domain() -> ort::Result<OperatorDomain> {
     OperatorDomain::new(DOMAIN)?
-        .add(Linear::<f32>(PhantomData))?
-        .add(Linear::<bf16>(PhantomData))?
-        .add(Linear::<f16>(PhantomData))?
+        .add(Linear::<f32>::default())?
+        .add(Linear::<bf16>::default())?
+        .add(Linear::<f16>::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }
@@ -48,12 +50,27 @@ pub(super) fn widen(stored: Dtype) -> Option<&'static str> {
     }
 }
 
+/// Whether this processor has instructions for products of bfloat16.
+pub(super) fn computes_in_bf16() -> bool {
+    bf16::kernel::<f32>().is_some()
+}
+
 fn missing() -> ort::Error {
     ort::Error::new("an operand of weft's is missing")
 }
 
+/// The attribute of linear layers that says whether many rows are multiplied in bfloat16.
+pub(super) const IN_BF16: &str = "in_bf16";
+
+/// Up to so many rows, reading the weights takes longer than multiplying with them.
+const FEW: usize = 4;
+
 /// `x · wᵀ + b`: `x` `[.., width]`, `w` `[out, width]`, `b` `[out]` or left out; `[.., out]`.
-struct Linear<W>(PhantomData<W>);
+#[derive(Default)]
+struct Linear<W> {
+    in_bf16: bool,
+    stored: PhantomData<W>,
+}
 
 impl<W: Stored> Operator for Linear<W> {
     type Kernel<'attr> = Self;
@@ -72,8 +89,8 @@ impl<W: Stored> Operator for Linear<W> {
         [OperatorOutput::required(TensorElementType::Float32)]
     }
 
-    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<Self> {
-        Ok(Self(PhantomData))
+    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+        Ok(Self { in_bf16: context.get::<i64>(IN_BF16) == Some(1), stored: PhantomData })
     }
 }
 
@@ -91,11 +108,23 @@ impl<W: Stored> Kernel for Linear<W> {
         if width != inner {
             return Err(ort::Error::new(format!("a product got rows of {width} for weights of {inner}")));
         }
+        let count = rows.iter().map(|rows| rows.unsigned_abs() as usize).product::<usize>();
         let given: Vec<i64> = rows.iter().copied().chain([out]).collect();
         let mut result = context.output(0, given)?.ok_or_else(missing)?;
         let (_, result) = result.try_extract_tensor_mut::<f32>()?;
-        let product =
-            Product::new(x, weight, bias.map(|(_, bias)| bias), width.unsigned_abs() as usize, result);
+        let (bias, width) = (bias.map(|(_, bias)| bias), width.unsigned_abs() as usize);
+        if count <= FEW {
+            let product = Product::new(x, weight, bias, width, result);
+            return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
+        }
+        if let Some(kernel) = bf16::kernel::<W>().filter(|_| self.in_bf16) {
+            let x: Vec<bf16> = x.iter().map(|x| Element::of(*x)).collect();
+            let product = Matmul::new(kernel, &x, weight, bias, result, width);
+            return context.par_for(product.blocks(), product.blocks(), |block| product.compute(block));
+        }
+        let kernel =
+            f32::kernel::<W>().ok_or_else(|| ort::Error::new("there is no kernel for single precision"))?;
+        let product = Matmul::new(kernel, x, weight, bias, result, width);
         context.par_for(product.blocks(), product.blocks(), |block| product.compute(block))
     }
 }

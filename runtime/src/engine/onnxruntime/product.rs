@@ -26,7 +26,19 @@ const LARGEST: usize = 256 * 1024;
 const AHEAD: usize = 4096;
 
 /// The rows of the result that `block` holds, each as the slice that belongs to this block of weights.
-type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
+pub(super) type Slices<'a> = Mutex<Vec<&'a mut [f32]>>;
+
+/// The rows of `result` `[rows, out]`, cut into blocks of so many columns.
+pub(super) fn slices(result: &mut [f32], out: usize, columns: usize) -> Vec<Slices<'_>> {
+    let mut blocks: Vec<Vec<&mut [f32]>> = vec![];
+    blocks.resize_with(out.div_ceil(columns), Vec::new);
+    for row in result.chunks_mut(out.max(1)) {
+        for (block, slice) in blocks.iter_mut().zip(row.chunks_mut(columns)) {
+            block.push(slice);
+        }
+    }
+    blocks.into_iter().map(Mutex::new).collect()
+}
 
 /// A product, cut into blocks of weights that threads take in any order.
 pub(super) struct Product<'a, W> {
@@ -52,14 +64,7 @@ impl<'a, W: Stored> Product<'a, W> {
         let out = weight.len().checked_div(width).unwrap_or(0);
         let block = (weight.len() / BLOCKS).clamp(SMALLEST, LARGEST);
         let rows = block.checked_div(width).unwrap_or(1).max(1);
-        let mut blocks: Vec<Vec<&mut [f32]>> = vec![];
-        blocks.resize_with(out.div_ceil(rows), Vec::new);
-        for row in result.chunks_mut(out.max(1)) {
-            for (block, slice) in blocks.iter_mut().zip(row.chunks_mut(rows)) {
-                block.push(slice);
-            }
-        }
-        let blocks = blocks.into_iter().map(Mutex::new).collect();
+        let blocks = slices(result, out, rows);
         Self { x, weight, bias, width, rows, blocks, dot: dot() }
     }
 
@@ -140,13 +145,11 @@ fn ask_for<W>(start: *const W, bytes: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use half::{bf16, f16};
-
-    use super::*;
+pub(super) mod testing {
+    use super::Stored;
 
     /// Numbers without a pattern, between -1 and 1.
-    fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    pub(in super::super) fn numbers(count: usize, seed: u32) -> Vec<f32> {
         let mut state = seed;
         let next = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -155,6 +158,31 @@ mod tests {
         std::iter::repeat_with(next).take(count).collect()
     }
 
+    /// The product in double precision, row by row.
+    pub(in super::super) fn wanted<W: Stored>(
+        x: &[f32],
+        weight: &[W],
+        bias: Option<&[f32]>,
+        width: usize,
+    ) -> Vec<f64> {
+        let mut all = vec![];
+        for x in x.chunks(width) {
+            for (column, weight) in weight.chunks(width).enumerate() {
+                let products = x.iter().zip(weight).map(|(x, w)| f64::from(*x) * f64::from(w.single()));
+                all.push(products.sum::<f64>() + bias.map_or(0.0, |bias| f64::from(bias[column])));
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::testing::{numbers, wanted};
+    use super::*;
+
     /// Compares with sums in double precision.
     fn check<W: Stored>(rows: usize, width: usize, x: &[f32], weight: &[W]) {
         let out = weight.len() / width;
@@ -162,11 +190,7 @@ mod tests {
             let mut result = vec![f32::NAN; rows * out];
             let product = Product::new(x, weight, bias.as_deref(), width, &mut result);
             (0..product.blocks()).rev().for_each(|block| product.compute(block));
-            for (place, got) in result.iter().enumerate() {
-                let (row, column) = (place / out, place % out);
-                let products = x[row * width..].iter().zip(&weight[column * width..][..width]);
-                let sum: f64 = products.map(|(x, w)| f64::from(*x) * f64::from(w.single())).sum();
-                let want = sum + bias.as_ref().map_or(0.0, |bias| f64::from(bias[column]));
+            for (got, want) in result.iter().zip(wanted(x, weight, bias.as_deref(), width)) {
                 let place = format!("{:?} {rows} {width} {out}", W::DTYPE);
                 assert!((f64::from(*got) - want).abs() < 1e-4, "{place}: {got} for {want}");
             }

@@ -8,8 +8,7 @@ use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
-use super::decode_session::DecodeSession;
-use super::mapped;
+use super::mapped::{self, Stay};
 use super::operators;
 use super::placement;
 use super::provider::Provider;
@@ -20,8 +19,6 @@ use crate::{Error, Hardware, Precision, Result, Value, Values};
 /// A session that is ready to run.
 pub(super) struct Running {
     session: Mutex<Session>,
-    /// What runs single tokens.
-    decode: Option<DecodeSession>,
     hardware: Hardware,
     inputs: Vec<String>,
     /// The inputs that take numbers, booleans as 0 and 1 among them.
@@ -38,13 +35,8 @@ impl Running {
     ) -> Result<Self> {
         let provider = Provider::of(environment, hardware)?;
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
-        // Weights of 16 bits would be converted into memory when the session is made.
-        let widening = match options.map_weights {
-            Some(true) if !provider.is_exclusive() => mapped::for_prefill(&lowered.model),
-            _ => None,
-        };
-        let widening = widening.map(|model| Lowered { model, ..lowered.clone() });
-        let given = widening.as_ref().unwrap_or(lowered);
+        let stored = if provider.is_exclusive() { None } else { stored_weights(lowered, options)? };
+        let given = stored.as_ref().unwrap_or(lowered);
         let (session, placement) = create(environment, &provider, given, options).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
@@ -61,8 +53,7 @@ impl Running {
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
         let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
-        let decode = DecodeSession::new(environment, &provider, lowered, options);
-        Ok(Self { session: Mutex::new(session), decode, hardware, inputs, numbers, placement })
+        Ok(Self { session: Mutex::new(session), hardware, inputs, numbers, placement })
     }
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
@@ -92,6 +83,19 @@ impl Running {
     fn takes(&self, name: &str) -> bool {
         self.inputs.iter().any(|input| input == name)
     }
+}
+
+/// The graph with weights as they are stored: ONNX Runtime would convert those of 16 bits into memory when the session is
+/// made. None where that changes nothing.
+fn stored_weights(lowered: &Lowered, options: &Options) -> Result<Option<Lowered>> {
+    let in_bf16 = options.precision == Precision::Bf16;
+    if in_bf16 && !operators::computes_in_bf16() {
+        let problem = "this processor does not compute in bfloat16 (AVX512-BF16)";
+        return Err(Error::unavailable(Hardware::Cpu, problem, "ask for f32"));
+    }
+    let stay = if options.map_weights == Some(true) { Stay::All } else { Stay::Narrow };
+    let model = mapped::stored_weights(&lowered.model, stay, in_bf16);
+    Ok(model.map(|model| Lowered { model, ..lowered.clone() }))
 }
 
 /// A session; with the runtime's own operators, where the graph has some.
@@ -146,16 +150,8 @@ impl Compiled for Running {
 
     fn run_with_state(&self, inputs: Values, state: &mut KvState) -> Result<Values> {
         let failed = |e: ort::Error| refused_type(self.hardware, &e.to_string());
-        let ran = match &self.decode {
-            Some(decode) if DecodeSession::takes(&inputs) => {
-                decode.with(|session| self.run_in(session, &inputs, state))
-            }
-            _ => {
-                let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                self.run_in(&mut session, &inputs, state)
-            }
-        };
-        ran.map_err(failed)
+        let mut session = self.session.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.run_in(&mut session, &inputs, state).map_err(failed)
     }
 
     fn placement(&self) -> &Placement {
