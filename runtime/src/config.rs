@@ -250,6 +250,25 @@ pub fn keep_first(raw: &mut Json, names: &[&str]) {
     raw.retain(|name, _| Some(name.as_str()) == kept || !names.contains(&name.as_str()));
 }
 
+/// The `model_type` of a configuration that is one of several; the first, which it is given, where it has none.
+pub fn model_type(raw: &mut Json, first: &str) -> String {
+    let Json::Object(fields) = raw else { return first.to_owned() };
+    let chosen = fields.entry("model_type").or_insert(Json::Null);
+    if chosen.is_null() {
+        *chosen = first.into();
+    }
+    chosen.as_str().unwrap_or(first).to_owned()
+}
+
+/// A configuration that is one of several, whose errors name the field within it.
+///
+/// # Errors
+/// As the configuration's own type has them.
+pub fn variant<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    serde_path_to_error::deserialize(deserializer)
+        .map_err(|e| serde::de::Error::custom(format!("{}: {}", e.path(), e.inner())))
+}
+
 /// Brings the configuration in a field into the form that its type reads.
 pub fn prepare<C: Configuration>(raw: &mut Json, field: &str) {
     if let Some(within) = raw.get_mut(field).filter(|within| within.is_object()) {
@@ -290,6 +309,39 @@ mod tests {
         assert_eq!(kept(both), r#"{"hidden_activation":"relu","layers":2}"#);
         assert_eq!(kept(r#"{"hidden_act":"gelu","hidden_activation":null}"#), r#"{"hidden_act":"gelu"}"#);
         assert_eq!(kept(r#"{"hidden_act":null}"#), r#"{"hidden_act":null}"#);
+    }
+
+    #[test]
+    fn one_of_several_says_which_it_is_and_what_is_wrong_within() {
+        #[derive(Debug, Deserialize)]
+        struct Sizes {
+            sizes: Vec<usize>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "model_type", rename_all = "lowercase")]
+        enum Text {
+            #[serde(deserialize_with = "variant")]
+            Llama(Sizes),
+            #[serde(deserialize_with = "variant")]
+            Gemma(Sizes),
+        }
+        let read = |text: &str| {
+            let mut raw = serde_json::from_str(text).unwrap();
+            (model_type(&mut raw, "llama"), serde_json::from_value::<Text>(raw).map_err(|e| e.to_string()))
+        };
+        for said in ["", r#""model_type": null, "#, r#""model_type": "llama", "#] {
+            let (chosen, text) = read(&format!(r#"{{{said}"sizes": [1]}}"#));
+            assert!(
+                chosen == "llama" && matches!(text, Ok(Text::Llama(text)) if text.sizes == [1]),
+                "{said}"
+            );
+        }
+        let (chosen, text) = read(r#"{"model_type": "gemma", "sizes": [2]}"#);
+        assert!(chosen == "gemma" && matches!(text, Ok(Text::Gemma(text)) if text.sizes == [2]));
+        let problem = read(r#"{"model_type": "gemma", "sizes": [3, "x"]}"#).1.unwrap_err();
+        assert_eq!(problem, "sizes[1]: invalid type: string \"x\", expected usize");
+        let problem = read(r#"{"model_type": "opt"}"#).1.unwrap_err();
+        assert_eq!(problem, "unknown variant `opt`, expected `llama` or `gemma`");
     }
 
     #[test]

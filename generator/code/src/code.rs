@@ -28,7 +28,7 @@ pub struct Invalid {
 /// Parsed code.
 #[derive(Clone)]
 pub struct Code {
-    attrs: Vec<(Vec<syn::Attribute>, Remarks)>,
+    pub(crate) attrs: Vec<(Vec<syn::Attribute>, Remarks)>,
     pub(crate) items: Vec<Placed>,
 }
 
@@ -36,7 +36,7 @@ pub struct Code {
 #[derive(Clone)]
 pub(crate) struct Placed {
     pub unit: Rc<Unit>,
-    remarks: Remarks,
+    pub remarks: Remarks,
 }
 
 impl Deref for Placed {
@@ -80,7 +80,7 @@ impl Unit {
     }
 
     /// The item as source, with marks for remarks.
-    fn printed(&self) -> &str {
+    pub fn printed(&self) -> &str {
         self.printed.get_or_init(|| {
             let text = prettyplease::unparse(&self.file);
             relax(&if Kind::of(self.item()) == Kind::Block { spaced(&text) } else { text })
@@ -312,7 +312,11 @@ fn sorted(mut items: Vec<Placed>) -> Vec<Placed> {
                 let group = if let Kind::Use(group) = Kind::of(unit.item()) { group } else { 0 };
                 let text = match unit.item() {
                     Item::Mod(module) => module.ident.to_string(),
-                    Item::Use(item) => item.tree.to_token_stream().to_string().replace(' ', ""),
+                    // What is nearer comes first.
+                    Item::Use(item) => {
+                        let text = item.tree.to_token_stream().to_string().replace(' ', "");
+                        text.strip_prefix("super").map_or(text.clone(), |rest| format!("!{rest}"))
+                    }
                     _ => String::new(),
                 };
                 // Braces come after names, as rustfmt has it.

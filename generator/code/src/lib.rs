@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod code;
+mod dispatch;
 mod imports;
 mod layout;
 mod names;
@@ -16,4 +17,5 @@ mod remarks;
 mod tests;
 
 pub use code::{Code, Invalid, is_name, parse};
+pub use dispatch::{Choice, Differs};
 pub use names::{Fields, Read};

@@ -1,6 +1,6 @@
 //! What is kept, imported and printed.
 
-use crate::{Code, parse};
+use crate::{Choice, Code, parse};
 
 fn imported(text: &str, uses: &[(&str, &str)]) -> Code {
     let mut code = parse(text).unwrap();
@@ -160,4 +160,91 @@ fn modules_show_what_is_named_and_its_types_and_inner_ones_to_the_whole_graph() 
         pub(super) struct Id;
         ");
     assert_eq!(enclosed(2), enclosed(1).replace("pub(super)", "pub(in crate::graph)"));
+}
+
+/// The module that stands for two, as source with the names of the types that they share; or why there is none.
+fn dispatched(first: &str, second: &str, named: &[&str]) -> Result<(String, Vec<String>), String> {
+    let (first, second) = (parse(first).unwrap(), parse(second).unwrap());
+    let choices = [
+        Choice { module: "bert", variant: "Bert", code: &first },
+        Choice { module: "gpt2", variant: "Gpt2", code: &second },
+    ];
+    let named = named.iter().map(|&name| name.to_owned()).collect();
+    let (code, types) = Code::dispatch(&choices, &named)
+        .map_err(|differs| format!("{} {}", differs.module, differs.problem))?;
+    Ok((code.print(), types.into_iter().collect()))
+}
+
+#[test]
+fn a_module_that_is_one_of_several_calls_the_chosen_one() {
+    let bert = "/// What it reads.\nstruct Inputs { ids: Tensor, cache: Cache }
+
+        struct Cache;
+
+        impl Inputs { fn new(g: &mut Graph, c: &Config) -> Self { Self { ids: g.ids(c.size), cache: Cache } } }
+
+        /// Hidden states.
+        fn encoder(g: &mut Graph, c: &Config, mut x: Tensor, inputs: &Inputs) -> Tensor { layer(x) }
+
+        fn layer(x: Tensor) -> Tensor { x }
+
+        /// Nothing.
+        fn unused(_: &mut Graph, _: &Config, _: &Scope) {}"
+        .replace("\n        ", "\n");
+    let gpt2 = bert
+        .replace("layer(x)", "x")
+        .replace("Nothing.", "The norm.")
+        .replace("_: &mut Graph, _: &Config, _: &Scope", "g: &mut Graph, _: &Config, w: &Scope");
+    let (text, types) = dispatched(&bert, &gpt2, &["Inputs", "new", "encoder", "unused"]).unwrap();
+    assert_eq!(types, ["Cache", "Inputs"]);
+    insta::assert_snapshot!(text, @r"
+        /// What it reads.
+        struct Inputs {
+            ids: Tensor,
+            cache: Cache,
+        }
+
+        struct Cache;
+
+        impl Inputs {
+            fn new(g: &mut Graph, c: &Config) -> Self {
+                Self { ids: g.ids(c.size), cache: Cache }
+            }
+        }
+
+        /// Hidden states.
+        fn encoder(g: &mut Graph, c: &Config, x: Tensor, inputs: &Inputs) -> Tensor {
+            match c {
+                Config::Bert(c) => bert::encoder(g, c, x, inputs),
+                Config::Gpt2(c) => gpt2::encoder(g, c, x, inputs),
+            }
+        }
+
+        /// `unused` of the model that `c` is of.
+        fn unused(g: &mut Graph, c: &Config, w: &Scope) {
+            match c {
+                Config::Bert(c) => bert::unused(g, c, w),
+                Config::Gpt2(c) => gpt2::unused(g, c, w),
+            }
+        }
+        ");
+    let mut rest = parse(&bert).unwrap();
+    rest.without(&types.into_iter().collect());
+    assert!(!rest.print().contains("Inputs {"));
+}
+
+#[test]
+fn modules_that_differ_cannot_stand_for_each_other() {
+    let plain = "fn a(g: &mut Graph, c: &Config) -> Tensor { g.a(c) }";
+    let wrong = |other: &str| dispatched(plain, other, &["a"]).unwrap_err();
+    insta::assert_snapshot!(wrong("fn b(g: &mut Graph, c: &Config) -> Tensor { g.a(c) }"), @"gpt2 has no `a`, which `bert` has");
+    insta::assert_snapshot!(wrong("fn a(g: &mut Graph, c: &Config, x: &Tensor) -> Tensor { g.a(c) }"), @"gpt2 has `fn a(g: &mut Graph, c: &Config, x: &Tensor) -> Tensor`, where `bert` has `fn a(g: &mut Graph, c: &Config) -> Tensor`");
+    insta::assert_snapshot!(wrong("fn a(g: &mut Graph, c: &Config) -> Result<Tensor> { g.a(c) }"), @"gpt2 has `fn a(g: &mut Graph, c: &Config) -> Result<Tensor>`, where `bert` has `fn a(g: &mut Graph, c: &Config) -> Tensor`");
+    let more = dispatched(plain, &format!("{plain} fn b(c: &Config) {{}}"), &["a", "b"]);
+    insta::assert_snapshot!(more.unwrap_err(), @"bert has no `b`, which `gpt2` has");
+    let free = "fn a(g: &mut Graph, x: &Tensor) -> Tensor { x.clone() }";
+    insta::assert_snapshot!(dispatched(free, free, &["a"]).unwrap_err(), @"bert has `fn a(g: &mut Graph, x: &Tensor) -> Tensor`, which takes no `c: &Config` that could choose it");
+    let shape = "struct Size { rows: usize } fn a(c: &Config) -> Size { c.size() }";
+    let other = shape.replace("rows", "columns");
+    insta::assert_snapshot!(dispatched(shape, &other, &["a"]).unwrap_err(), @"gpt2 has another `Size` than `bert`, and others see it");
 }

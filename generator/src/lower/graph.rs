@@ -57,6 +57,8 @@ pub struct Module {
     pub model: Option<String>,
     /// The values of `model_type` that its configuration may have; any if empty.
     pub model_types: Vec<String>,
+    /// Whether it is one of its modules, by the `model_type` of its configuration.
+    pub one_of: bool,
     /// Its graph.
     pub graph: Graph,
 }
@@ -95,15 +97,18 @@ pub(super) struct Lowering<'a> {
 impl Graph {
     /// The fields of `config` that hold the configurations of modules, as paths, and the values of `model_type` there.
     pub fn module_types(&self) -> Vec<(String, Vec<String>)> {
-        let mut found = vec![];
+        let mut found: Vec<(String, Vec<String>)> = vec![];
         for module in self.modules.values() {
             let types = (String::new(), module.model_types.clone());
             let own = (!module.config.is_empty() && !module.model_types.is_empty()).then_some(types);
             for (path, types) in own.into_iter().chain(module.graph.module_types()) {
                 let found_at = [module.config.as_str(), &path].into_iter().filter(|name| !name.is_empty());
-                let entry = (found_at.collect::<Vec<_>>().join("."), types);
-                if !found.contains(&entry) {
-                    found.push(entry);
+                let path = found_at.collect::<Vec<_>>().join(".");
+                match found.iter_mut().find(|(known, _)| *known == path) {
+                    // Several models that a module may be have each its own there.
+                    Some((_, known)) => known
+                        .extend(types.into_iter().filter(|name| !known.contains(name)).collect::<Vec<_>>()),
+                    None => found.push((path, types)),
                 }
             }
         }

@@ -102,21 +102,60 @@ impl<'a> Lowering<'a> {
             }
         };
         let standard = spec.template.as_ref().map(|name| text(&place, name));
-        let template = self.template(node, standard.as_ref(), &key)?;
-        let mut graph = self.unit(template, node, &key, &KEYS, config);
-        self.modules(template, node, &key, config, &mut graph);
+        match node.get("one_of") {
+            Some(several) => self.one_of(entry, several, standard.as_ref(), &key, path, config),
+            None => self.one(entry, standard.as_ref(), &key, path, config),
+        }
+    }
+
+    /// A module that is one model, or one of those that another may be.
+    fn one(
+        &mut self,
+        entry: &Entry,
+        standard: Option<&Node>,
+        key: &str,
+        path: String,
+        config: &Config,
+    ) -> Option<Module> {
+        let node = &entry.value;
+        let template = self.template(node, standard, key)?;
+        let mut graph = self.unit(template, node, key, &KEYS, config);
+        self.modules(template, node, key, config, &mut graph);
+        let types = node.get("model_types").map_or(&[][..], Node::items).iter().filter_map(Node::text);
         Some(Module {
             name: entry.key.clone(),
             config: path,
             model: node.get("model").and_then(Node::text).map(str::to_owned),
-            model_types: node
-                .get("model_types")
-                .map_or(&[][..], Node::items)
-                .iter()
-                .filter_map(Node::text)
-                .map(str::to_owned)
-                .collect(),
+            model_types: types.map(str::to_owned).collect(),
+            one_of: false,
             graph,
         })
+    }
+
+    /// A module that is one of several models, which are its modules.
+    fn one_of(
+        &mut self,
+        entry: &Entry,
+        several: &Node,
+        standard: Option<&Node>,
+        key: &str,
+        path: String,
+        config: &Config,
+    ) -> Option<Module> {
+        let mut graph = Graph::default();
+        let mut model_types = vec![];
+        for (model, variant) in several.entries().iter().zip(&config.variants) {
+            let key = join(&join(key, "one_of"), &model.key);
+            let module = self.one(model, standard, &key, String::new(), &variant.config)?;
+            for input in &module.graph.inputs {
+                if !graph.inputs.iter().any(|known| known.spec.name == input.spec.name) {
+                    graph.inputs.push(input.clone());
+                }
+            }
+            graph.template.clone_from(&module.graph.template);
+            model_types.extend(module.model_types.clone());
+            graph.modules.insert(model.key.clone(), module);
+        }
+        Some(Module { name: entry.key.clone(), config: path, model: None, model_types, one_of: true, graph })
     }
 }

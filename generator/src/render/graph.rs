@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tera::Context;
-use weft_code::Code;
+use weft_code::{Choice, Code};
 
 use super::Renderer;
 use crate::lower::config::{Config, Read};
@@ -22,6 +22,8 @@ struct Unit<'a> {
     config: &'a Config,
     /// The model that it is taken from.
     model: Option<&'a str>,
+    /// Whether it is one of its modules.
+    one_of: bool,
     template: &'a Template,
     text: String,
 }
@@ -53,10 +55,11 @@ impl<'a> Renderer<'a> {
         context.insert("head_functions", &heads.join("\n"));
         let text = self.text(&template.key, &context, &model.graph);
         let (graph, config) = (&model.graph, &model.config);
-        let top = Unit { path: vec![], parent: None, graph, config, model: None, template, text };
+        let top =
+            Unit { path: vec![], parent: None, graph, config, model: None, one_of: false, template, text };
         let mut units = vec![top];
         self.modules(0, &context, &mut units);
-        let codes = self.codes(&units);
+        let (codes, shared) = self.codes(&units);
         if self.problems.len() > before {
             return;
         }
@@ -72,7 +75,8 @@ impl<'a> Renderer<'a> {
             };
             let modules = units.iter().filter(|other| other.parent == Some(index));
             code.declare(modules.filter_map(|module| module.path.last().copied()));
-            self.finish(unit, code);
+            let types = unit.parent.map(|parent| shared[parent].clone()).unwrap_or_default();
+            self.finish(unit, code, types);
         }
     }
 
@@ -88,11 +92,14 @@ impl<'a> Renderer<'a> {
         let (graph, config, path) = (units[parent].graph, units[parent].config, units[parent].path.clone());
         for module in graph.modules.values() {
             let Some(template) = self.world.templates.get(&module.graph.template) else { continue };
-            let config = within(config, &module.config);
-            let text = self.module_text(module, config, context);
+            let variant =
+                config.variants.iter().find(|variant| units[parent].one_of && variant.module == module.name);
+            let config = variant.map_or_else(|| within(config, &module.config), |variant| &variant.config);
+            let text = if module.one_of { String::new() } else { self.module_text(module, config, context) };
             let path = [path.as_slice(), &[module.name.as_str()]].concat();
             let (graph, model) = (&module.graph, module.model.as_deref());
-            units.push(Unit { path, parent: Some(parent), graph, config, model, template, text });
+            let one_of = module.one_of;
+            units.push(Unit { path, parent: Some(parent), graph, config, model, one_of, template, text });
             self.modules(units.len() - 1, context, units);
         }
     }
@@ -115,8 +122,9 @@ impl<'a> Renderer<'a> {
         self.text(&module.graph.template, &context, &module.graph)
     }
 
-    /// Parses the units; each keeps what it builds and what the others call. Nothing for those that nobody calls.
-    fn codes(&mut self, units: &[Unit<'_>]) -> Vec<Option<Code>> {
+    /// Parses the units; each keeps what it builds and what the others call. Nothing for those that nobody calls. And the
+    /// types that those share which a unit is one of.
+    fn codes(&mut self, units: &[Unit<'_>]) -> (Vec<Option<Code>>, Vec<BTreeSet<String>>) {
         let mut parsed = vec![];
         for unit in units {
             match self.parse(&unit.text, unit.template) {
@@ -125,15 +133,29 @@ impl<'a> Renderer<'a> {
             }
         }
         let mut codes = vec![None; units.len()];
+        let mut shared = vec![BTreeSet::new(); units.len()];
         if parsed.len() < units.len() {
-            return codes;
+            return (codes, shared);
         }
         let mut named = vec![Named::default(); units.len()];
         let mut waiting = BTreeSet::from([0]);
         while let Some(index) = waiting.pop_first() {
             let (unit, mut code) = (&units[index], parsed[index].clone());
-            if unit.parent.is_some() {
-                code.enclose(&self.module_doc(unit), &named[index].seen, unit.path.len());
+            if unit.one_of {
+                let types;
+                (code, types) = self.dispatch(index, units, &parsed, &named[index].seen);
+                if types != shared[index] {
+                    shared[index] = types;
+                    waiting.extend(
+                        (0..units.len())
+                            .filter(|&other| units[other].parent == Some(index) && codes[other].is_some()),
+                    );
+                }
+            }
+            if let Some(parent) = unit.parent {
+                code.without(&shared[parent]);
+                let depth = if units[parent].one_of { 1 } else { unit.path.len() };
+                code.enclose(&self.module_doc(unit), &named[index].seen, depth);
             }
             code.prune_but(&named[index].kept);
             for (other, known) in named.iter_mut().enumerate().filter(|(other, _)| *other != index) {
@@ -154,11 +176,42 @@ impl<'a> Renderer<'a> {
             }
             codes[index] = Some(code);
         }
-        codes
+        (codes, shared)
+    }
+
+    /// What stands for a unit that is one of its modules, where others name these of its items; and its types.
+    fn dispatch(
+        &mut self,
+        index: usize,
+        units: &[Unit<'_>],
+        parsed: &[Code],
+        named: &BTreeSet<String>,
+    ) -> (Code, BTreeSet<String>) {
+        let unit = &units[index];
+        let modules = units.iter().zip(parsed).filter(|(module, _)| module.parent == Some(index));
+        let choices: Vec<_> = modules
+            .zip(&unit.config.variants)
+            .map(|((_, code), variant)| Choice { module: &variant.module, variant: &variant.name, code })
+            .collect();
+        Code::dispatch(&choices, named).unwrap_or_else(|differs| {
+            let key = format!("graph.modules.{}.one_of", unit.path.join(".modules."));
+            let message = format!("`{}` cannot stand here: it {}", differs.module, differs.problem);
+            let problem = self.at.problem(key, message);
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+            (parsed[index].clone(), BTreeSet::new())
+        })
     }
 
     fn module_doc(&self, unit: &Unit<'_>) -> Vec<String> {
-        let from = unit.model.map(|model| format!(", as in `{model}`")).unwrap_or_default();
+        let from = match unit.model {
+            _ if unit.one_of => {
+                ": one of several models, by the `model_type` of its configuration".to_owned()
+            }
+            Some(model) => format!(", as in `{model}`"),
+            None => String::new(),
+        };
         let mut doc = vec![format!("{}'s `{}`{from}.", self.model.title, unit.path.join("::"))];
         if !unit.graph.about.is_empty() {
             doc.extend([String::new(), unit.graph.about.clone()]);
@@ -166,8 +219,8 @@ impl<'a> Renderer<'a> {
         doc
     }
 
-    /// Reads of the configuration and imports settled, and written.
-    fn finish(&mut self, unit: &Unit<'_>, mut code: Code) {
+    /// Reads of the configuration and imports settled, and written; `types` are those of its parent.
+    fn finish(&mut self, unit: &Unit<'_>, mut code: Code, types: BTreeSet<String>) {
         self.config_names(&code, unit.template, unit.config);
         code.settle(unit.config);
         let mut uses = self.world.templates.uses().clone();
@@ -175,6 +228,7 @@ impl<'a> Renderer<'a> {
             true => (called, format!("crate::{name}")),
             false => (called.clone(), format!("crate::{name} as {called}")),
         }));
+        uses.extend(types.into_iter().map(|name| (name.clone(), format!("super::{name}"))));
         code.import(&uses);
         let parts = unit.graph.parts.values().map(|(key, _)| key.as_str());
         let heads = self.model.heads.iter().map(|head| head.key.as_str()).filter(|_| unit.parent.is_none());
@@ -193,7 +247,12 @@ impl<'a> Renderer<'a> {
                 let counts = last && called && name == "num_labels";
                 match at.read(name).filter(|_| !counts || at.labels.is_some()) {
                     Some(Read::Nested(within)) => at = within,
-                    Some(_) => break,
+                    Some(_) => {
+                        if !at.variants.is_empty() {
+                            self.read.insert((at.name.clone(), name.clone()));
+                        }
+                        break;
+                    }
                     None => {
                         self.problems.push(self.no_field(
                             at,
@@ -226,8 +285,15 @@ impl<'a> Renderer<'a> {
             );
             return self.at.problem(place, message);
         }
+        let lacking = config.variants.iter().filter(|variant| variant.config.field(name).is_none());
+        let lacking: Vec<_> = lacking.map(|variant| format!("`{}`", variant.module)).collect();
+        let of = match (config.variants.is_empty(), lacking.as_slice()) {
+            (true, _) => place.clone(),
+            (false, []) => format!("one type in all models that {place} may be"),
+            (false, lacking) => format!("{place} where that is {}", lacking.join(" or ")),
+        };
         let message =
-            format!("{} reads `c.{}`, which is not a field of {place}", template.label, path.join("."));
+            format!("{} reads `c.{}`, which is not a field of {of}", template.label, path.join("."));
         Problem { nearest: config.nearest(name), ..self.at.problem(place, message) }
     }
 }

@@ -10,6 +10,7 @@ use tera::Context;
 use weft_code::Code;
 
 use crate::expression::unbound;
+use crate::lower::config::Config;
 use crate::lower::graph::Graph;
 use crate::lower::tasks::Task;
 use crate::lower::{Model, World};
@@ -64,7 +65,8 @@ pub fn render(
     setting: &Setting,
     at: &Place,
 ) -> Result<Vec<Output>, Vec<Problem>> {
-    let mut renderer = Renderer { world, model, setting, at, problems: vec![], outputs: vec![] };
+    let mut renderer =
+        Renderer { world, model, setting, at, problems: vec![], outputs: vec![], read: BTreeSet::new() };
     renderer.run();
     let Renderer { mut outputs, problems, .. } = renderer;
     outputs.sort_by(|a, b| a.path.cmp(&b.path));
@@ -78,6 +80,8 @@ struct Renderer<'a> {
     at: &'a Place,
     problems: Vec<Problem>,
     outputs: Vec<Output>,
+    /// What graphs read of configurations that are one of several: the type and the field.
+    read: BTreeSet<(String, String)>,
 }
 
 impl Renderer<'_> {
@@ -108,6 +112,8 @@ impl Renderer<'_> {
         context.insert("opening", &opening);
         let features: BTreeSet<_> = tasks.iter().flat_map(|task| &task.features).collect();
         context.insert("features", &features);
+        self.graph(&context);
+        context.insert("configs", &self.configs());
         for (path, template) in templates.under("crate/") {
             let mut label = template.label.clone();
             if path == "src/tasks.rs" {
@@ -128,7 +134,25 @@ impl Renderer<'_> {
                 self.file(&path, template, &template.label, &context);
             }
         }
-        self.graph(&context);
+    }
+
+    /// The configurations; those that are one of several with the methods that something reads.
+    fn configs(&self) -> Vec<Config> {
+        let all: Vec<_> = self.model.config.all().into_iter().cloned().collect();
+        let processing = self.model.processing.as_ref().and_then(|processing| processing.max_length.clone());
+        let bodies =
+            all.iter().filter(|config| config.variants.is_empty()).flat_map(|config| &config.methods);
+        let expressions: Vec<_> = bodies.map(|method| method.body.clone()).chain(processing).collect();
+        let mut configs = all;
+        for config in configs.iter_mut().filter(|config| !config.variants.is_empty()) {
+            let name = &config.name;
+            config.methods.retain(|method| {
+                let call = format!(".{}()", method.name);
+                self.read.contains(&(name.clone(), method.name.clone()))
+                    || expressions.iter().any(|expression| expression.contains(&call))
+            });
+        }
+        configs
     }
 
     /// A template and the parts it calls, as text.

@@ -97,6 +97,7 @@ fn config(_name: &str, old: &Node, new: &Node) -> Node {
     let new = Node { at: new.at.clone(), data: Data::Map(explicit(new)) };
     let entries = merge(explicit(old).iter(), &new, Nulls::Remove, |key, old, new| match key {
         "fields" => fields(old, new),
+        "one_of" => map(old, new, config),
         _ => deep(old, new),
     });
     Node { at: new.at, data: Data::Map(entries) }
@@ -119,6 +120,17 @@ pub fn graph(old: &Node, new: &Node) -> Node {
     }
 }
 
+/// A module of `graph`: another model stands for the inherited ones, and several for an inherited one.
+fn module(old: &Node, new: &Node) -> Node {
+    let replaced = match (new.get("model"), new.get("one_of")) {
+        (Some(_), None) => "one_of",
+        (None, Some(_)) => "model",
+        _ => return graph(old, new),
+    };
+    let entries = old.entries().iter().filter(|entry| entry.key != replaced);
+    graph(&Node { at: old.at.clone(), data: Data::Map(entries.cloned().collect()) }, new)
+}
+
 /// A slot of `graph`: another part replaces the inherited one with all its options.
 fn slot(name: &str, old: &Node, new: &Node) -> Node {
     let part = |node: &Node| match &node.data {
@@ -128,7 +140,7 @@ fn slot(name: &str, old: &Node, new: &Node) -> Node {
     match (&old.data, &new.data) {
         (Data::Map(_), Data::Map(_)) if part(new).is_none_or(|new| part(old) == Some(new)) => match name {
             "heads" => map(old, new, slot),
-            "modules" => map(old, new, |_, old, new| graph(old, new)),
+            "modules" => map(old, new, |_, old, new| module(old, new)),
             _ => options(old, new),
         },
         (Data::Text(_), Data::Map(entries)) if name != "template" && part(new).is_none() => {

@@ -11,6 +11,7 @@ pub mod model;
 mod modules;
 mod nested;
 pub mod not_yet;
+mod one_of;
 pub mod operators;
 pub mod packages;
 mod removals;

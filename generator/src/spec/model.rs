@@ -224,6 +224,10 @@ pub struct ConfigField {
     /// The fields of a configuration within this one; under a name that ends with `_config` they may stand alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<IndexMap<String, ConfigEntry>>,
+    /// What the configuration is where a module may be one of several models, by what the module calls them: what differs
+    /// from theirs. `fields` are then what the first one has where `config.json` has no such map.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub one_of: IndexMap<String, ConfigVariant>,
     /// What it means, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
@@ -251,6 +255,18 @@ pub struct ConfigField {
     /// Takes an inherited field away.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remove: bool,
+}
+
+/// The configuration of one of the models that a module may be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigVariant {
+    /// The values of `model_type` that choose it; those of the model's spec.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_types: Vec<String>,
+    /// Its fields.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub fields: IndexMap<String, ConfigEntry>,
 }
 
 /// The type of a field of `config.json`.

@@ -12,27 +12,30 @@ use super::yaml::{Data, Entry, Node, Place};
 const OWN: &str = "heads";
 
 /// What the configuration of a module has as its `model_type`: what the model that it names has, unless it says so itself.
-const MODEL_TYPES: &str = "model_types";
+pub(super) const MODEL_TYPES: &str = "model_types";
+
+/// The models that a module may be.
+pub(super) const ONE_OF: &str = "one_of";
 
 /// What a module says of itself alone.
 const SAID: [&str; 2] = ["config", "model"];
 
 /// Where the graph and the configuration of a model or of one of its modules stand in the tree of a spec.
 #[derive(Clone)]
-struct Site {
-    graph: Vec<String>,
-    config: Vec<String>,
+pub(super) struct Site {
+    pub graph: Vec<String>,
+    pub config: Vec<String>,
 }
 
 /// The graph and the configuration that a module is laid over.
-struct Source {
+pub(super) struct Source {
     graph: Node,
     config: Node,
     types: BTreeMap<String, ConfigType>,
     /// The files they come from.
     chain: Vec<usize>,
     /// The specs that were gone through.
-    through: Vec<usize>,
+    pub through: Vec<usize>,
 }
 
 impl Specs {
@@ -56,55 +59,49 @@ impl Specs {
         let modules = find(&merged.node, &site.graph).and_then(|graph| graph.get("modules"));
         let modules: Vec<Entry> = modules.map_or(&[][..], Node::entries).to_vec();
         for module in modules {
-            let before = within.len();
             match self.adopt_module(merged, site, &module, within) {
-                Ok(inner) => self.adopt_at(merged, &inner, within, problems),
+                Ok(adopted) => {
+                    for (inner, through) in adopted {
+                        let before = within.len();
+                        within.extend(through);
+                        self.adopt_at(merged, &inner, within, problems);
+                        within.truncate(before);
+                    }
+                }
                 Err(wrong) => problems.extend(wrong),
             }
-            within.truncate(before);
         }
     }
 
-    /// Lays one module over what it names; where it stands, for its own modules.
+    /// Lays one module over what it names; where it stands, and each of those that it is one of, for their own modules,
+    /// with the specs that lead there.
     fn adopt_module(
         &self,
         merged: &mut Merged,
         site: &Site,
         module: &Entry,
-        within: &mut Vec<usize>,
-    ) -> Result<Site, Vec<Problem>> {
+        within: &[usize],
+    ) -> Result<Vec<(Site, Vec<usize>)>, Vec<Problem>> {
         let mut inner = site.clone();
         inner.graph.extend(["modules".to_owned(), module.key.clone()]);
         let key = inner.graph.join(".");
         let field = module.value.get("config").and_then(Node::text);
         let names = field.into_iter().flat_map(|field| field.split('.')).filter(|name| !name.is_empty());
         inner.config.extend(names.flat_map(|name| [name.to_owned(), "fields".to_owned()]));
-        let Some(named) = module.value.get("model") else { return Ok(inner) };
+        if let Some(several) = module.value.get(ONE_OF) {
+            return self.adopt_one_of(merged, site, &inner, module, several, within);
+        }
+        let Some(named) = module.value.get("model") else { return Ok(vec![(inner, vec![])]) };
         let source = self.source(named, &format!("{key}.model"), within)?;
         let name = named.text().unwrap_or_default();
-        let Some(field) = field else {
-            let message = format!(
-                "is missing; expected the field of config that holds `{name}`'s configuration, or `.` for config itself"
-            );
-            return Err(vec![module.at.problem(format!("{key}.config"), message)]);
-        };
-        let holder = inner.config.strip_suffix(&["fields".to_owned()]).unwrap_or(&inner.config);
-        if inner.config != site.config && find(&merged.node, holder).is_none() {
-            let known = find(&merged.node, &site.config).map_or(&[][..], Node::entries).iter();
-            let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
-            let message = format!(
-                "`{field}` is not a field of {}; add it, with what differs from `{name}`'s",
-                shown(&site.config)
-            );
-            return Err(vec![Problem { nearest, ..module.at.problem(format!("{key}.config"), message) }]);
-        }
-        within.extend(&source.through);
+        holds(merged, site, &inner, module, name)?;
+        let through = source.through.clone();
         lay(merged, module, &inner, source);
-        Ok(inner)
+        Ok(vec![(inner, through)])
     }
 
     /// What a name under `model` stands for: a spec, `llama`, or a module of one, `clip.text`.
-    fn source(&self, named: &Node, key: &str, within: &[usize]) -> Result<Source, Vec<Problem>> {
+    pub(super) fn source(&self, named: &Node, key: &str, within: &[usize]) -> Result<Source, Vec<Problem>> {
         let Some(path) = named.text() else {
             let message = format!("expected the name of a spec, found {}", named.found());
             return Err(vec![named.at.problem(key, message)]);
@@ -161,6 +158,12 @@ impl Specs {
             let nearest = nearest_name(module, known).map(str::to_owned);
             return Err(vec![Problem { nearest, ..named.at.problem(key, message) }]);
         };
+        if found.value.get(ONE_OF).is_some() {
+            let message = format!(
+                "`{module}` of `{name}` is one of several models; name one of them, or list them under `one_of`"
+            );
+            return Err(vec![named.at.problem(key, message)]);
+        }
         let Some(field) = found.value.get("config").and_then(Node::text) else {
             let message = format!(
                 "`{module}` of `{name}` does not say which field of config holds its configuration; add `config` \
@@ -193,8 +196,36 @@ impl Specs {
     }
 }
 
+/// Refuses a module that does not say where the configuration of the model is that it names, or names no such field.
+pub(super) fn holds(
+    merged: &Merged,
+    site: &Site,
+    inner: &Site,
+    module: &Entry,
+    name: &str,
+) -> Result<(), Vec<Problem>> {
+    let key = format!("{}.config", inner.graph.join("."));
+    let Some(field) = module.value.get("config").and_then(Node::text) else {
+        let message = format!(
+            "is missing; expected the field of config that holds `{name}`'s configuration, or `.` for config itself"
+        );
+        return Err(vec![module.at.problem(key, message)]);
+    };
+    let holder = inner.config.strip_suffix(&["fields".to_owned()]).unwrap_or(&inner.config);
+    if inner.config == site.config || find(&merged.node, holder).is_some() {
+        return Ok(());
+    }
+    let known = find(&merged.node, &site.config).map_or(&[][..], Node::entries).iter();
+    let nearest = nearest_name(field, known.map(|entry| entry.key.as_str())).map(str::to_owned);
+    let message = format!(
+        "`{field}` is not a field of {}; add it, with what differs from `{name}`'s",
+        shown(&site.config)
+    );
+    Err(vec![Problem { nearest, ..module.at.problem(key, message) }])
+}
+
 /// Puts the graph and the configuration of another model below what a spec says of a module.
-fn lay(merged: &mut Merged, module: &Entry, site: &Site, source: Source) {
+pub(super) fn lay(merged: &mut Merged, module: &Entry, site: &Site, source: Source) {
     let inherited = Node { at: module.value.at.clone(), ..source.graph };
     let whole = graph(&inherited, &module.value);
     if let Some(node) = descend(&mut merged.node, &site.graph) {
@@ -217,7 +248,7 @@ fn lay(merged: &mut Merged, module: &Entry, site: &Site, source: Source) {
 }
 
 /// The path of a configuration as a person writes it: `config.text_config`.
-fn shown(path: &[String]) -> String {
+pub(super) fn shown(path: &[String]) -> String {
     path.iter().filter(|name| *name != "fields").map(String::as_str).collect::<Vec<_>>().join(".")
 }
 
@@ -228,12 +259,12 @@ fn without(node: &Node, keys: &[&str]) -> Node {
 }
 
 /// The value at a path.
-fn find<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
+pub(super) fn find<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {
     path.iter().try_fold(node, |node, key| node.get(key))
 }
 
 /// The value at a path; keys that are missing are added.
-fn descend<'a>(node: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
+pub(super) fn descend<'a>(node: &'a mut Node, path: &[String]) -> Option<&'a mut Node> {
     let Some((key, rest)) = path.split_first() else { return Some(node) };
     let at: Place = node.at.clone();
     if !matches!(node.data, Data::Map(_)) {

@@ -19,8 +19,9 @@ fn fields(config: &mut Node) {
     let Data::Map(entries) = &mut config.data else { return };
     for Entry { key, value, .. } in entries {
         let Data::Map(inner) = &mut value.data else { continue };
-        let explicit =
-            ["fields", "remove", "type"].iter().any(|key| inner.iter().any(|entry| entry.key == *key));
+        let explicit = ["fields", "one_of", "remove", "type"]
+            .iter()
+            .any(|key| inner.iter().any(|entry| entry.key == *key));
         if key.ends_with(ENDING) && !explicit {
             let at = value.at.clone();
             let inner = Node { at: at.clone(), data: std::mem::replace(&mut value.data, Data::Null) };

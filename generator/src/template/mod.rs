@@ -29,6 +29,9 @@ use crate::spec::yaml::{self, Node, Place};
 /// What is known of a field of `config` by its name alone: type, documentation, bounds.
 const FIELDS: &str = "fields.yaml";
 
+/// The folder of what templates include.
+const INCLUDED: &str = "config/";
+
 /// What templates may name without its path.
 const USES: &str = "uses.yaml";
 
@@ -180,9 +183,12 @@ impl Templates {
                 Err(problems)
             };
         }
-        // Tera stops at the first template it cannot read: ask for each on its own.
+        // Tera stops at the first template it cannot read: ask for each on its own, and those that it includes.
+        let included = bodies.iter().filter(|(source, _)| source.key.starts_with(INCLUDED));
+        let included: Vec<_> = included.map(|(source, body)| (source.key.as_str(), *body)).collect();
         for &(source, body) in &bodies {
-            if let Err(error) = tera.clone().add_raw_template(&source.key, body) {
+            let others = included.iter().copied().filter(|(key, _)| *key != source.key);
+            if let Err(error) = tera.clone().add_raw_templates(others.chain([(source.key.as_str(), body)])) {
                 problems.extend(self::problems(&error, &by_key, source));
             }
         }

@@ -7,6 +7,7 @@ mod modules;
 mod nesting;
 mod no_rust;
 mod not_yet;
+mod one_of;
 mod options;
 mod outside;
 mod pipelines;

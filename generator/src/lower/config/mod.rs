@@ -5,6 +5,8 @@ mod field;
 mod literal;
 mod methods;
 mod names;
+mod rust_names;
+mod variants;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -16,6 +18,8 @@ pub use literal::{activation, grouped};
 use literal::{literal, rust};
 pub use methods::Method;
 pub use names::Fields;
+use rust_names::{TOP, ident, no_name, type_name};
+pub use variants::Variant;
 
 use crate::spec::check::join;
 use crate::spec::document::{Problem, nearest_name};
@@ -54,9 +58,18 @@ pub struct Config {
     pub lists: Vec<String>,
     /// Fields that are read through a method.
     pub methods: Vec<Method>,
+    /// Those that it is one of, by its `model_type`; then the fields are what all of them have, read by methods.
+    pub variants: Vec<Variant>,
+    /// Whether older files say a field of one of them otherwise.
+    pub variants_prepare: bool,
+    /// What a configuration that is one of several is where `config.json` has none, as a Rust expression.
+    pub initial: String,
     /// The configurations within it, by the field that holds them.
     #[serde(skip)]
     pub nested: IndexMap<String, Config>,
+    /// Where the spec has it: its path, through the variants that it is one of.
+    #[serde(skip)]
+    site: String,
     /// Fields that something is wrong with.
     #[serde(skip)]
     broken: Vec<String>,
@@ -156,23 +169,41 @@ impl Config {
 
     /// This configuration, then those within it.
     pub fn all(&self) -> Vec<&Self> {
-        [self].into_iter().chain(self.nested.values().flat_map(Self::all)).collect()
+        let variants = self.variants.iter().map(|variant| &variant.config);
+        [self].into_iter().chain(self.nested.values().chain(variants).flat_map(Self::all)).collect()
     }
-}
 
-/// The name of the struct of a crate's whole configuration.
-const TOP: &str = "Config";
-
-/// The name of the struct that a field holds: the field's, after that of what it is in where that is taken.
-fn type_name(field: &str, within: &str, taken: impl Fn(&str) -> bool) -> String {
-    let mut name = format!("{}Config", camel(field.strip_suffix("_config").unwrap_or(field)));
-    while taken(&name) {
-        name = match within.strip_suffix("Config").unwrap_or_default() {
-            "" => format!("Inner{name}"),
-            outer => format!("{outer}{name}"),
+    /// Adds a field that holds a configuration.
+    fn hold(&mut self, name: &str, ident: String, field: &ConfigField, within: Self, doc: String) {
+        let type_name = within.name.clone();
+        let optional = field.optional.unwrap_or(false);
+        let (rust, default) = match (optional, within.complete) {
+            (true, _) => (format!("Option<{type_name}>"), Some("None".to_owned())),
+            (false, true) => (type_name.clone(), Some(format!("{type_name}::default()"))),
+            (false, false) => (type_name.clone(), None),
         };
+        self.complete &= default.is_some();
+        let names = field::names(name, field);
+        self.prepares |= within.prepares || !names.is_empty();
+        self.fields.push(Field {
+            name: name.to_owned(),
+            key: field.key.clone(),
+            ident,
+            names,
+            rust,
+            kind: None,
+            holds: Some(type_name),
+            optional,
+            prepares: within.prepares,
+            theta: None,
+            default,
+            doc,
+            method: false,
+            min: 0,
+            of: vec![],
+        });
+        self.nested.insert(name.to_owned(), within);
     }
-    name
 }
 
 /// Lowers the fields; `shared` says what is known of a field by its name alone.
@@ -216,6 +247,9 @@ impl Lowering<'_> {
             let found = node.entry(name);
             let at = found.map_or(&node.at, |entry| &entry.at).clone();
             let added = match &given.fields {
+                _ if !given.one_of.is_empty() => {
+                    self.one_of(config, name, &given, found.map_or(node, |entry| &entry.value))
+                }
                 Some(within) => {
                     let node = found.and_then(|entry| entry.value.get("fields")).unwrap_or(node);
                     self.nest(config, name, &given, within, node)
@@ -247,46 +281,19 @@ impl Lowering<'_> {
     ) -> Result<(), Problem> {
         let path = join(&config.path, name);
         let ident = ident(name).ok_or_else(|| no_name(&node.at, &path))?;
-        let type_name = type_name(name, &config.name, |name| self.taken.iter().any(|taken| taken == name));
-        self.taken.push(type_name.clone());
+        let type_name = self.take(name, &config.name);
         let doc = field.doc.clone().unwrap_or_else(|| format!("`{name}` of `config.json`."));
         let mut within = Config {
             name: type_name.clone(),
             defaults: format!("{}_default", path.replace('.', "_")),
+            site: join(&config.site, name),
             path,
             doc: doc.clone(),
             complete: true,
             ..Config::default()
         };
         self.fields(&mut within, fields, node);
-        let optional = field.optional.unwrap_or(false);
-        let (rust, default) = match (optional, within.complete) {
-            (true, _) => (format!("Option<{type_name}>"), Some("None".to_owned())),
-            (false, true) => (type_name.clone(), Some(format!("{type_name}::default()"))),
-            (false, false) => (type_name.clone(), None),
-        };
-        config.complete &= default.is_some();
-        let names = field::names(name, field);
-        config.prepares |= within.prepares || !names.is_empty();
-        let field = Field {
-            name: name.to_owned(),
-            key: field.key.clone(),
-            ident,
-            names,
-            rust,
-            kind: None,
-            holds: Some(type_name),
-            optional,
-            prepares: within.prepares,
-            theta: None,
-            default,
-            doc,
-            method: false,
-            min: 0,
-            of: vec![],
-        };
-        config.fields.push(field);
-        config.nested.insert(name.to_owned(), within);
+        config.hold(name, ident, field, within, doc);
         Ok(())
     }
 
@@ -302,7 +309,7 @@ impl Lowering<'_> {
         let key = join("config", &path);
         let ident = ident(name).ok_or_else(|| no_name(at, &path))?;
         let optional = field.optional.unwrap_or(false) || field.otherwise.is_some();
-        let Some(kind) = self.kind(&path, &field) else {
+        let Some(kind) = self.kind(&join(&config.site, name), &field) else {
             let message = "has no type: give a default that shows it, or `{type: …, optional: true}`";
             return Err(at.problem(key, message));
         };
@@ -363,25 +370,4 @@ impl Lowering<'_> {
         let inherited = || self.model.types.get(path).copied();
         field.kind.or_else(inherited).or_else(|| field.default.as_ref().and_then(Scalar::kind))
     }
-}
-
-/// A name as Rust writes it; nothing if a field cannot have it.
-fn ident(name: &str) -> Option<String> {
-    let fits = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    let plain = weft_code::is_name(name);
-    fits.then(|| if plain { name.to_owned() } else { format!("r#{name}") })
-}
-
-fn no_name(at: &Place, path: &str) -> Problem {
-    at.problem(join("config", path), "is not a name that a Rust field can have")
-}
-
-/// `text_model` as `TextModel`.
-fn camel(name: &str) -> String {
-    let word = |word: &str| {
-        let mut chars = word.chars();
-        chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
-    };
-    name.split('_').map(word).collect()
 }
