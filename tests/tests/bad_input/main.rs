@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
 mod checkpoint;
+mod composed;
 mod config;
 mod hub;
 mod inputs;

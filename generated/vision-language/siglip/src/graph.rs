@@ -58,7 +58,7 @@ fn siglip_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels)?;
-    vision::unused_pooler(g, &w);
+    vision::unused_pooler(g, &c.vision_config, &w);
     let pooled = nn::mean_patches(g, &hidden, 0)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)

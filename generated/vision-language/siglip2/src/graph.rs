@@ -58,7 +58,7 @@ fn masked_mean_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let (pixels, attention_mask) = vision::images(g, &c.vision_config);
     let w = g.scope("vision_model");
     let hidden = vision::encoder(g, &c.vision_config, &w, &pixels, &attention_mask)?;
-    vision::unused_pooler(g, &w);
+    vision::unused_pooler(g, &c.vision_config, &w);
     let pooled = nn::masked_mean_pool(g, &hidden, &attention_mask)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)

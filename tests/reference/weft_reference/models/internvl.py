@@ -76,6 +76,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     alone = text_batch(IMAGE, (7, 4), "left", key="internvl")
     del alone["token_type_ids"]
     yield Case("internvl/text-alone", WRITER, config(), alone, "Two texts without images.")
+    for name, text in (("llama", {"attention_bias": True}), ("qwen3", {"head_dim": 6})):
+        text = {"model_type": name} | text
+        yield case(name, WRITER, f"The language model is a {name}.", text=text)
     one = {"downsample_ratio": 1.0, "image_seq_length": 16}
     yield case(
         "every-patch",

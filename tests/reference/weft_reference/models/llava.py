@@ -32,9 +32,23 @@ def text_sizes(**changes: Any) -> dict[str, Any]:
     return tiny | changes
 
 
+"""Language models besides Llama, by `model_type`: what is theirs alone."""
+LANGUAGES: dict[str, dict[str, Any]] = {
+    "mistral": {"sliding_window": 4},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1},
+    "qwen3": {"head_dim": 6, "attention_bias": True},
+    "gemma": {"head_dim": 6, "num_key_value_heads": 1},
+    "gemma2": {"head_dim": 6, "sliding_window": 4, "query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0},
+    "phi3": {"pad_token_id": 0},
+}
+
+"""Published files say few fields; the others are those of the model's own class."""
+FEW = ("model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "image_size", "patch_size")
+
+
 def vision_sizes(**changes: Any) -> dict[str, Any]:
     sizes = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 3, "image_size": 8}
-    return clip_vision.sizes(**(sizes | changes)) | {"model_type": "clip_vision_model"}
+    return clip_vision.sizes(**(sizes | changes)) | {"model_type": changes.get("model_type", "clip_vision_model")}
 
 
 def config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None, **changes: Any) -> LlavaConfig:
@@ -117,5 +131,55 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         text={"num_hidden_layers": 1},
         vision={"num_hidden_layers": 2},
     )
+    yield from composed(one)
     small = {"vocab_size": vocab_size(), "max_position_embeddings": 200}
     yield from tasks("llava", config(text=small, image_token_index=vocab_size() - 1), tiles=False)
+
+
+def composed(one: dict[str, np.ndarray]) -> Iterator[Case]:
+    """Other language models and vision towers, chosen by the `model_type` of their configurations."""
+    head = "ForConditionalGeneration"
+    for name, text in LANGUAGES.items():
+        yield case(name, head, f"The language model is a {name}.", one, text={"model_type": name} | text)
+    siglip = {"model_type": "siglip_vision_model"}
+    for strategy, each in (("full", 4), ("default", 3)):
+        yield case(
+            f"siglip-{strategy}",
+            head,
+            "SigLIP, which has no class token; `default` leaves out the first patch.",
+            texts([[2], [1]], [each, each]),
+            vision=siglip | {"layer_norm_eps": 0.01},
+            vision_feature_select_strategy=strategy,
+        )
+    yield case(
+        "siglip-layers",
+        head,
+        "The last layer of SigLIP beside an earlier one, without the norm after it, over Qwen2.",
+        texts([[2], [1]], [4, 4]),
+        vision=siglip | {"vision_use_head": False},
+        text={"model_type": "qwen2"},
+        vision_feature_select_strategy="full",
+        vision_feature_layer=[-1, 1],
+    )
+    sizes = {"num_attention_heads": 8, "num_hidden_layers": 1}
+    for name, told in (("few-fields", ("mistral", "siglip_vision_model")), ("no-model-type", (None, None))):
+        kept = [field for field in FEW if field != "model_type" or told[0]]
+        text, vision = (sizes_of(sizes, kind, kept) for sizes, kind in zip((text_sizes(**sizes), vision_sizes()), told, strict=True))
+        chosen = LlavaConfig(
+            text_config=text, vision_config=vision, image_token_index=IMAGE, vision_feature_select_strategy="full"
+        )
+        each = 4 if told[0] else 5
+        pixels = {"pixel_values": floats("pixels", (2, 3, 8, 8), -2.0, 2.0)}
+        yield Case(
+            f"llava/{name}",
+            f"Llava{head}",
+            chosen,
+            texts([[2], [1]], [each, each]) | pixels,
+            "Fields that are left out have the values of the classes that `model_type` names, or of LLaVA's own.",
+            written={"text_config": text, "vision_config": vision},
+        )
+
+
+def sizes_of(sizes: dict[str, Any], kind: str | None, kept: list[str]) -> dict[str, Any]:
+    """A configuration that says these fields alone."""
+    return {name: value for name, value in (sizes | {"model_type": kind}).items() if name in kept}

@@ -12,7 +12,7 @@ from transformers.models.llava_next.modeling_llava_next import image_size_to_num
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
-from weft_reference.models.llava import IMAGE, text_sizes, texts, vision_sizes
+from weft_reference.models.llava import IMAGE, LANGUAGES, text_sizes, texts, vision_sizes
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.llava import tasks, vocab_size
 
@@ -80,6 +80,16 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         [square, wide],
         [[2], [1]],
         text=mistral | {"sliding_window": 6},
+    )
+    yield case(
+        "gemma",
+        "ForConditionalGeneration",
+        "Gemma's text, whose own embeddings are tied: the head is not. Tiles through SigLIP, which has no class token.",
+        [square, wide],
+        [[2], [1]],
+        text={"model_type": "gemma"} | LANGUAGES["gemma"],
+        vision={"model_type": "siglip_vision_model"},
+        vision_feature_select_strategy="full",
     )
     yield case(
         "two-images",

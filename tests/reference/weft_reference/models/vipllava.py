@@ -44,6 +44,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         projector_layernorm_eps=1e-3,
     )
     yield case(
+        "qwen2", writer, "The language model is a Qwen2.", text={"model_type": "qwen2"}, vision={"num_hidden_layers": 2}
+    )
+    yield case(
         "file", writer, "model.safetensors as save_pretrained writes it.", stores.whole, text={"num_hidden_layers": 1}
     )
     small = {"vocab_size": vocab_size(), "max_position_embeddings": 200}

@@ -149,14 +149,3 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     };
     mlp.forward(g, w, x)
 }
-
-/// Logits over the vocabulary, soft-capped (`Gemma2ForCausalLM`): `[batch, sequence, vocab_size]`.
-pub(super) fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let table = if c.tie_word_embeddings {
-        base.scope("embed_tokens")
-    } else {
-        g.scope("lm_head")
-    };
-    let logits = g.linear_with(&table.name("weight"), None, hidden, c.vocab_size)?;
-    nn::softcap(g, &logits, c.final_logit_softcapping)
-}

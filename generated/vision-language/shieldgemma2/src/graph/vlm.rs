@@ -16,16 +16,19 @@ use weft::image::{image_segments, image_token_indices};
 use weft::nn;
 use weft::{GraphKind, Result, dims};
 
-use crate::{Config, TextConfig};
+use crate::Config;
 
 mod language;
 mod vision;
 
-/// Next-token scores of hidden states.
+/// Logits over the vocabulary (`lm_head`), whatever head the language model has alone: `[batch, sequence, vocab_size]`.
 pub(super) fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let mut text = TextConfig::clone(&c.text_config);
-    text.tie_word_embeddings |= c.tie_word_embeddings;
-    language::lm_head(g, &text, &w.scope("language_model"), hidden)
+    let table = if c.tie_word_embeddings || c.text_config.tie_word_embeddings {
+        w.scope("language_model").scope("embed_tokens")
+    } else {
+        g.scope("lm_head")
+    };
+    g.linear_with(&table.name("weight"), None, hidden, c.text_config.vocab_size)
 }
 
 /// Images and text to the text's hidden states, and the images' features where this graph takes images.
@@ -92,7 +95,7 @@ fn project_image_features(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor)
 
 /// The last hidden state of the vision model: `[images, patches, hidden_size]`.
 fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Tensor> {
-    vision::unused_pooler(g, w);
+    vision::unused_pooler(g, &c.vision_config, w);
     vision::encoder(g, &c.vision_config, w, pixels)
 }
 

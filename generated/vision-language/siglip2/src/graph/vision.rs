@@ -127,6 +127,6 @@ pub(super) fn pooler(
 }
 
 /// Names the pooling head's weights for a class that does not use it.
-pub(super) fn unused_pooler(g: &mut Graph, w: &Scope) {
+pub(super) fn unused_pooler(g: &mut Graph, _: &Config, w: &Scope) {
     g.unused_scope(&w.scope("head"));
 }

@@ -73,6 +73,6 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// Names the pooling head's weights for a class that does not use it.
-pub(in crate::graph) fn unused_pooler(g: &mut Graph, w: &Scope) {
+pub(in crate::graph) fn unused_pooler(g: &mut Graph, _: &Config, w: &Scope) {
     g.unused_scope(&w.scope("head"));
 }
