@@ -24,7 +24,7 @@ pub(super) struct Code<'source> {
 
 impl<'source> Code<'source> {
     pub(super) fn of(name: &'source str, source: &'source str) -> Result<Self, Error> {
-        let template = parse(source, name, SyntaxConfig::default(), WHITESPACE)?;
+        let template = parse(source, name, SyntaxConfig, WHITESPACE)?;
         let mut code = CodeGenerator::new(name, source);
         code.compile_stmt(&template);
         let (instructions, blocks) = code.finish();
@@ -36,7 +36,7 @@ impl<'source> Code<'source> {
 /// A source in which no product is of constants alone: those the library multiplies while it reads them.
 pub(super) fn without_constant_products(source: &str) -> Result<String, Error> {
     let (mut out, mut copied, mut is_operand) = (String::with_capacity(source.len()), 0, false);
-    for token in tokenize(source, false, SyntaxConfig::default(), WHITESPACE) {
+    for token in tokenize(source, false, SyntaxConfig, WHITESPACE) {
         let (token, span) = token?;
         if matches!(token, Token::Mul) && is_operand {
             let at = span.start_offset as usize;

@@ -50,10 +50,12 @@ pub(super) fn write(bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Counts what an operator is about to make of two values.
+type Check = fn(&Value, &Value) -> Result<()>;
+
 /// Makes operators and filters count what they are about to make.
 pub(super) fn count(environment: &mut Environment<'static>) {
-    let operators: [(_, fn(&Value, &Value) -> Result<()>); 4] =
-        [("+", sum), ("*", product), ("~", concatenation), ("==", comparison)];
+    let operators: [(_, Check); 4] = [("+", sum), ("*", product), ("~", concatenation), ("==", comparison)];
     for (name, check) in operators {
         environment.add_function(name, move |arguments: Rest<Value>| -> Result<Value> {
             let [a, b] = arguments.as_slice() else { return Ok(Value::UNDEFINED) };
