@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::engine::Placement;
 use crate::graph::Input;
 use crate::hub::Checkpoint;
-use crate::{Architecture, Cache, GraphKind, Processing, Result, Timings, Values};
+use crate::{Architecture, Cache, GraphKind, Hardware, Processing, Result, Timings, Values};
 
 /// What pipelines need of a model, as [`Session`](crate::Session) has it.
 ///
@@ -48,6 +48,10 @@ pub trait AnyModel: Send + Sync + 'static {
     fn class(&self) -> &'static str;
     /// The nodes that each device runs.
     fn placement(&self) -> Placement;
+    /// The backend it runs on.
+    fn hardware(&self) -> Hardware;
+    /// Why it runs there.
+    fn explanation(&self) -> &str;
     /// How long loading took.
     fn timings(&self) -> Timings;
     /// The checkpoint's tensors that the head does not use.
@@ -101,6 +105,14 @@ macro_rules! described {
 
         fn placement(&$self) -> Placement {
             $inner.placement()
+        }
+
+        fn hardware(&$self) -> $crate::Hardware {
+            $inner.hardware()
+        }
+
+        fn explanation(&$self) -> &str {
+            $inner.explanation()
         }
 
         fn timings(&$self) -> Timings {

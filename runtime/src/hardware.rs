@@ -24,7 +24,8 @@ pub enum Hardware {
     Webgpu,
     /// The browser's neural network interface, through ONNX Runtime Web.
     Webnn,
-    /// The first backend of the model's fallback route that is available; says what it chose and why.
+    /// The first backend of the model's fallback route that runs on a real device, or is measured to be faster than the CPU;
+    /// says what it chose and why. Never an emulator or a software device.
     Auto,
 }
 

@@ -20,6 +20,7 @@
 mod any_model;
 #[cfg(feature = "audio")]
 pub mod audio;
+mod auto;
 pub mod cli;
 pub mod config;
 #[cfg(feature = "conformance")]

@@ -1,5 +1,6 @@
 //! `cargo xtask doctor`: what this machine can run, and what is missing.
 
+mod choices;
 mod device;
 mod graphics;
 mod loading;
@@ -22,7 +23,8 @@ use machine::Machine;
 /// Show which backends this machine can run, what was found, and what is missing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Also build a generated crate's tests, and let them load each engine: what it says of itself and its devices
+    /// Also build a generated crate's tests, and let them load each engine: what it says of itself and its devices, and what
+    /// `Hardware::Auto` makes of these
     #[arg(long)]
     load: bool,
     /// Print the report as JSON
@@ -267,6 +269,8 @@ fn text(report: &Report) -> String {
             lines.push(format!("          {} {}: {place}", library.name, library.version));
         }
     }
+    lines.push(String::new());
+    lines.push(choices::text(&report.backends));
     lines.join("\n")
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::hub::Checkpoint;
 use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
-use crate::{Architecture, Head};
+use crate::{Architecture, Hardware, Head};
 use crate::{Error, Loader, Result};
 use arguments::Arguments;
 
@@ -60,6 +60,9 @@ struct Opened {
     task: Task,
     pipeline: Box<dyn JsonPipeline>,
     about: String,
+    hardware: Hardware,
+    /// Why it runs there.
+    reason: String,
 }
 
 fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened> {
@@ -94,7 +97,8 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
         millis(start),
         loaded.explanation()
     );
-    Ok(Opened { task, pipeline: json_pipeline(task, Box::new(model))?, about })
+    let (hardware, reason) = (loaded.hardware(), loaded.explanation().to_owned());
+    Ok(Opened { task, pipeline: json_pipeline(task, Box::new(model))?, about, hardware, reason })
 }
 
 /// The task that the checkpoint's class is for.
@@ -134,7 +138,7 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mu
         let help = "write it after the checkpoint, or one a line on standard input";
         return Err(Error::input("INPUT", "is missing", help));
     }
-    let Opened { task, pipeline, about } = open()?;
+    let Opened { task, pipeline, about, hardware, reason } = open()?;
     eprintln!("{about}");
     let parameters = arguments.parameters();
     let mut all = vec![];
@@ -153,7 +157,8 @@ fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mu
         let any = stream.any;
         match answer {
             Ok(output) if arguments.json => {
-                all.push(json!({ "input": input, "output": output, "ms": millis(start) }));
+                let place = json!({ "hardware": hardware, "reason": reason });
+                all.push(json!({ "input": input, "output": output, "ms": millis(start), "ran_on": place }));
             }
             Ok(_) if any => print(out, ""),
             Ok(output) => print(out, &answers::show(&output)),

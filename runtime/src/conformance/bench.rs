@@ -5,6 +5,7 @@
 mod work;
 
 use std::io::BufRead;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use super::subject::{Request, Subject};
 use crate::GraphKind;
 use crate::graph::{Dtype, Input};
 use crate::session::millis;
-use crate::{Error, Result, Value};
+use crate::{Error, Result, Value, golden};
 
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let arguments = Arguments::parse(arguments)?;
@@ -35,6 +36,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         threads: Some(arguments.number("threads", 2)?),
         kind: if arguments.get("generate").is_some() { GraphKind::Decode } else { GraphKind::Forward },
         map_weights: arguments.flag("map-weights")?,
+        weights: golden::rule_of(Path::new(dir))?,
         ..Request::default()
     })?;
     let (load_ms, loaded_bytes) = (millis(start), own());
@@ -55,6 +57,8 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
         "private_bytes": own(),
         "weights_bytes": loaded.weight_bytes(),
         "placement": loaded.placement().counts(),
+        "hardware": loaded.hardware(),
+        "explanation": loaded.explanation(),
     });
     let time = |rounds: usize| -> Result<serde_json::Map<String, serde_json::Value>> {
         let mut found = serde_json::Map::new();

@@ -132,6 +132,17 @@ pub fn available(hardware: Hardware) -> Result<String> {
     }
 }
 
+/// Whether the library of a backend whose device needs no looking for is here, without loading it.
+///
+/// # Errors
+/// When it is missing.
+pub(crate) fn set_up(hardware: Hardware) -> Result<()> {
+    match hardware {
+        Hardware::Openvino => openvino::set_up(),
+        hardware => available(hardware).map(drop),
+    }
+}
+
 /// The devices that a backend's engine finds, in its own words.
 ///
 /// # Errors

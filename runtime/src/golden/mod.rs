@@ -120,6 +120,12 @@ pub(crate) fn rule(dir: &Path, meta: &Meta) -> Result<Option<Weights>> {
     Ok(Some(Weights::Rule(meta.parameters.clone())))
 }
 
+/// Weights by the rule, where a folder's `case.json` lists parameters and there are no weight files.
+pub(crate) fn rule_of(dir: &Path) -> Result<Option<Weights>> {
+    let meta = meta(dir)?;
+    if meta.parameters.is_empty() { Ok(None) } else { rule(dir, &meta) }
+}
+
 fn meta(dir: &Path) -> Result<Meta> {
     let path = dir.join("case.json");
     if !path.exists() {

@@ -5,8 +5,10 @@ use std::marker::PhantomData;
 
 use serde_json::Value as Json;
 
+use super::route::{self, Request};
 use super::subgraph::{self, Settings, Subgraphs};
-use super::{Lowering, Session, config, route};
+use super::{Lowering, Session, config};
+use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
@@ -72,7 +74,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         })
     }
 
-    /// Where to run; [`Hardware::Auto`] follows the model's fallback route, anything else never falls back.
+    /// Where to run; [`Hardware::Auto`] takes the first of the model's fallback route that is measured or known to be faster
+    /// than the CPU, never an emulator or a software device; anything else never falls back.
     #[must_use]
     pub fn hardware(mut self, hardware: Hardware) -> Self {
         self.hardware = hardware;
@@ -176,9 +179,16 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// # Errors
     /// When the configuration is not the architecture's, a weight is missing or does not fit, or the backend
     /// is not available or refuses the graph.
-    pub fn load(self) -> Result<T> {
+    pub fn load(mut self) -> Result<T> {
         let (raw, config, head, weights) = self.read()?;
-        let chosen = route::choose::<A>(self.hardware)?;
+        let chosen = route::choose::<A>(&Request {
+            asked: self.hardware,
+            device: self.options.device.as_deref(),
+            precision: self.precision,
+            workload: Workload::of(A::graph_kinds(head)),
+            elements: weights.counts().1 as u64,
+        })?;
+        self.options.device = chosen.device.or(self.options.device);
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
         let mut target = engine::target(form, self.precision);
         target.dims = self.dims;
@@ -195,6 +205,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             },
         );
         let main = subgraphs.get(&config, self.kind)?;
+        let notes = main.note.iter().map(|note| format!("\n  {note}"));
+        let explanation = notes.fold(chosen.explanation, |said, note| said + &note);
         let session = Session {
             config,
             raw,
@@ -203,7 +215,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             main,
             subgraphs,
             hardware: chosen.hardware,
-            explanation: chosen.explanation,
+            explanation,
             precision: self.precision,
             kind: self.kind,
         };

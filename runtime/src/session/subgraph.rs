@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::executable::Executable;
 use super::inputs::{self, Limits};
 use super::{Lowering, kv_bucket, millis};
+use crate::auto::memory;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
@@ -65,6 +66,8 @@ pub(super) struct Subgraph {
     pub executable: Executable,
     pub graph_ms: f64,
     pub unused: Vec<String>,
+    /// What was done for want of memory.
+    pub note: Option<String>,
     /// The probed modules, each with the outputs that hold its values.
     pub probes: Vec<Probe>,
 }
@@ -245,9 +248,12 @@ impl<A: Architecture> Subgraphs<A> {
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();
-        options.map_weights.get_or_insert_with(|| kind.is_cached() && are_worth_mapping(&located));
+        if kind.is_cached() && are_worth_mapping(&located) {
+            options.map_weights.get_or_insert(true);
+        }
+        let note = memory::fit(hardware, &located, &mut options, memory::free())?;
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        let subgraph = Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, probes });
+        let subgraph = Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes });
         ready.insert(kind, Arc::clone(&subgraph));
         Ok(subgraph)
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run; with `--speed`, a
-//! table of models against PyTorch, llama.cpp and candle.
+//! table of models against PyTorch, llama.cpp and candle; with `--auto`, what `Hardware::Auto` takes against the CPU.
 
+mod auto;
 mod building;
 mod opening;
 mod peer;
@@ -39,7 +40,8 @@ use crate::{reference, setup};
   cargo xtask bench --rounds 100 --json
   cargo xtask bench --speed
   cargo xtask bench --speed --model llama --model vit --rounds 10
-  cargo xtask bench --speed --write")]
+  cargo xtask bench --speed --write
+  cargo xtask bench --auto")]
 pub struct Args {
     /// The model: its base class and default configuration, bert where none is given; with --speed the rows to measure, all
     /// where none is given; several may be.
@@ -48,10 +50,13 @@ pub struct Args {
     /// The table of models against PyTorch, llama.cpp and candle.
     #[arg(long, conflicts_with = "checkpoint")]
     speed: bool,
-    /// Also write the table to results/bench.json and docs/speed.md.
-    #[arg(long, requires = "speed")]
+    /// What `Hardware::Auto` takes with each set of packages that is set up, and its times against the CPU's.
+    #[arg(long, conflicts_with_all = ["speed", "checkpoint"])]
+    auto: bool,
+    /// Also write the table: with --speed to results/bench.json and docs/speed.md, with --auto to docs/auto.md.
+    #[arg(long)]
     write: bool,
-    /// Runs of each; 40 where not given, and 5 with --speed.
+    /// Runs of each; 40 where not given, and 5 with --speed; with --auto processes, 5 where not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: Option<u32>,
     /// Threads of each.
@@ -115,6 +120,12 @@ struct Generator {
 pub fn run(args: &Args) -> Result<bool> {
     if args.speed {
         return speed::run(args);
+    }
+    if args.auto {
+        return auto::run(args);
+    }
+    if args.write {
+        return Err(Usage("--write goes with --speed or --auto".into()).into());
     }
     let model = match args.models.as_slice() {
         [] => "bert".to_owned(),

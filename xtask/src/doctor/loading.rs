@@ -29,6 +29,26 @@ pub struct Loaded {
     /// The way to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// What `Hardware::Auto` makes of it; none where it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+}
+
+/// What `Hardware::Auto` makes of a backend.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auto {
+    /// The kind of device that it would run on: `gpu`, `processor`, `emulator` …
+    pub device: String,
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Whether it is taken for models that are run in one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// `encoder`, `decoder` or `encoder-decoder`.
+    pub workload: String,
+    pub taken: bool,
+    pub reason: String,
 }
 
 impl fmt::Display for Loaded {

@@ -10,6 +10,11 @@ pub(super) fn compile(_lowered: &Lowered, _options: &Options) -> Result<Box<dyn 
 }
 
 /// Refuses.
+pub(super) fn set_up() -> Result<()> {
+    Err(absent())
+}
+
+/// Refuses.
 pub(super) fn version() -> Result<String> {
     Err(absent())
 }

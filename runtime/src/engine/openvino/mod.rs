@@ -23,6 +23,11 @@ pub(super) fn compile(lowered: &Lowered, options: &Options) -> Result<Box<dyn Co
     Ok(Box::new(running::Running::new(&mut core, device, lowered, options)?))
 }
 
+/// Whether the library is here; it is not loaded.
+pub(super) fn set_up() -> Result<()> {
+    locate::library().map(drop)
+}
+
 /// The library's version; an error where it or its CPU device is missing.
 pub(super) fn version() -> Result<String> {
     device(&*core()?, CPU)?;

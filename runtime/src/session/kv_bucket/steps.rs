@@ -101,7 +101,7 @@ fn subgraph(
     let inputs = graph.inputs().to_vec();
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let limits = Default::default();
-    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused: vec![], probes: vec![] })
+    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused: vec![], note: None, probes: vec![] })
 }
 
 /// Two rows of tokens, the second padded on the left.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use weft_generator::spec::hardware::Hardware;
 
+pub use self::results::machine;
 use self::results::{Opened, Results, Row, Timed};
 use self::rows::{PYTORCH, Work};
 use super::Args;

@@ -242,7 +242,7 @@ impl Results {
 }
 
 /// The processor and its cores.
-fn machine() -> String {
+pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));
