@@ -56,6 +56,11 @@ impl Hardware {
             Self::Auto => "auto",
         }
     }
+
+    /// What it computes in where no precision is asked for; the tensor processor has half precision alone.
+    pub fn default_precision(self) -> Precision {
+        if self == Self::Qnn { Precision::F16 } else { Precision::F32 }
+    }
 }
 
 impl fmt::Display for Hardware {

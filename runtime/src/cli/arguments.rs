@@ -14,7 +14,7 @@ pub(super) struct Arguments {
     pub inputs: Vec<String>,
     pub task: Option<Task>,
     pub hardware: Hardware,
-    pub precision: Precision,
+    pub precision: Option<Precision>,
     pub head: Option<String>,
     pub threads: Option<usize>,
     pub context: Option<String>,
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 const OPTIONS: [(&str, &str, &str); 12] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
-    ("--precision", "P", "f32 (where not given), f16 or bf16"),
+    ("--precision", "P", "f32 (where not given, but on qnn), f16 or bf16"),
     ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
     ("--threads", "N", "Threads within an operation"),
     (
@@ -52,7 +52,7 @@ impl Arguments {
             inputs: vec![],
             task: None,
             hardware: Hardware::Auto,
-            precision: Precision::F32,
+            precision: None,
             head: None,
             threads: None,
             context: None,
@@ -111,8 +111,8 @@ impl Arguments {
             "--precision" => {
                 let known = [Precision::F32, Precision::F16, Precision::Bf16];
                 let found = known.into_iter().find(|precision| precision.name() == value);
-                self.precision =
-                    found.ok_or_else(|| format!("`{value}` is no precision: f32, f16 or bf16"))?;
+                let unknown = || format!("`{value}` is no precision: f32, f16 or bf16");
+                self.precision = Some(found.ok_or_else(unknown)?);
             }
             "--head" => self.head = Some(value),
             "--threads" => {
@@ -205,7 +205,7 @@ mod tests {
         Options:
           --task TASK           What to do; what the checkpoint's class is for where not given
           --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
-          --precision P         f32 (where not given), f16 or bf16
+          --precision P         f32 (where not given, but on qnn), f16 or bf16
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template

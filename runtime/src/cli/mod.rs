@@ -66,8 +66,10 @@ struct Opened {
 }
 
 fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened> {
-    let mut loader =
-        Loader::<A>::open(&arguments.checkpoint)?.hardware(arguments.hardware).precision(arguments.precision);
+    let mut loader = Loader::<A>::open(&arguments.checkpoint)?.hardware(arguments.hardware);
+    if let Some(precision) = arguments.precision {
+        loader = loader.precision(precision);
+    }
     if let Some(threads) = arguments.threads {
         loader = loader.threads(threads);
     }

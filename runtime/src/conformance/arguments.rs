@@ -60,9 +60,11 @@ impl Arguments {
         self.get("hw").map_or(Ok(Hardware::Cpu), Hardware::from_str)
     }
 
+    /// What is asked for, or what the hardware computes in unasked.
     pub(super) fn precision(&self) -> Result<Precision> {
         match self.get("precision") {
-            None | Some("f32") => Ok(Precision::F32),
+            None => Ok(self.hardware()?.default_precision()),
+            Some("f32") => Ok(Precision::F32),
             Some("f16") => Ok(Precision::F16),
             Some("bf16") => Ok(Precision::Bf16),
             Some(other) => {

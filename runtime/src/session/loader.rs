@@ -41,7 +41,7 @@ pub struct Loader<A: Architecture, T = A> {
     checkpoint: Checkpoint,
     weights: Option<Weights>,
     hardware: Hardware,
-    precision: Precision,
+    precision: Option<Precision>,
     head: Option<A::Head>,
     kind: GraphKind,
     dims: BTreeMap<String, usize>,
@@ -62,7 +62,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             checkpoint: Checkpoint::open(checkpoint)?,
             weights: None,
             hardware: Hardware::Auto,
-            precision: Precision::F32,
+            precision: None,
             head: T::head(),
             kind: GraphKind::Forward,
             dims: Default::default(),
@@ -82,14 +82,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
-    /// What to compute in; [`Precision::F32`] where not given.
+    /// What to compute in; the backend's [`Hardware::default_precision`] where not given.
     ///
     /// On CPU, [`Precision::Bf16`] multiplies with weights of linear layers in bfloat16, where the processor has it
     /// (AVX512-BF16); sums and all else are in single precision.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
-        self.options.precision = precision;
+        self.precision = Some(precision);
         self
     }
 
@@ -184,13 +183,14 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         let chosen = route::choose::<A>(&Request {
             asked: self.hardware,
             device: self.options.device.as_deref(),
-            precision: self.precision,
+            precision: self.precision.unwrap_or(Precision::F32),
             workload: Workload::of(A::graph_kinds(head)),
             elements: weights.counts().1 as u64,
         })?;
         self.options.device = chosen.device.or(self.options.device);
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
-        let mut target = engine::target(form, self.precision);
+        let precision = self.precision.unwrap_or_else(|| form.default_precision());
+        let mut target = engine::target(form, precision);
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,
@@ -198,7 +198,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             Settings {
                 target,
                 hardware: chosen.hardware,
-                options: self.options,
+                options: Options { precision, ..self.options },
                 lowering: self.lowering,
                 interpolate: self.interpolate,
                 probes: self.probes,
@@ -216,7 +216,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             subgraphs,
             hardware: chosen.hardware,
             explanation,
-            precision: self.precision,
+            precision,
             kind: self.kind,
         };
         Ok(T::from_model(A::from_session(session)))
@@ -267,7 +267,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         if self.kind == GraphKind::Forward {
             weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
         }
-        let mut target = engine::target(hardware, self.precision);
+        let precision = self.precision.unwrap_or_else(|| hardware.default_precision());
+        let mut target = engine::target(hardware, precision);
         target.dims.clone_from(&self.dims);
         lower(&graph, &located, &target)
     }

@@ -71,10 +71,11 @@ fn determinant() -> Lowered {
 fn lacking(hardware: Hardware) {
     let lowered = determinant();
     engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
-    let refused = engine::compile(hardware, &lowered, &Options::default());
+    let options = Options { precision: hardware.default_precision(), ..Options::default() };
+    let refused = engine::compile(hardware, &lowered, &options);
     let said = refused.err().expect("a graph with an operator that the backend lacks was taken").to_string();
     assert!(said.contains("Det"), "{said}");
-    let allowed = Options { cpu_fallback: vec!["Det".to_owned()], ..Options::default() };
+    let allowed = Options { cpu_fallback: vec!["Det".to_owned()], ..options };
     let compiled = engine::compile(hardware, &lowered, &allowed).unwrap();
     let placement = &compiled.placement().devices;
     assert!(placement.len() == 2, "nothing ran on {hardware}: {placement:?}");

@@ -127,6 +127,16 @@ impl Provider {
         Ok(builder.with_devices(self.devices(environment), Some(&self.options()))?)
     }
 
+    /// The tensor processor computes in half precision whatever a graph says, and says nothing of it: its option
+    /// `enable_htp_fp16_precision` changes no number.
+    pub(super) fn check_precision(&self, wanted: Precision) -> Result<()> {
+        if self.hardware != Hardware::Qnn || wanted == Precision::F16 {
+            return Ok(());
+        }
+        let problem = format!("the tensor processor would compute in f16 where {wanted} is asked for");
+        Err(Error::unavailable(self.hardware, problem, "ask for f16, or for other hardware"))
+    }
+
     /// The options as ONNX Runtime reads them.
     fn options(&self) -> Vec<(String, String)> {
         self.options.iter().map(|(key, value)| (format!("{}.{key}", self.name), value.clone())).collect()
@@ -207,4 +217,21 @@ fn device_help(hardware: Hardware) -> String {
         _ => "run `cargo xtask doctor`",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tensor_processor_refuses_what_it_would_round() {
+        let of = |hardware, wanted| {
+            let provider = Provider { hardware, name: "", device: None, options: vec![] };
+            provider.check_precision(wanted).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(Hardware::Qnn, Hardware::Qnn.default_precision()), Ok(()));
+        assert_eq!(of(Hardware::Webgpu, Hardware::Webgpu.default_precision()), Ok(()));
+        let refused = of(Hardware::Qnn, Precision::F32).unwrap_err();
+        assert!(refused.contains("would compute in f16 where f32 is asked for"), "{refused}");
+    }
 }

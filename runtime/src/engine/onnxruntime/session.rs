@@ -34,6 +34,7 @@ impl Running {
         options: &Options,
     ) -> Result<Self> {
         let provider = Provider::of(environment, hardware)?;
+        provider.check_precision(options.precision)?;
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
         let stored = if provider.is_exclusive() { None } else { stored_weights(lowered, options)? };
         let given = stored.as_ref().unwrap_or(lowered);
