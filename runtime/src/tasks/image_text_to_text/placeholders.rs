@@ -29,8 +29,9 @@ enum Count {
     Fixed(usize),
     /// As many for every tile of an image.
     Tiles(usize),
-    /// One for each patch, which has this edge in pixels, and some besides, such as the class token's.
-    Patches { edge: usize, additional: usize },
+    /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
+    /// patch stands for it and is left out.
+    Patches { edge: usize, additional: isize },
 }
 
 impl Placeholders {
@@ -74,8 +75,9 @@ impl Placeholders {
         // Where no file says it, vision models with a class token are meant.
         let class = usize::from(written["patch_size"].is_null());
         let additional = number(&written["num_additional_image_tokens"]).unwrap_or(class);
-        let left_out = usize::from(strategy.unwrap_or("default") == "default");
-        let count = Count::Patches { edge, additional: additional.saturating_sub(left_out) };
+        let left_out = isize::from(strategy.unwrap_or("default") == "default");
+        let additional = isize::try_from(additional).unwrap_or_default() - left_out;
+        let count = Count::Patches { edge, additional };
         Ok(Self { feature: token.clone(), token, around: Default::default(), count })
     }
 
@@ -97,12 +99,12 @@ impl Placeholders {
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
         let [.., height, width] = pixels.as_slice() else { return Ok(0) };
         let Some(grid) = processor.image_grid_pinpoints() else {
-            return Ok((height / edge) * (width / edge) + additional);
+            return Ok(((height / edge) * (width / edge)).saturating_add_signed(additional));
         };
         let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
         let packing = AnyRes { grid, tile: *height, patches: height / edge };
         let rows = packing.rows(processed)?.shape().iter().product::<usize>();
-        Ok(rows + additional)
+        Ok(rows.saturating_add_signed(additional))
     }
 
     /// A text with each image's token as often as it has features.
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_picture_has_its_place() {
+    fn every_image_has_its_place() {
         let token = "<image>".to_owned();
         let count = Count::Patches { edge: 4, additional: 0 };
         let placeholders = Placeholders { feature: token.clone(), token, around: Default::default(), count };

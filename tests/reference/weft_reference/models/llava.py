@@ -134,6 +134,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     yield from composed(one)
     small = {"vocab_size": vocab_size(), "max_position_embeddings": 200}
     yield from tasks("llava", config(text=small, image_token_index=vocab_size() - 1), tiles=False)
+    small |= {"model_type": "qwen2"}
+    composed_of = config(text=small, vision={"model_type": "siglip_vision_model"}, image_token_index=vocab_size() - 1)
+    yield from tasks("llava", composed_of, tiles=False, name="-siglip-qwen2")
 
 
 def composed(one: dict[str, np.ndarray]) -> Iterator[Case]:

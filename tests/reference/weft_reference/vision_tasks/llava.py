@@ -72,7 +72,7 @@ def answers(task: str, model: PreTrainedModel, folder: Path, processor: Any = No
     return answer
 
 
-def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTaskCase]:
+def tasks(path: str, config: PreTrainedConfig, tiles: bool, name: str = "") -> Iterator[VisionTaskCase]:
     """`config` is a tiny one with `vocab_size` tokens, of which the last is the picture's."""
     vision = config.vision_config
     edge = vision.image_size
@@ -88,12 +88,12 @@ def tasks(path: str, config: PreTrainedConfig, tiles: bool) -> Iterator[VisionTa
         patch_size=vision.patch_size,
         vision_feature_select_strategy=getattr(config, "vision_feature_select_strategy", "default"),
         chat_template=TEMPLATE,
-        num_additional_image_tokens=1,
+        num_additional_image_tokens=0 if vision.model_type == "siglip_vision_model" else 1,
     )
     short = {"max_new_tokens": 6}
     question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
     yield VisionTaskCase(
-        f"{path}/tasks/image-text-to-text",
+        f"{path}/tasks/image-text-to-text{name}",
         "image-text-to-text",
         type(config).__name__.replace("Config", "ForConditionalGeneration"),
         config,
