@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::refusals;
+use super::{older, refusals};
 use crate::hub::Checkpoint;
 use crate::{Architecture, Configuration, Head};
 use crate::{Error, Result};
@@ -57,10 +57,12 @@ pub(super) fn typed<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Res
     let help =
         "compare the file with the published one; `save_pretrained` of the reference writes every field";
     let mut raw = raw.clone();
+    older::prepare(&mut raw);
     A::Config::prepare(&mut raw);
     let config: A::Config = serde_path_to_error::deserialize(&raw)
         .map_err(|e| Error::config(&path, format!("{}: {}", e.path(), e.inner()), help))?;
     let fields = serde_json::to_value(&config).map_err(|e| Error::config(&path, e.to_string(), help))?;
+    refusals::refuse_passed_over(&raw, &fields, &path)?;
     oversize(&fields, "config").map_err(|problem| Error::config(&path, problem, help))?;
     config.check().map_err(|problem| Error::config(&path, problem, help))?;
     Ok(config)

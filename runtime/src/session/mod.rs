@@ -7,6 +7,7 @@ mod inputs;
 mod kv_bucket;
 mod loader;
 mod lowering;
+mod older;
 mod refusals;
 mod route;
 mod subgraph;

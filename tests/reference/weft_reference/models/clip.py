@@ -54,6 +54,11 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         "eos_token_id 2, as in old configurations; other functions.",
         config({"eos_token_id": 2, "hidden_act": "gelu"}, {"hidden_act": "relu", "layer_norm_eps": 0.1}),
     )
+    chosen = config({"hidden_act": "gelu"})
+    written = {"text_config": {"model_type": "clip_text_model"}, "text_config_dict": chosen.text_config.to_dict()}
+    notes = "The text configuration as `text_config_dict`, which goes before `text_config`."
+    inputs = clip_text.texts() | clip_vision.images(chosen.vision_config, 2)
+    yield Case("clip/config-dict", "CLIPModel", chosen, inputs, notes, written=written)
     given = clip_text.texts() | {"pixel_values": floats("larger", (2, 3, 20, 16), -2.0, 2.0)}
     told = {"interpolate_pos_encoding": True}
     yield Case("clip/interpolated", "CLIPModel", config(), given, "Images larger than the configuration's.", forward=told)

@@ -25,7 +25,15 @@ DECODERS = (
         "gpt_neo",
         "GPTNeo",
         {"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], "window_size": 4},
-        {"inner": {"intermediate_size": 40}},
+        {
+            "inner": {"intermediate_size": 40},
+            # As files have it that list `attention_types` alone.
+            "counted-layers": {
+                "num_layers": 3,
+                "attention_types": [[["local"], 2], [["global"], 1]],
+                "written": {"attention_layers": None},
+            },
+        },
         base={"vocab_size": 61, "hidden_size": 32, "max_position_embeddings": 64} | SPECIAL,
     ),
     Decoder("gptj", "GPTJ", {"rotary_dim": 4}, {"inner": {"n_inner": 40}, "tied": TIED}, base=N_EMBD),

@@ -1,0 +1,84 @@
+//! What older files say of their fields in another place than today's.
+
+use serde_json::{Map, Value as Json};
+
+/// Puts what older files say where it is read: `text_config_dict` in place of `text_config`, and the layers that
+/// `attention_types` counts out in `attention_layers`, as the reference does.
+pub(super) fn prepare(raw: &mut Json) {
+    let Json::Object(fields) = raw else { return };
+    config_dicts(fields);
+    attention_layers(fields);
+}
+
+/// A configuration within, as it was written first: it stands for the one beside it, whose other fields hold no more.
+fn config_dicts(fields: &mut Map<String, Json>) {
+    for name in ["text_config", "vision_config"] {
+        let Some(Json::Object(mut whole)) = fields.remove(&format!("{name}_dict")) else { continue };
+        if let Some(kind) =
+            fields.get(name).and_then(|config| config.get("model_type")).filter(|kind| !kind.is_null())
+        {
+            whole.entry("model_type").or_insert_with(|| kind.clone());
+        }
+        fields.insert(name.to_owned(), Json::Object(whole));
+    }
+}
+
+/// `[[["global", "local"], 2]]` as global, local, global, local; `attention_layers` itself goes before it.
+fn attention_layers(fields: &mut Map<String, Json>) {
+    if fields.get("attention_layers").is_some_and(|layers| !layers.is_null()) {
+        return;
+    }
+    let Some(types) = fields.get("attention_types").and_then(Json::as_array) else { return };
+    let mut layers = vec![];
+    for item in types {
+        let (Some(kinds), Some(count)) = (item[0].as_array(), item[1].as_u64()) else { return };
+        for _ in 0..count.min(MOST) {
+            layers.extend(kinds.iter().cloned());
+        }
+        if layers.len() as u64 > MOST {
+            return;
+        }
+    }
+    fields.insert("attention_layers".to_owned(), Json::Array(layers));
+}
+
+/// More layers than any model has.
+const MOST: u64 = 1 << 12;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn prepared(mut raw: Json) -> Json {
+        prepare(&mut raw);
+        raw
+    }
+
+    #[test]
+    fn a_config_dict_stands_for_the_configuration_beside_it() {
+        let raw = json!({
+            "text_config": {"model_type": "clip_text_model", "hidden_size": 512, "num_hidden_layers": 3},
+            "text_config_dict": {"hidden_size": 768},
+            "vision_config": {"hidden_size": 1024},
+            "vision_config_dict": null,
+        });
+        let want = json!({
+            "text_config": {"model_type": "clip_text_model", "hidden_size": 768},
+            "vision_config": {"hidden_size": 1024},
+        });
+        assert_eq!(prepared(raw), want);
+    }
+
+    #[test]
+    fn attention_types_are_counted_out_where_the_layers_are_not_listed() {
+        let types = json!([[["global", "local"], 2], [["global"], 1]]);
+        let layers = prepared(json!({"attention_types": types}))["attention_layers"].clone();
+        assert_eq!(layers, json!(["global", "local", "global", "local", "global"]));
+        let given = json!({"attention_types": types, "attention_layers": ["local"]});
+        assert_eq!(prepared(given.clone()), given);
+        let hostile = json!({"attention_types": [[["global"], u64::MAX], [["local"], u64::MAX]]});
+        assert_eq!(prepared(hostile.clone()), hostile);
+    }
+}
