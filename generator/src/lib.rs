@@ -15,4 +15,4 @@ pub mod spec;
 pub mod template;
 pub mod write;
 
-pub use run::{Error, Report, Request, generate, parts};
+pub use run::{Error, Report, Request, generate, parts, unlisted_fields};

@@ -11,6 +11,7 @@ use crate::lower::{Model, World, lower};
 use crate::render::{Output, Setting, render};
 use crate::spec::architectures::Architectures;
 use crate::spec::document::{Problem, Problems, nearest_name};
+use crate::spec::fields::{self, ReferenceFields};
 use crate::spec::hardware::HardwareSpecs;
 use crate::spec::load::{self, Folder, Resolved, SpecFile, Specs};
 use crate::spec::vocabulary::Hardware;
@@ -215,6 +216,22 @@ pub fn parts(request: &Request) -> Result<BTreeMap<String, SetOptions>, Error> {
         }
     }
     if problems.is_empty() { Ok(models) } else { Err(problems.into()) }
+}
+
+/// The fields of `config.json` that the reference reads and the models of a request pass over in silence, and those that
+/// are listed as without effect and need not be.
+///
+/// # Errors
+/// Everything that is wrong with specs and templates, all together.
+pub fn unlisted_fields(request: &Request, reference: &ReferenceFields) -> Result<Vec<String>, Error> {
+    let sources = template::find(&request.templates)?;
+    let Prepared { resolved, world, problems, .. } = prepare(request, load::find(&request.specs)?, &sources)?;
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    let shared = world.templates.fields();
+    let own = resolved.iter().flat_map(|(_, model)| fields::check(model, shared, reference));
+    Ok(own.map(|problem| problem.to_string()).chain(fields::check_shared(shared, reference)).collect())
 }
 
 /// A rendered crate: the digest of what it was made from, the specs it comes from, the model, the files.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::json;
 use weft_generator::render::Setting;
+use weft_generator::spec::fields::ReferenceFields;
 use weft_generator::write::{self, Difference};
 use weft_generator::{Error, Report, Request, generate, repository, spec, template};
 
@@ -76,6 +77,12 @@ pub fn run(args: &Args) -> Result<bool> {
 pub fn parts() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let parts = weft_generator::parts(&request(&Args::default())?)?;
     Ok(parts.into_iter().map(|(model, parts)| (model, parts.into_keys().collect())).collect())
+}
+
+/// What the specs of these models, or of all, pass over in silence of the fields that the reference reads.
+pub fn unlisted_fields(models: &[String], reference: &ReferenceFields) -> Result<Vec<String>> {
+    let args = Args { model: models.to_vec(), ..Args::default() };
+    Ok(weft_generator::unlisted_fields(&request(&args)?, reference)?)
 }
 
 /// Reports why nothing was written.

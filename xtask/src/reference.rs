@@ -1,5 +1,6 @@
 //! `cargo xtask reference`: remakes the goldens with the pinned Python packages, in an environment of its own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
+use weft_generator::spec::fields::ReferenceFields;
 
+use crate::generate;
 use crate::setup;
+use crate::specs::{Catalog, model_types};
 use crate::terminal::{Usage, note};
 use crate::workspace::{self, root};
 
@@ -27,6 +31,10 @@ pub struct Args {
     /// Write nothing, tell which goldens are not as made, and exit with 1 when there are any
     #[arg(long)]
     check: bool,
+    /// In place of goldens, compare the fields of `config.json` that the reference reads with those that the specs read,
+    /// refuse or list as without effect, and keep the reference's in tests/goldens/fields.json
+    #[arg(long, conflicts_with_all = ["cases", "jobs", "again", "intermediate"])]
+    fields: bool,
     /// Families made at a time; by default as many as there are cores
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -46,6 +54,9 @@ pub const PYTHON: &str = "WEFT_REFERENCE_PYTHON";
 
 /// The verb; false when `--check` found a difference.
 pub fn run(args: &Args) -> Result<bool> {
+    if args.fields {
+        return fields(args);
+    }
     let mut command = command(&python(args.python.as_deref())?);
     command.args(["-m", "weft_reference"]);
     for model in &args.models {
@@ -73,6 +84,38 @@ pub fn run(args: &Args) -> Result<bool> {
         Some(2) => Err(Usage("the reference knows no such goldens (see above)".into()).into()),
         _ => bail!("the reference did not finish ({status}); what it says is above"),
     }
+}
+
+/// Compares what the reference reads of `config.json` with what the specs say; false where they or the kept list differ.
+fn fields(args: &Args) -> Result<bool> {
+    let catalog = Catalog::load()?;
+    let types: BTreeSet<_> = catalog.models.values().filter_map(|spec| model_types(spec).next()).collect();
+    let mut command = command(&python(args.python.as_deref())?);
+    let output = command.args(["-m", "weft_reference.fields"]).args(types).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("starting {}", command.get_program().display()))?;
+    if !output.status.success() {
+        bail!("the reference did not finish ({}); what it says is above", output.status);
+    }
+    let reference: ReferenceFields = serde_json::from_slice(&output.stdout)
+        .context("what the reference says of its fields is not understood")?;
+    let kept = root().join("tests/goldens/fields.json");
+    let text = reference.text()?;
+    let same = fs::read_to_string(&kept).is_ok_and(|known| known == text);
+    if !same && !args.check {
+        fs::write(&kept, text).with_context(|| format!("writing {}", kept.display()))?;
+    }
+    if !same {
+        note(format!("{}: {}", kept.display(), if args.check { "is not as made" } else { "is made again" }));
+    }
+    let unlisted = generate::unlisted_fields(&args.models, &reference)?;
+    for problem in &unlisted {
+        note(problem);
+    }
+    note(match unlisted.len() {
+        0 => "every field that the reference reads is read, refused or listed".to_owned(),
+        count => format!("{count} fields are neither read nor listed, or listed without need"),
+    });
+    Ok(unlisted.is_empty() && (same || !args.check))
 }
 
 /// The folder of the Python that makes goldens and measures peers.

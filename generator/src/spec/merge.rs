@@ -1,5 +1,6 @@
 //! `extends`: lays a spec over the one it is a difference to.
 
+use super::nested::NO_EFFECT;
 use super::yaml::{Data, Entry, Node};
 
 /// The keys that say which model a spec is: they are a spec's own, never inherited.
@@ -88,8 +89,12 @@ pub fn fields(old: &Node, new: &Node) -> Node {
     Node { at: new.at.clone(), data: Data::Map(entries) }
 }
 
-/// A field of `config`: a plain value replaces the default and keeps type, bounds and documentation.
+/// A field of `config`: a plain value replaces the default and keeps type, bounds and documentation. One without effect
+/// and one that has some replace each other.
 fn config(_name: &str, old: &Node, new: &Node) -> Node {
+    if old.get(NO_EFFECT).is_some() || new.get(NO_EFFECT).is_some() {
+        return new.clone();
+    }
     let explicit = |node: &Node| match &node.data {
         Data::Map(entries) => entries.clone(),
         _ => vec![Entry { key: "default".to_owned(), at: node.at.clone(), value: node.clone() }],

@@ -4,6 +4,7 @@ pub mod architectures;
 pub mod check;
 mod derive;
 pub mod document;
+pub mod fields;
 pub mod hardware;
 pub mod load;
 pub mod merge;

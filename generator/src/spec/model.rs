@@ -252,6 +252,13 @@ pub struct ConfigField {
     /// Why no other value is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// Why inference does not depend on it, though the reference reads it: the crate passes over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_effect: Option<String>,
+    /// What reads it in place of the graph, in `templates/fields.yaml`: tasks and generation, from the checkpoint's own
+    /// files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_by: Option<String>,
     /// Takes an inherited field away.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remove: bool,

@@ -7,6 +7,9 @@ use super::yaml::{Data, Entry, Node};
 /// What the name of a field ends with if it holds a configuration of its own.
 pub const ENDING: &str = "_config";
 
+/// The key of a field that inference does not depend on.
+pub const NO_EFFECT: &str = "no_effect";
+
 /// Writes `text_config: {hidden_size: 512}` as `text_config: {fields: {hidden_size: 512}}`, at every depth.
 pub fn spell_out(spec: &mut Node) {
     let Data::Map(entries) = &mut spec.data else { return };
@@ -19,7 +22,7 @@ fn fields(config: &mut Node) {
     let Data::Map(entries) = &mut config.data else { return };
     for Entry { key, value, .. } in entries {
         let Data::Map(inner) = &mut value.data else { continue };
-        let explicit = ["fields", "one_of", "remove", "type"]
+        let explicit = ["fields", "one_of", "remove", "type", NO_EFFECT]
             .iter()
             .any(|key| inner.iter().any(|entry| entry.key == *key));
         if key.ends_with(ENDING) && !explicit {

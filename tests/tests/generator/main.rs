@@ -2,6 +2,7 @@
 
 mod crate_files;
 mod expressions;
+mod fields;
 mod messages;
 mod modules;
 mod nesting;

@@ -56,6 +56,7 @@ fn lines(config: &Map<String, Value>, parent: Option<(&str, &Fields)>, depth: us
             continue;
         }
         match entry(key) {
+            Some(ConfigEntry::Explicit(field)) if field.no_effect.is_some() => {}
             Some(entry) if same(default(entry), value) => {}
             Some(_) if is_plain(value) => lines.push(format!("{indent}{key}: {}", scalar(value))),
             Some(_) => {
@@ -77,7 +78,8 @@ fn lines(config: &Map<String, Value>, parent: Option<(&str, &Fields)>, depth: us
         }
     }
     for (key, entry) in parent.into_iter().flat_map(|(_, fields)| fields) {
-        let required = !matches!(entry, ConfigEntry::Explicit(field) if field.optional == Some(true) || field.otherwise.is_some());
+        let required = !matches!(entry, ConfigEntry::Explicit(field)
+            if field.optional == Some(true) || field.otherwise.is_some() || field.no_effect.is_some());
         let turns = turns && key == "rope_parameters";
         if required && !config.contains_key(key) && key != "id2label" && !turns {
             let shown = default(entry).map_or_else(String::new, |value| format!(" ({})", scalar(value)));

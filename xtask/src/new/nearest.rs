@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use weft_generator::spec::model::ModelSpec;
+use weft_generator::spec::model::{ConfigEntry, ModelSpec};
 
 use crate::specs::{Catalog, model_types};
 
@@ -47,6 +47,11 @@ const UNIVERSAL: [&str; 33] = [
 /// Endings of fields that only training reads.
 const TRAINING: [&str; 4] = ["_dropout", "_dropout_prob", "_pdrop", "dropout"];
 
+/// Whether a spec says that inference depends on a field.
+fn has_effect(entry: &ConfigEntry) -> bool {
+    !matches!(entry, ConfigEntry::Explicit(field) if field.no_effect.is_some())
+}
+
 /// Below this, a model is not a parent.
 const ENOUGH: f64 = 0.4;
 
@@ -72,8 +77,12 @@ pub fn find<'a>(catalog: &'a Catalog, config: &Map<String, Value>) -> Option<Nea
     let keys: BTreeSet<&str> = own_fields(config).collect();
     let classes = classes(config);
     let score = |spec: &'a ModelSpec| {
-        let theirs: BTreeSet<&str> =
-            spec.config.keys().map(String::as_str).filter(|key| !is_universal(key)).collect();
+        let theirs: BTreeSet<&str> = spec
+            .config
+            .iter()
+            .filter(|(key, entry)| !is_universal(key) && has_effect(entry))
+            .map(|(key, _)| key.as_str())
+            .collect();
         let both = keys.intersection(&theirs).count();
         let overlap = both as f64 / keys.union(&theirs).count().max(1) as f64;
         let exact = model_type.is_some_and(|name| model_types(spec).any(|known| known == name));

@@ -48,6 +48,8 @@ pub struct Config {
     pub projection_dim: usize,
     /// The activation function of the projection.
     pub projection_hidden_act: Activation,
+    /// `flatten_patch_embeds` of `config.json`.
+    pub flatten_patch_embeds: bool,
 }
 
 impl Default for Config {
@@ -73,6 +75,7 @@ impl Default for Config {
             layer_norm_eps: 1e-5,
             projection_dim: 512,
             projection_hidden_act: Activation::Relu,
+            flatten_patch_embeds: true,
         }
     }
 }
@@ -97,6 +100,9 @@ impl weft::Configuration for Config {
             return Err(
                 format!("num_attention_heads: {:?} has a value less than 1", self.num_attention_heads),
             );
+        }
+        if !self.flatten_patch_embeds {
+            return Err("flatten_patch_embeds: must be true: windows take patches in a row".to_owned());
         }
         Ok(())
     }

@@ -59,6 +59,8 @@ pub struct Config {
     pub xvector_output_dim: usize,
     /// The padding token.
     pub pad_token_id: Option<usize>,
+    /// Whether there is an adapter network after the last layer.
+    pub add_adapter: bool,
     /// The width of attention adapters in pre-norm layers.
     pub adapter_attn_dim: Option<usize>,
     /// The names of the classes, by index.
@@ -94,6 +96,7 @@ impl Default for Config {
             tdnn_dilation: vec![1, 2, 3, 1, 1],
             xvector_output_dim: 512,
             pad_token_id: Some(0),
+            add_adapter: false,
             adapter_attn_dim: None,
             id2label: None,
             num_labels: None,
@@ -130,6 +133,9 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if self.add_adapter {
+            return Err("add_adapter: must be false: there is no adapter network".to_owned());
         }
         Ok(())
     }

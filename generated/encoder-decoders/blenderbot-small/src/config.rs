@@ -15,10 +15,13 @@ pub struct Config {
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
+    #[serde(alias = "hidden_size")]
     pub d_model: usize,
     /// Layers of the encoder.
+    #[serde(alias = "num_hidden_layers")]
     pub encoder_layers: usize,
     /// Attention heads in each of its layers.
+    #[serde(alias = "num_attention_heads")]
     pub encoder_attention_heads: usize,
     /// The intermediate size of its MLPs.
     pub encoder_ffn_dim: usize,
@@ -38,6 +41,8 @@ pub struct Config {
     pub tie_word_embeddings: bool,
     /// The padding token.
     pub pad_token_id: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
 }
 
 impl Default for Config {
@@ -57,6 +62,7 @@ impl Default for Config {
             scale_embedding: false,
             tie_word_embeddings: true,
             pad_token_id: 0,
+            is_causal: true,
         }
     }
 }
@@ -82,6 +88,15 @@ impl weft::Configuration for Config {
                 "d_model: {d_model} is not a multiple of encoder_attention_heads, {encoder_attention_heads}"
             ));
         }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
+        }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "d_model"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "encoder_layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "encoder_attention_heads"]);
     }
 }

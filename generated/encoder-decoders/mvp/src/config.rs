@@ -16,10 +16,13 @@ pub struct Config {
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
+    #[serde(alias = "hidden_size")]
     pub d_model: usize,
     /// Layers of the encoder.
+    #[serde(alias = "num_hidden_layers")]
     pub encoder_layers: usize,
     /// Attention heads in each of its layers.
+    #[serde(alias = "num_attention_heads")]
     pub encoder_attention_heads: usize,
     /// The intermediate size of its MLPs.
     pub encoder_ffn_dim: usize,
@@ -47,6 +50,8 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// Whether layers have prompts of their own.
     pub use_prompt: bool,
 }
@@ -72,6 +77,7 @@ impl Default for Config {
             decoder_start_token_id: 2,
             id2label: None,
             num_labels: None,
+            is_causal: true,
             use_prompt: false,
         }
     }
@@ -105,9 +111,18 @@ impl weft::Configuration for Config {
                 "d_model: {d_model} is not a multiple of encoder_attention_heads, {encoder_attention_heads}"
             ));
         }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
+        }
         if self.use_prompt {
             return Err("use_prompt: must be false: the prompts of a task are not supported".to_owned());
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "d_model"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "encoder_layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "encoder_attention_heads"]);
     }
 }

@@ -16,16 +16,20 @@ pub struct Config {
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
+    #[serde(alias = "hidden_size")]
     pub d_model: usize,
     /// The width of a head.
+    #[serde(alias = "head_dim")]
     pub d_kv: usize,
     /// The intermediate size of the feed-forward layers.
     pub d_ff: usize,
     /// Layers of the encoder.
+    #[serde(alias = "num_hidden_layers")]
     pub num_layers: usize,
     /// Layers of the decoder.
     pub num_decoder_layers: Option<usize>,
     /// Attention heads in each layer.
+    #[serde(alias = "num_attention_heads")]
     pub num_heads: usize,
     /// Buckets of the relative attention bias.
     pub relative_attention_num_buckets: usize,
@@ -45,6 +49,10 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
+    /// Whether attention is causal.
+    pub is_decoder: bool,
 }
 
 impl Default for Config {
@@ -67,6 +75,8 @@ impl Default for Config {
             decoder_start_token_id: 0,
             id2label: None,
             num_labels: None,
+            is_causal: true,
+            is_decoder: false,
         }
     }
 }
@@ -109,6 +119,19 @@ impl weft::Configuration for Config {
                 .relative_attention_max_distance
             ));
         }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
+        }
+        if self.is_decoder {
+            return Err("is_decoder: must be false: the class says which half is the decoder".to_owned());
+        }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "d_model"]);
+        weft::config::keep_first(raw, &["head_dim", "d_kv"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "num_layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "num_heads"]);
     }
 }

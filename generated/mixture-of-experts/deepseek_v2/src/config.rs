@@ -78,6 +78,7 @@ pub struct Config {
     pub mlp_bias: bool,
     /// `n_routed_experts` of `config.json`.
     #[serde(default = "default::n_routed_experts")]
+    #[serde(alias = "num_experts")]
     pub n_routed_experts: usize,
     /// `n_shared_experts` of `config.json`.
     #[serde(default = "default::n_shared_experts")]
@@ -143,6 +144,7 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::config::keep_first(raw, &["num_experts", "n_routed_experts"]);
     }
 }
 

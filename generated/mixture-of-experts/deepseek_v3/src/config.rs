@@ -24,6 +24,8 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
+    /// The width that rotary position embeddings turn.
+    pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
@@ -57,6 +59,7 @@ pub struct Config {
     /// `rope_interleave` of `config.json`.
     pub rope_interleave: bool,
     /// `n_routed_experts` of `config.json`.
+    #[serde(alias = "num_local_experts")]
     pub n_routed_experts: usize,
     /// `n_shared_experts` of `config.json`.
     pub n_shared_experts: usize,
@@ -85,6 +88,7 @@ impl Default for Config {
             intermediate_size: 18_432,
             num_hidden_layers: 61,
             num_attention_heads: 128,
+            head_dim: None,
             hidden_act: Activation::Silu,
             max_position_embeddings: 4096,
             rms_norm_eps: 1e-5,
@@ -120,6 +124,11 @@ impl Config {
         self.id2label.as_ref().map_or(self.num_labels.unwrap_or(2), BTreeMap::len)
     }
 
+    /// `head_dim`, or else `qk_rope_head_dim`.
+    pub fn head_dim(&self) -> usize {
+        self.head_dim.unwrap_or(self.qk_rope_head_dim)
+    }
+
     /// `v_head_dim`, or else `hidden_size / num_attention_heads`.
     pub fn v_head_dim(&self) -> usize {
         self.v_head_dim.unwrap_or_else(|| self.hidden_size / self.num_attention_heads)
@@ -150,10 +159,14 @@ impl weft::Configuration for Config {
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
         }
+        if self.head_dim.is_some_and(|value| value < 1) {
+            return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
         Ok(())
     }
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::config::keep_first(raw, &["num_local_experts", "n_routed_experts"]);
     }
 }

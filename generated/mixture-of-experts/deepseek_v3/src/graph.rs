@@ -10,7 +10,7 @@
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::nn::{self, Attention, Cache, Rotary};
-use weft::{GraphKind, Result, dims};
+use weft::{Error, GraphKind, Result, dims};
 
 use crate::{Config, Head};
 
@@ -145,6 +145,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 /// The rotary part of each head comes before the other, in queries as in keys.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (heads, bias) = (c.num_attention_heads, c.attention_bias);
+    if c.head_dim() != c.qk_rope_head_dim {
+        let problem = format!(
+            "head_dim is {}, but rotary position embeddings turn qk_rope_head_dim, {}", c
+            .head_dim(), c.qk_rope_head_dim
+        );
+        return Err(Error::Graph { op: "RotaryEmbedding".to_owned(), scope: w.path().to_owned(), problem });
+    }
     let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
     let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
     let q = if let Some(rank) = c.q_lora_rank {

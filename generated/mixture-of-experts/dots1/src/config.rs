@@ -64,16 +64,17 @@ pub struct Config {
     /// The size of the sliding window, the position itself included.
     #[serde(default = "default::sliding_window")]
     pub sliding_window: Option<usize>,
-    /// `max_window_layers` of `config.json`.
-    #[serde(default = "default::max_window_layers")]
-    pub max_window_layers: usize,
     /// The attention type of each layer.
     #[serde(default = "default::layer_types")]
     pub layer_types: Option<Vec<String>>,
+    /// `max_window_layers` of `config.json`.
+    #[serde(default = "default::max_window_layers")]
+    pub max_window_layers: usize,
     /// Whether the projections of queries, keys and values have a bias.
     #[serde(default = "default::attention_bias")]
     pub attention_bias: bool,
     /// `n_routed_experts` of `config.json`.
+    #[serde(alias = "num_local_experts")]
     pub n_routed_experts: usize,
     /// `n_shared_experts` of `config.json`.
     pub n_shared_experts: usize,
@@ -170,6 +171,7 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::config::keep_first(raw, &["num_local_experts", "n_routed_experts"]);
     }
 }
 
@@ -245,12 +247,12 @@ mod default {
         Some(4096)
     }
 
-    pub(super) fn max_window_layers() -> usize {
-        62
-    }
-
     pub(super) fn layer_types() -> Option<Vec<String>> {
         None
+    }
+
+    pub(super) fn max_window_layers() -> usize {
+        62
     }
 
     pub(super) fn attention_bias() -> bool {

@@ -49,8 +49,10 @@ pub struct Config {
     /// `use_bias` of `config.json`.
     pub use_bias: bool,
     /// `moe_num_experts` of `config.json`.
+    #[serde(alias = "num_experts")]
     pub moe_num_experts: usize,
     /// `moe_k` of `config.json`.
+    #[serde(alias = "num_experts_per_tok")]
     pub moe_k: usize,
     /// The intermediate size of an expert.
     pub moe_intermediate_size: usize,
@@ -62,6 +64,8 @@ pub struct Config {
     pub moe_layer_end_index: i64,
     /// `moe_layer_interval` of `config.json`.
     pub moe_layer_interval: usize,
+    /// `moe_norm_min` of `config.json`.
+    pub moe_norm_min: f64,
 }
 
 impl Default for Config {
@@ -92,6 +96,7 @@ impl Default for Config {
             moe_layer_start_index: 1,
             moe_layer_end_index: -1,
             moe_layer_interval: 1,
+            moe_norm_min: 1e-12,
         }
     }
 }
@@ -144,10 +149,15 @@ impl weft::Configuration for Config {
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
+        if self.moe_norm_min != 1e-12 {
+            return Err("moe_norm_min: must be 1e-12: the router's sum is bounded by that alone".to_owned());
+        }
         Ok(())
     }
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 500000.0);
+        weft::config::keep_first(raw, &["num_experts", "moe_num_experts"]);
+        weft::config::keep_first(raw, &["num_experts_per_tok", "moe_k"]);
     }
 }

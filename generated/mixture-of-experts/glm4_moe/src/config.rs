@@ -50,6 +50,7 @@ pub struct Config {
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
     /// `n_routed_experts` of `config.json`.
+    #[serde(alias = "num_local_experts")]
     pub n_routed_experts: usize,
     /// `n_shared_experts` of `config.json`.
     pub n_shared_experts: usize,
@@ -163,5 +164,6 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::config::keep_first(raw, &["num_local_experts", "n_routed_experts"]);
     }
 }

@@ -47,11 +47,12 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
-    /// Whether the projections of queries, keys and values have a bias.
-    pub attention_bias: bool,
     /// The attention type of each layer.
     pub layer_types: Option<Vec<String>>,
+    /// Whether the projections of queries, keys and values have a bias.
+    pub attention_bias: bool,
     /// Experts in each layer that has any.
+    #[serde(alias = "num_experts")]
     pub num_local_experts: usize,
     /// Experts selected for each token.
     pub num_experts_per_tok: usize,
@@ -82,8 +83,8 @@ impl Default for Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(128),
-            attention_bias: true,
             layer_types: None,
+            attention_bias: true,
             num_local_experts: 128,
             num_experts_per_tok: 4,
             swiglu_alpha: 1.702,
@@ -159,5 +160,6 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 150000.0);
+        weft::config::keep_first(raw, &["num_experts", "num_local_experts"]);
     }
 }

@@ -48,6 +48,7 @@ pub struct Config {
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
     /// Experts in each layer that has any.
+    #[serde(alias = "num_experts")]
     pub num_local_experts: usize,
     /// Experts selected for each token.
     pub num_experts_per_tok: usize,
@@ -136,5 +137,6 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 1000000.0);
+        weft::config::keep_first(raw, &["num_experts", "num_local_experts"]);
     }
 }

@@ -50,6 +50,7 @@ pub struct Config {
     /// `clip_qkv` of `config.json`.
     pub clip_qkv: Option<f64>,
     /// Experts in each layer that has any.
+    #[serde(alias = "num_local_experts")]
     pub num_experts: usize,
     /// Experts selected for each token.
     pub num_experts_per_tok: usize,
@@ -139,5 +140,6 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::config::keep_first(raw, &["num_local_experts", "num_experts"]);
     }
 }

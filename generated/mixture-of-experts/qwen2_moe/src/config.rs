@@ -48,12 +48,12 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The attention type of each layer.
+    pub layer_types: Option<Vec<String>>,
     /// `use_sliding_window` of `config.json`.
     pub use_sliding_window: bool,
     /// `max_window_layers` of `config.json`.
     pub max_window_layers: usize,
-    /// The attention type of each layer.
-    pub layer_types: Option<Vec<String>>,
     /// Experts in each layer that has any.
     pub num_experts: usize,
     /// Experts selected for each token.
@@ -93,9 +93,9 @@ impl Default for Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            layer_types: None,
             use_sliding_window: false,
             max_window_layers: 28,
-            layer_types: None,
             num_experts: 60,
             num_experts_per_tok: 4,
             norm_topk_prob: false,

@@ -35,6 +35,8 @@ pub struct Config {
     pub rms_norm_eps: f64,
     /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
+    /// Whether the layers of the MLPs have a bias.
+    pub mlp_bias: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// Whether positions attend to earlier ones and themselves alone.
@@ -66,6 +68,7 @@ impl Default for Config {
             max_position_embeddings: 131_072,
             rms_norm_eps: 1e-5,
             rope_parameters: RopeParameters::of(1000000.0),
+            mlp_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,

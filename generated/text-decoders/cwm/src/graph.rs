@@ -150,7 +150,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         down: "down_proj",
         width: c.intermediate_size,
         act: c.hidden_act,
-        bias: false,
+        bias: c.mlp_bias,
     };
     mlp.forward(g, w, x)
 }

@@ -47,6 +47,8 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// `use_bidirectional_attention` of `config.json`.
+    pub use_bidirectional_attention: Option<bool>,
 }
 
 impl Default for Config {
@@ -70,6 +72,7 @@ impl Default for Config {
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
+            use_bidirectional_attention: None,
         }
     }
 }
@@ -119,6 +122,12 @@ impl weft::Configuration for Config {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if self.use_bidirectional_attention == Some(true) {
+            return Err(
+                "use_bidirectional_attention: must be false: the reference's attention functions differ on it"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

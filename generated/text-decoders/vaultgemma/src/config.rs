@@ -49,6 +49,8 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// `use_bidirectional_attention` of `config.json`.
+    pub use_bidirectional_attention: Option<bool>,
     /// `query_pre_attn_scalar` of `config.json`.
     pub query_pre_attn_scalar: usize,
     /// The size of the sliding window, the position itself included.
@@ -82,6 +84,7 @@ impl Default for Config {
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
+            use_bidirectional_attention: None,
             query_pre_attn_scalar: 256,
             sliding_window: Some(4096),
             layer_types: None,
@@ -136,6 +139,12 @@ impl weft::Configuration for Config {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if self.use_bidirectional_attention == Some(true) {
+            return Err(
+                "use_bidirectional_attention: must be false: the reference's attention functions differ on it"
+                    .to_owned(),
+            );
         }
         if self.sliding_window.is_some_and(|value| value < 1) {
             return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));

@@ -47,6 +47,8 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// `scale_embedding` of `config.json`.
     pub scale_embedding: bool,
+    /// Whether layers also attend to an encoder's output.
+    pub add_cross_attention: bool,
 }
 
 impl Default for Config {
@@ -67,6 +69,7 @@ impl Default for Config {
             id2label: None,
             num_labels: None,
             scale_embedding: true,
+            add_cross_attention: false,
         }
     }
 }
@@ -105,6 +108,12 @@ impl weft::Configuration for Config {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if self.add_cross_attention {
+            return Err(
+                "add_cross_attention: must be false: attention to an encoder's output is not supported"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub struct Config {
     pub num_hidden_layers: usize,
     /// Attention heads in each layer.
     pub num_attention_heads: usize,
+    /// The width that rotary position embeddings turn.
+    pub head_dim: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The longest sequence.
@@ -66,6 +68,7 @@ impl Default for Config {
             intermediate_size: 6144,
             num_hidden_layers: 32,
             num_attention_heads: 16,
+            head_dim: None,
             hidden_act: Activation::Silu,
             max_position_embeddings: 131_072,
             rms_norm_eps: 1e-5,
@@ -90,6 +93,11 @@ impl Config {
     /// The number of classes: of the names in `id2label`, or else `num_labels`; 2 where there are none.
     pub fn num_labels(&self) -> usize {
         self.id2label.as_ref().map_or(self.num_labels.unwrap_or(2), BTreeMap::len)
+    }
+
+    /// `head_dim`, or else `qk_rope_head_dim`.
+    pub fn head_dim(&self) -> usize {
+        self.head_dim.unwrap_or(self.qk_rope_head_dim)
     }
 
     /// `v_head_dim`, or else `hidden_size / num_attention_heads`.
@@ -117,6 +125,9 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if self.head_dim.is_some_and(|value| value < 1) {
+            return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
         Ok(())
     }

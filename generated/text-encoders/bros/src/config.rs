@@ -33,12 +33,16 @@ pub struct Config {
     pub layer_norm_eps: f64,
     /// The padding token.
     pub pad_token_id: Option<usize>,
+    /// Whether layers also attend to an encoder's output.
+    pub add_cross_attention: bool,
     /// The names of the classes, by index.
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
     /// The scale of bounding boxes.
     pub bbox_scale: f64,
+    /// `dim_bbox` of `config.json`.
+    pub dim_bbox: usize,
 }
 
 impl Default for Config {
@@ -55,9 +59,11 @@ impl Default for Config {
             type_vocab_size: 2,
             layer_norm_eps: 1e-12,
             pad_token_id: Some(0),
+            add_cross_attention: false,
             id2label: None,
             num_labels: None,
             bbox_scale: 100.0,
+            dim_bbox: 8,
         }
     }
 }
@@ -89,6 +95,15 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if self.add_cross_attention {
+            return Err(
+                "add_cross_attention: must be false: attention to an encoder's output is not supported"
+                    .to_owned(),
+            );
+        }
+        if self.dim_bbox != 8 {
+            return Err("dim_bbox: must be 8: a box has four corners of two coordinates".to_owned());
         }
         Ok(())
     }

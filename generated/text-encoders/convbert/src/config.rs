@@ -33,6 +33,8 @@ pub struct Config {
     pub layer_norm_eps: f64,
     /// The padding token.
     pub pad_token_id: Option<usize>,
+    /// Whether layers also attend to an encoder's output.
+    pub add_cross_attention: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
@@ -41,6 +43,14 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The width of the embeddings.
     pub embedding_size: usize,
+    /// `summary_type` of `config.json`.
+    pub summary_type: String,
+    /// `summary_use_proj` of `config.json`.
+    pub summary_use_proj: bool,
+    /// The activation function of multiple choice.
+    pub summary_activation: Option<String>,
+    /// `summary_proj_to_labels` of `config.json`.
+    pub summary_proj_to_labels: bool,
     /// The reduction of the number of heads.
     pub head_ratio: usize,
     /// The kernel of the convolutions.
@@ -63,10 +73,15 @@ impl Default for Config {
             type_vocab_size: 2,
             layer_norm_eps: 1e-12,
             pad_token_id: Some(1),
+            add_cross_attention: false,
             tie_word_embeddings: true,
             id2label: None,
             num_labels: None,
             embedding_size: 768,
+            summary_type: "last".to_owned(),
+            summary_use_proj: false,
+            summary_activation: None,
+            summary_proj_to_labels: false,
             head_ratio: 2,
             conv_kernel_size: 9,
             num_groups: 1,
@@ -105,6 +120,18 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if self.add_cross_attention {
+            return Err(
+                "add_cross_attention: must be false: attention to an encoder's output is not supported"
+                    .to_owned(),
+            );
+        }
+        if self.summary_proj_to_labels {
+            return Err(
+                "summary_proj_to_labels: must be false: the layer before the scores is as wide as the hidden states"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

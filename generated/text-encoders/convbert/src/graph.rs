@@ -9,7 +9,7 @@
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
-use weft::{Result, dims};
+use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
 
@@ -74,6 +74,13 @@ fn multiple_choice(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, CHOICES, SEQUENCE]).flatten(g)?;
     let base = g.scope("convbert");
     let hidden = encoder(g, c, &base, &inputs)?;
+    if c.summary_use_proj || c.summary_type != "last"
+        || c.summary_activation.as_ref().is_some_and(|act| !act.is_empty())
+    {
+        let problem = "summary_type must be last, with neither summary_use_proj nor summary_activation"
+            .to_owned();
+        return Err(Error::Graph { op: "Gather".to_owned(), scope: "sequence_summary".to_owned(), problem });
+    }
     let pooled = g.take(&hidden, 1, -1)?;
     let scores = g.linear(&g.scope("classifier"), &pooled, 1)?;
     let logits = g.reshape(&scores, dims![BATCH, CHOICES])?;

@@ -52,6 +52,8 @@ pub struct Config {
     pub pooler_hidden_act: Activation,
     /// `legacy` of `config.json`.
     pub legacy: bool,
+    /// `talking_head` of `config.json`.
+    pub talking_head: bool,
     /// Buckets of relative positions; one for each where less than 1.
     pub position_buckets: i64,
     /// Whether relative positions share the projections of contents.
@@ -89,6 +91,7 @@ impl Default for Config {
             pos_att_type: StringSet(vec![]),
             pooler_hidden_act: Activation::Gelu,
             legacy: true,
+            talking_head: false,
             position_buckets: -1,
             share_att_key: false,
             norm_rel_ebd: StringSet(vec!["none".to_owned()]),
@@ -130,6 +133,12 @@ impl weft::Configuration for Config {
         if !self.legacy {
             return Err(
                 "legacy: must be true: the other head of masked language modelling is in no published checkpoint"
+                    .to_owned(),
+            );
+        }
+        if self.talking_head {
+            return Err(
+                "talking_head: must be false: projections of scores by head are in no published checkpoint"
                     .to_owned(),
             );
         }

@@ -52,6 +52,8 @@ pub struct Config {
     pub pooler_hidden_act: Activation,
     /// `legacy` of `config.json`.
     pub legacy: bool,
+    /// `talking_head` of `config.json`.
+    pub talking_head: bool,
 }
 
 impl Default for Config {
@@ -77,6 +79,7 @@ impl Default for Config {
             pos_att_type: StringSet(vec![]),
             pooler_hidden_act: Activation::Gelu,
             legacy: true,
+            talking_head: false,
         }
     }
 }
@@ -111,6 +114,12 @@ impl weft::Configuration for Config {
         if !self.legacy {
             return Err(
                 "legacy: must be true: the other head of masked language modelling is in no published checkpoint"
+                    .to_owned(),
+            );
+        }
+        if self.talking_head {
+            return Err(
+                "talking_head: must be false: projections of scores by head are in no published checkpoint"
                     .to_owned(),
             );
         }

@@ -51,6 +51,8 @@ pub struct Config {
     pub summary_use_proj: bool,
     /// The activation function of multiple choice.
     pub summary_activation: Activation,
+    /// `summary_proj_to_labels` of `config.json`.
+    pub summary_proj_to_labels: bool,
 }
 
 impl Default for Config {
@@ -76,6 +78,7 @@ impl Default for Config {
             summary_type: "first".to_owned(),
             summary_use_proj: true,
             summary_activation: Activation::Gelu,
+            summary_proj_to_labels: false,
         }
     }
 }
@@ -121,6 +124,12 @@ impl weft::Configuration for Config {
         if !self.summary_use_proj {
             return Err(
                 "summary_use_proj: must be true: multiple choice has a layer before the scores".to_owned(),
+            );
+        }
+        if self.summary_proj_to_labels {
+            return Err(
+                "summary_proj_to_labels: must be false: the layer before the scores is as wide as the hidden states"
+                    .to_owned(),
             );
         }
         Ok(())

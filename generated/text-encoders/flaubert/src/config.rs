@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 pub struct Config {
     /// The size of the vocabulary.
+    #[serde(alias = "n_words")]
     pub vocab_size: usize,
     /// The width of the hidden states.
     #[serde(alias = "emb_dim")]
@@ -51,6 +52,12 @@ pub struct Config {
     pub summary_use_proj: bool,
     /// `summary_proj_to_labels` of `config.json`.
     pub summary_proj_to_labels: bool,
+    /// `asm` of `config.json`.
+    pub asm: bool,
+    /// `is_encoder` of `config.json`.
+    pub is_encoder: bool,
+    /// `summary_activation` of `config.json`.
+    pub summary_activation: Option<String>,
     /// `pre_norm` of `config.json`.
     pub pre_norm: bool,
 }
@@ -77,6 +84,9 @@ impl Default for Config {
             summary_type: "first".to_owned(),
             summary_use_proj: true,
             summary_proj_to_labels: true,
+            asm: false,
+            is_encoder: true,
+            summary_activation: None,
             pre_norm: false,
         }
     }
@@ -134,6 +144,15 @@ impl weft::Configuration for Config {
         if !self.summary_proj_to_labels {
             return Err("summary_proj_to_labels: must be true: a linear layer scores classes".to_owned());
         }
+        if self.asm {
+            return Err("asm: must be false: adaptive softmax is not supported".to_owned());
+        }
+        if !self.is_encoder {
+            return Err("is_encoder: must be true: the reference has no other".to_owned());
+        }
+        if self.summary_activation.as_deref().is_some_and(|value| value != "") {
+            return Err("summary_activation: must be \"\": scores of classes go through none".to_owned());
+        }
         if self.pre_norm {
             return Err(
                 "pre_norm: must be false: the reference cannot run what is normalised before attention"
@@ -144,6 +163,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["n_words", "vocab_size"]);
         weft::config::keep_first(raw, &["hidden_size", "emb_dim"]);
         weft::config::keep_first(raw, &["num_hidden_layers", "n_layers"]);
         weft::config::keep_first(raw, &["num_attention_heads", "n_heads"]);

@@ -33,6 +33,8 @@ pub struct Config {
     pub layer_norm_eps: f64,
     /// The padding token.
     pub pad_token_id: Option<usize>,
+    /// Whether layers also attend to an encoder's output.
+    pub add_cross_attention: bool,
     /// Whether the language modelling head is tied to the token embeddings.
     pub tie_word_embeddings: bool,
     /// The names of the classes, by index.
@@ -45,6 +47,8 @@ pub struct Config {
     pub num_landmarks: usize,
     /// The kernel of the convolution.
     pub conv_kernel_size: usize,
+    /// `inv_coeff_init_option` of `config.json`.
+    pub inv_coeff_init_option: bool,
 }
 
 impl Default for Config {
@@ -61,12 +65,14 @@ impl Default for Config {
             type_vocab_size: 2,
             layer_norm_eps: 1e-5,
             pad_token_id: Some(1),
+            add_cross_attention: false,
             tie_word_embeddings: true,
             id2label: None,
             num_labels: None,
             segment_means_seq_len: 64,
             num_landmarks: 64,
             conv_kernel_size: 65,
+            inv_coeff_init_option: false,
         }
     }
 }
@@ -102,11 +108,23 @@ impl weft::Configuration for Config {
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
         }
+        if self.add_cross_attention {
+            return Err(
+                "add_cross_attention: must be false: attention to an encoder's output is not supported"
+                    .to_owned(),
+            );
+        }
         let Self { num_landmarks, segment_means_seq_len, .. } = self;
         if !num_landmarks.is_multiple_of(*segment_means_seq_len) {
             return Err(format!(
                 "num_landmarks: {num_landmarks} is not a multiple of segment_means_seq_len, {segment_means_seq_len}"
             ));
+        }
+        if self.inv_coeff_init_option {
+            return Err(
+                "inv_coeff_init_option: must be false: the reference has no other start of the iteration"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

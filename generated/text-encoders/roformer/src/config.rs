@@ -45,6 +45,14 @@ pub struct Config {
     pub num_labels: Option<usize>,
     /// The width of the embeddings.
     pub embedding_size: Option<usize>,
+    /// `summary_type` of `config.json`.
+    pub summary_type: String,
+    /// `summary_use_proj` of `config.json`.
+    pub summary_use_proj: bool,
+    /// The activation function of multiple choice.
+    pub summary_activation: Option<String>,
+    /// `summary_proj_to_labels` of `config.json`.
+    pub summary_proj_to_labels: bool,
     /// Whether values have rotary position embeddings too.
     pub rotary_value: bool,
 }
@@ -69,6 +77,10 @@ impl Default for Config {
             id2label: None,
             num_labels: None,
             embedding_size: None,
+            summary_type: "last".to_owned(),
+            summary_use_proj: false,
+            summary_activation: None,
+            summary_proj_to_labels: false,
             rotary_value: false,
         }
     }
@@ -115,6 +127,12 @@ impl weft::Configuration for Config {
         }
         if self.embedding_size.is_some_and(|value| value < 1) {
             return Err(format!("embedding_size: {} is less than 1", self.embedding_size.unwrap_or_default()));
+        }
+        if self.summary_proj_to_labels {
+            return Err(
+                "summary_proj_to_labels: must be false: the layer before the scores is as wide as the hidden states"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

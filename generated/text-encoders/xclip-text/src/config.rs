@@ -27,6 +27,8 @@ pub struct Config {
     pub layer_norm_eps: f64,
     /// The longest sequence.
     pub max_position_embeddings: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             hidden_act: Activation::QuickGelu,
             layer_norm_eps: 1e-5,
             max_position_embeddings: 77,
+            is_causal: true,
         }
     }
 }
@@ -64,6 +67,9 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the text model is causal".to_owned());
         }
         Ok(())
     }

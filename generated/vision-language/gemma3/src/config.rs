@@ -102,6 +102,8 @@ pub struct TextConfig {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// Whether positions attend to later ones too (EmbeddingGemma).
+    pub use_bidirectional_attention: Option<bool>,
     /// `query_pre_attn_scalar` of `config.json`.
     pub query_pre_attn_scalar: usize,
     /// The size of the sliding window, the position itself included.
@@ -110,8 +112,6 @@ pub struct TextConfig {
     pub layer_types: Option<Vec<String>>,
     /// `final_logit_softcapping` of `config.json`.
     pub final_logit_softcapping: Option<f64>,
-    /// Whether positions attend to later ones too (EmbeddingGemma).
-    pub use_bidirectional_attention: Option<bool>,
     /// The period of full attention: one layer of so many has it, the others have sliding-window attention.
     pub sliding_window_pattern: usize,
     /// `rope_local_base_freq` of `config.json`.
@@ -139,11 +139,11 @@ impl Default for TextConfig {
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
+            use_bidirectional_attention: None,
             query_pre_attn_scalar: 256,
             sliding_window: Some(4096),
             layer_types: None,
             final_logit_softcapping: None,
-            use_bidirectional_attention: None,
             sliding_window_pattern: 6,
             rope_local_base_freq: None,
         }

@@ -180,12 +180,12 @@ pub struct Qwen2Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The attention type of each layer.
+    pub layer_types: Option<Vec<String>>,
     /// `use_sliding_window` of `config.json`.
     pub use_sliding_window: bool,
     /// `max_window_layers` of `config.json`.
     pub max_window_layers: usize,
-    /// The attention type of each layer.
-    pub layer_types: Option<Vec<String>>,
 }
 
 impl Default for Qwen2Config {
@@ -209,9 +209,9 @@ impl Default for Qwen2Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            layer_types: None,
             use_sliding_window: false,
             max_window_layers: 28,
-            layer_types: None,
         }
     }
 }
@@ -322,12 +322,12 @@ pub struct Qwen3Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The attention type of each layer.
+    pub layer_types: Option<Vec<String>>,
     /// `use_sliding_window` of `config.json`.
     pub use_sliding_window: bool,
     /// `max_window_layers` of `config.json`.
     pub max_window_layers: usize,
-    /// The attention type of each layer.
-    pub layer_types: Option<Vec<String>>,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
 }
@@ -353,9 +353,9 @@ impl Default for Qwen3Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            layer_types: None,
             use_sliding_window: false,
             max_window_layers: 28,
-            layer_types: None,
             attention_bias: false,
         }
     }

@@ -41,6 +41,8 @@ pub struct Config {
     pub tie_word_embeddings: bool,
     /// The resolutions of tiled images, height and width in pixels.
     pub image_grid_pinpoints: Vec<Vec<usize>>,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
 }
 
 impl Default for Config {
@@ -59,12 +61,16 @@ impl Default for Config {
                 vec![336, 672], vec![672, 336], vec![672, 672], vec![1008, 336],
                 vec![336, 1008]
             ],
+            is_causal: true,
         }
     }
 }
 
 impl weft::Configuration for Config {
     fn check(&self) -> weft::Result<(), String> {
+        if !self.is_causal {
+            return Err("is_causal: must be true: the language model is causal".to_owned());
+        }
         self.text_config.check().map_err(|problem| format!("text_config.{problem}"))?;
         self.vision_config.check().map_err(|problem| format!("vision_config.{problem}"))?;
         Ok(())
@@ -447,12 +453,12 @@ pub struct Qwen2Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The attention type of each layer.
+    pub layer_types: Option<Vec<String>>,
     /// `use_sliding_window` of `config.json`.
     pub use_sliding_window: bool,
     /// `max_window_layers` of `config.json`.
     pub max_window_layers: usize,
-    /// The attention type of each layer.
-    pub layer_types: Option<Vec<String>>,
 }
 
 impl Default for Qwen2Config {
@@ -476,9 +482,9 @@ impl Default for Qwen2Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            layer_types: None,
             use_sliding_window: false,
             max_window_layers: 28,
-            layer_types: None,
         }
     }
 }
@@ -589,12 +595,12 @@ pub struct Qwen3Config {
     pub num_labels: Option<usize>,
     /// The size of the sliding window, the position itself included.
     pub sliding_window: Option<usize>,
+    /// The attention type of each layer.
+    pub layer_types: Option<Vec<String>>,
     /// `use_sliding_window` of `config.json`.
     pub use_sliding_window: bool,
     /// `max_window_layers` of `config.json`.
     pub max_window_layers: usize,
-    /// The attention type of each layer.
-    pub layer_types: Option<Vec<String>>,
     /// Whether the projections of queries, keys and values have a bias.
     pub attention_bias: bool,
 }
@@ -620,9 +626,9 @@ impl Default for Qwen3Config {
             id2label: None,
             num_labels: None,
             sliding_window: Some(4096),
+            layer_types: None,
             use_sliding_window: false,
             max_window_layers: 28,
-            layer_types: None,
             attention_bias: false,
         }
     }
@@ -734,6 +740,8 @@ pub struct GemmaConfig {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// `use_bidirectional_attention` of `config.json`.
+    pub use_bidirectional_attention: Option<bool>,
 }
 
 impl Default for GemmaConfig {
@@ -757,6 +765,7 @@ impl Default for GemmaConfig {
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
+            use_bidirectional_attention: None,
         }
     }
 }
@@ -807,6 +816,12 @@ impl weft::Configuration for GemmaConfig {
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
         }
+        if self.use_bidirectional_attention == Some(true) {
+            return Err(
+                "use_bidirectional_attention: must be false: the reference's attention functions differ on it"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 
@@ -854,6 +869,8 @@ pub struct Gemma2Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// `use_bidirectional_attention` of `config.json`.
+    pub use_bidirectional_attention: Option<bool>,
     /// `query_pre_attn_scalar` of `config.json`.
     pub query_pre_attn_scalar: usize,
     /// The size of the sliding window, the position itself included.
@@ -887,6 +904,7 @@ impl Default for Gemma2Config {
             pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
+            use_bidirectional_attention: None,
             query_pre_attn_scalar: 256,
             sliding_window: Some(4096),
             layer_types: None,
@@ -941,6 +959,12 @@ impl weft::Configuration for Gemma2Config {
         }
         if self.head_dim.is_some_and(|value| value < 1) {
             return Err(format!("head_dim: {} is less than 1", self.head_dim.unwrap_or_default()));
+        }
+        if self.use_bidirectional_attention == Some(true) {
+            return Err(
+                "use_bidirectional_attention: must be false: the reference's attention functions differ on it"
+                    .to_owned(),
+            );
         }
         if self.sliding_window.is_some_and(|value| value < 1) {
             return Err(format!("sliding_window: {} is less than 1", self.sliding_window.unwrap_or_default()));

@@ -86,6 +86,8 @@ pub struct TextConfig {
     pub max_position_embeddings: usize,
     /// The end-of-sequence token.
     pub eos_token_id: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
 }
 
 impl Default for TextConfig {
@@ -102,6 +104,7 @@ impl Default for TextConfig {
             layer_norm_eps: 1e-5,
             max_position_embeddings: 77,
             eos_token_id: 49_407,
+            is_causal: true,
         }
     }
 }
@@ -126,6 +129,9 @@ impl weft::Configuration for TextConfig {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the text model is causal".to_owned());
         }
         Ok(())
     }

@@ -74,6 +74,8 @@ pub struct TextConfig {
     pub layer_norm_eps: f64,
     /// The longest sequence.
     pub max_position_embeddings: usize,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// The width of the space that images and texts share.
     pub projection_size: Option<usize>,
 }
@@ -90,6 +92,7 @@ impl Default for TextConfig {
             hidden_act: Activation::GeluNew,
             layer_norm_eps: 1e-6,
             max_position_embeddings: 64,
+            is_causal: true,
             projection_size: None,
         }
     }
@@ -121,6 +124,9 @@ impl weft::Configuration for TextConfig {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the text model is causal".to_owned());
         }
         Ok(())
     }

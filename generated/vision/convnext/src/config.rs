@@ -30,6 +30,9 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The number of stages.
+    #[serde(alias = "num_hidden_layers")]
+    pub num_stages: usize,
 }
 
 impl Default for Config {
@@ -45,6 +48,7 @@ impl Default for Config {
             layer_scale_init_value: 1e-6,
             id2label: None,
             num_labels: None,
+            num_stages: 4,
         }
     }
 }
@@ -58,12 +62,22 @@ impl Config {
 
 impl weft::Configuration for Config {
     fn check(&self) -> weft::Result<(), String> {
-        let sizes = [("num_channels", self.num_channels), ("patch_size", self.patch_size)];
+        let sizes = [
+            ("num_channels", self.num_channels),
+            ("patch_size", self.patch_size),
+            ("num_stages", self.num_stages),
+        ];
         for (name, size) in sizes {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
+        weft::config::length("hidden_sizes", Some(&self.hidden_sizes), "num_stages", self.num_stages)?;
+        weft::config::length("depths", Some(&self.depths), "num_stages", self.num_stages)?;
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["num_hidden_layers", "num_stages"]);
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -18,17 +19,23 @@ pub struct Config {
     /// `backbone_config` of `config.json`.
     #[serde(deserialize_with = "weft::config::or_default")]
     pub backbone_config: BackboneConfig,
+    /// `backbone_kwargs` of `config.json`.
+    #[serde(deserialize_with = "weft::config::or_default")]
+    pub backbone_kwargs: BackboneKwargsConfig,
     /// The channels of images.
     pub num_channels: usize,
     /// The number of object queries or detection tokens.
     pub num_queries: usize,
     /// The width of the hidden states.
+    #[serde(alias = "hidden_size")]
     pub d_model: usize,
     /// Layers of the encoder.
+    #[serde(alias = "num_hidden_layers")]
     pub encoder_layers: usize,
     /// The intermediate size of the encoder's MLPs.
     pub encoder_ffn_dim: usize,
     /// Attention heads in each of the encoder's layers.
+    #[serde(alias = "num_attention_heads")]
     pub encoder_attention_heads: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
@@ -54,6 +61,7 @@ impl Default for Config {
         Self {
             backbone: None,
             backbone_config: BackboneConfig::default(),
+            backbone_kwargs: BackboneKwargsConfig::default(),
             num_channels: 3,
             num_queries: 100,
             d_model: 256,
@@ -104,7 +112,14 @@ impl weft::Configuration for Config {
             return Err("dilation: must be false: dilated backbones are not supported".to_owned());
         }
         self.backbone_config.check().map_err(|problem| format!("backbone_config.{problem}"))?;
+        self.backbone_kwargs.check().map_err(|problem| format!("backbone_kwargs.{problem}"))?;
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "d_model"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "encoder_layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "encoder_attention_heads"]);
     }
 }
 
@@ -134,6 +149,10 @@ pub struct BackboneConfig {
     pub num_labels: Option<usize>,
     /// timm's name of the network.
     pub backbone: Option<String>,
+    /// The names of the stages that give feature maps.
+    pub out_features: Option<Vec<String>>,
+    /// Their indices, from 1, or from -1 downwards.
+    pub out_indices: Option<LayerIndices>,
 }
 
 impl Default for BackboneConfig {
@@ -151,6 +170,8 @@ impl Default for BackboneConfig {
             id2label: None,
             num_labels: None,
             backbone: None,
+            out_features: None,
+            out_indices: None,
         }
     }
 }
@@ -169,6 +190,32 @@ impl weft::Configuration for BackboneConfig {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
+        }
+        Ok(())
+    }
+}
+
+/// `backbone_kwargs` of `config.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BackboneKwargsConfig {
+    /// As those of `backbone_config`, where there is none.
+    pub out_indices: Option<LayerIndices>,
+    /// `output_stride` of `config.json`.
+    pub output_stride: Option<usize>,
+}
+
+impl Default for BackboneKwargsConfig {
+    /// What the reference takes where `backbone_kwargs` does not say.
+    fn default() -> Self {
+        Self { out_indices: None, output_stride: None }
+    }
+}
+
+impl weft::Configuration for BackboneKwargsConfig {
+    fn check(&self) -> weft::Result<(), String> {
+        if self.output_stride.is_some_and(|value| value != 32) {
+            return Err("output_stride: must be 32: dilated backbones are not supported".to_owned());
         }
         Ok(())
     }

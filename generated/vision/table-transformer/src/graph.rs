@@ -109,6 +109,18 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
 /// The backbone's configuration, also where `backbone` names a network of timm.
 fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     let mut layout = BackboneConfig::clone(&c.backbone_config);
+    let indices = layout.out_indices.as_ref().or(c.backbone_kwargs.out_indices.as_ref());
+    let last = indices.and_then(|indices| indices.0.last());
+    let name = layout.out_features.as_ref().and_then(|names| names.last());
+    let stages = layout.depths.len();
+    if last.is_some_and(|&last| last != -1 && last != stages as i64)
+        || name.is_some_and(|name| *name != format!("stage{stages}"))
+    {
+        let problem = format!(
+            "the backbone's feature maps must end with that of its last stage, {stages}: see out_indices and out_features"
+        );
+        return Err(Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem });
+    }
     let (depths, layer_type, widest) = match layout.backbone.as_deref().or(c.backbone.as_deref())
     {
         None => return Ok(layout),

@@ -48,6 +48,6 @@ pub mod heads;
 mod model;
 pub mod tasks;
 
-pub use config::{BackboneConfig, Config};
+pub use config::{BackboneConfig, BackboneKwargsConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};
 pub use model::{Head, Model};

@@ -80,6 +80,7 @@ pub(super) fn add(
             _ if optional && kind == ConfigType::String => {
                 format!("self.{ident}.as_deref().is_some_and(|value| value != {plain})")
             }
+            ConfigType::Bool if optional => format!("self.{ident} == Some({})", value == "false"),
             _ if optional => format!("self.{ident}.is_some_and(|value| value != {plain})"),
             ConfigType::Bool if value == "false" => format!("self.{ident}"),
             ConfigType::Bool => format!("!self.{ident}"),

@@ -246,6 +246,14 @@ impl Lowering<'_> {
             };
             let found = node.entry(name);
             let at = found.map_or(&node.at, |entry| &entry.at).clone();
+            if given.no_effect.is_some() {
+                let alone = ConfigField { no_effect: given.no_effect.clone(), ..ConfigField::default() };
+                if given != alone {
+                    let message = "has no effect, and is described as a field: leave out one of the two";
+                    self.problems.push(at.problem(join("config", &join(&config.path, name)), message));
+                }
+                continue;
+            }
             let added = match &given.fields {
                 _ if !given.one_of.is_empty() => {
                     self.one_of(config, name, &given, found.map_or(node, |entry| &entry.value))

@@ -209,7 +209,7 @@ DECODERS = (
         },
         {"whole-queries": {"q_lora_rank": None}, "halves": {"rope_interleave": False}},
     ),
-    Decoder("cwm", "Cwm", {"head_dim": 8, "num_hidden_layers": 4} | WINDOW),
+    Decoder("cwm", "Cwm", {"head_dim": 8, "num_hidden_layers": 4} | WINDOW, {"bias": {"mlp_bias": True}}),
     Decoder("nanochat", "NanoChat", {}, {"bias": BIAS}),
     Decoder("bitnet", "BitNet", {}, {"bias": BIAS}),
     Decoder(
