@@ -30,6 +30,7 @@ fn the_list_is_of_the_pinned_release_and_says_the_same_when_written_again() {
 }
 
 /// What a spec with these fields passes over, where the reference's class has others.
+#[allow(clippy::unwrap_used, reason = "the test cannot go on without the list")]
 fn unlisted(config: &str) -> String {
     let text = r#"{
         "transformers": "1.0",

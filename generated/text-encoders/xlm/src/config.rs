@@ -148,7 +148,7 @@ impl weft::Configuration for Config {
         if !self.is_encoder {
             return Err("is_encoder: must be true: the reference has no other".to_owned());
         }
-        if self.summary_activation.as_deref().is_some_and(|value| value != "") {
+        if self.summary_activation.as_deref().is_some_and(|value| !value.is_empty()) {
             return Err("summary_activation: must be \"\": scores of classes go through none".to_owned());
         }
         Ok(())

@@ -77,6 +77,10 @@ pub(super) fn add(
         let text = format!("{shown}: must be {}: {because}", only.show());
         let plain = value.trim_end_matches(".to_owned()");
         let fails = match kind {
+            ConfigType::String if optional && plain == "\"\"" => {
+                format!("self.{ident}.as_deref().is_some_and(|value| !value.is_empty())")
+            }
+            ConfigType::String if plain == "\"\"" => format!("!self.{ident}.is_empty()"),
             _ if optional && kind == ConfigType::String => {
                 format!("self.{ident}.as_deref().is_some_and(|value| value != {plain})")
             }
