@@ -20,10 +20,19 @@ use crate::{Config, Head};
 /// When the configuration asks for shapes that do not fit together.
 pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match head {
+        Head::Model => decoder_hidden_states(g, c),
         Head::ForCausalLM => causal_lm(g, c, kind),
-        Head::TextModel => decoder_hidden_states(g, c),
-        Head::TextForSequenceClassification => generic_sequence_classification(g, c),
+        Head::ForSequenceClassification => generic_sequence_classification(g, c),
     }
+}
+
+/// Hidden states of the last layer (`LlamaModel`). Checkpoints of the base model have no prefix.
+///
+/// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
+fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
+    let inputs = Inputs::new(g, c, GraphKind::Forward);
+    let hidden = decoder(g, c, &g.root(), &inputs)?;
+    g.output("last_hidden_state", &hidden)
 }
 
 /// Causal language modelling (`LlamaForCausalLM`): logits of the next token; with a cache only at the positions
@@ -37,15 +46,6 @@ fn causal_lm(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let hidden = inputs.cache.logits_to_keep(g, &hidden, "input_ids")?;
     let logits = lm_head(g, c, &base, &hidden)?;
     g.output("logits", &logits)
-}
-
-/// Hidden states of the last layer (`LlamaModel`). Checkpoints of the base model have no prefix.
-///
-/// Outputs: `last_hidden_state` `[batch, sequence, hidden_size]`.
-fn decoder_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let inputs = Inputs::new(g, c, GraphKind::Forward);
-    let hidden = decoder(g, c, &g.root(), &inputs)?;
-    g.output("last_hidden_state", &hidden)
 }
 
 /// Sequence classification by the last token that is not padding (`GenericForSequenceClassification`).

@@ -10,7 +10,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `Gemma3ForCausalLM`, `Gemma3TextModel` and `Gemma3TextForSequenceClassification` take.
+/// What `Gemma3TextModel`, `Gemma3ForCausalLM` and `Gemma3TextForSequenceClassification` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
@@ -30,6 +30,23 @@ impl Inputs {
 
 weft::inputs!(Inputs { input_ids, attention_mask, position_ids });
 
+/// `Gemma3TextModel`: Hidden states of a decoder (`LlamaModel`).
+pub type Model = HeadModel<crate::Model, ModelOutput>;
+
+impl HeadOutput<crate::Model> for ModelOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Model;
+}
+
+/// What `Gemma3TextModel` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelOutput {
+    /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+}
+
+weft::outputs!(ModelOutput { last_hidden_state });
+
 /// `Gemma3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
 pub type ForCausalLM = HeadModel<crate::Model, ForCausalLMOutput>;
 
@@ -47,39 +64,22 @@ pub struct ForCausalLMOutput {
 
 weft::outputs!(ForCausalLMOutput { logits });
 
-/// `Gemma3TextModel`: Hidden states of a decoder (`LlamaModel`).
-pub type TextModel = HeadModel<crate::Model, TextModelOutput>;
-
-impl HeadOutput<crate::Model> for TextModelOutput {
-    type Inputs = Inputs;
-    const HEAD: Head = Head::TextModel;
-}
-
-/// What `Gemma3TextModel` gives.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TextModelOutput {
-    /// The hidden states of the last layer. `[batch, sequence, hidden_size]`
-    pub last_hidden_state: Array3<f32>,
-}
-
-weft::outputs!(TextModelOutput { last_hidden_state });
-
 /// `Gemma3TextForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
-pub type TextForSequenceClassification = HeadModel<
+pub type ForSequenceClassification = HeadModel<
     crate::Model,
-    TextForSequenceClassificationOutput,
+    ForSequenceClassificationOutput,
 >;
 
-impl HeadOutput<crate::Model> for TextForSequenceClassificationOutput {
+impl HeadOutput<crate::Model> for ForSequenceClassificationOutput {
     type Inputs = Inputs;
-    const HEAD: Head = Head::TextForSequenceClassification;
+    const HEAD: Head = Head::ForSequenceClassification;
 }
 
 /// What `Gemma3TextForSequenceClassification` gives.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TextForSequenceClassificationOutput {
+pub struct ForSequenceClassificationOutput {
     /// Logits of classes. `[batch, num_labels]`
     pub logits: Array2<f32>,
 }
 
-weft::outputs!(TextForSequenceClassificationOutput { logits });
+weft::outputs!(ForSequenceClassificationOutput { logits });

@@ -24,13 +24,13 @@
 //! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
 //!
 //! ```no_run
-//! use weft_gemma3_text::heads::{Inputs, ForCausalLM};
+//! use weft_gemma3_text::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
 //! # fn main() -> weft::Result<()> {
-//! let model = ForCausalLM::open("google/gemma-3-270m")?.load()?;
+//! let model = Model::open("google/gemma-3-270m")?.load()?;
 //! let outputs = model.forward(Inputs::new(array![[1, 2, 3]]))?;
-//! println!("{:?}", outputs.logits.shape());
+//! println!("{:?}", outputs.last_hidden_state.shape());
 //! # Ok(())
 //! # }
 //! ```

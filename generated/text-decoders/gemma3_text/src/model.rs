@@ -22,22 +22,22 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
+    /// `Gemma3TextModel`: Hidden states of a decoder (`LlamaModel`).
+    Model,
     /// `Gemma3ForCausalLM`: Causal language modelling with a cache (`LlamaForCausalLM`).
     ForCausalLM,
-    /// `Gemma3TextModel`: Hidden states of a decoder (`LlamaModel`).
-    TextModel,
     /// `Gemma3TextForSequenceClassification`: Sequence classification of a decoder by its last token (`GenericForSequenceClassification`).
-    TextForSequenceClassification,
+    ForSequenceClassification,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::ForCausalLM, Self::TextModel, Self::TextForSequenceClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForCausalLM, Self::ForSequenceClassification];
 
     fn class(self) -> &'static str {
         match self {
+            Self::Model => "Gemma3TextModel",
             Self::ForCausalLM => "Gemma3ForCausalLM",
-            Self::TextModel => "Gemma3TextModel",
-            Self::TextForSequenceClassification => "Gemma3TextForSequenceClassification",
+            Self::ForSequenceClassification => "Gemma3TextForSequenceClassification",
         }
     }
 }
@@ -87,18 +87,18 @@ impl weft::Architecture for Model {
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::TextGeneration, &[Head::ForCausalLM]),
-        TaskHeads::new(Task::FeatureExtraction, &[Head::TextModel]).from_any(),
-        TaskHeads::new(Task::TextClassification, &[Head::TextForSequenceClassification]),
-        TaskHeads::new(Task::ZeroShotClassification, &[Head::TextForSequenceClassification]),
+        TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::TextClassification, &[Head::ForSequenceClassification]),
+        TaskHeads::new(Task::ZeroShotClassification, &[Head::ForSequenceClassification]),
     ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
+            Head::Model => &[GraphKind::Forward],
             Head::ForCausalLM => {
                 &[GraphKind::Forward, GraphKind::Decode, GraphKind::BeamDecode]
             }
-            Head::TextModel => &[GraphKind::Forward],
-            Head::TextForSequenceClassification => &[GraphKind::Forward],
+            Head::ForSequenceClassification => &[GraphKind::Forward],
         }
     }
 
@@ -108,14 +108,12 @@ impl weft::Architecture for Model {
 
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
         match head {
+            Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
             Head::ForCausalLM => {
                 heads::ForCausalLMOutput::from_outputs(outputs, "").map(drop)
             }
-            Head::TextModel => {
-                heads::TextModelOutput::from_outputs(outputs, "").map(drop)
-            }
-            Head::TextForSequenceClassification => {
-                heads::TextForSequenceClassificationOutput::from_outputs(outputs, "").map(drop)
+            Head::ForSequenceClassification => {
+                heads::ForSequenceClassificationOutput::from_outputs(outputs, "").map(drop)
             }
         }
     }
