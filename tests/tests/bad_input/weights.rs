@@ -4,6 +4,8 @@ use std::fs;
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
+use weft::Hardware;
+use weft_bert::Head;
 
 use crate::checkpoint::{Checkpoint, safetensors};
 
@@ -277,7 +279,33 @@ fn a_tensor_beside_read_ones_is_not_read() {
         ");
     // A buffer of older releases, and a head that this class does not have.
     for name in ["bert.embeddings.position_ids", "classifier.weight"] {
-        let opened = weft_bert::Model::open(with(name).id()).unwrap().hardware(weft::Hardware::Cpu).load();
+        let opened = weft_bert::Model::open(with(name).id()).unwrap().hardware(Hardware::Cpu).load();
         assert!(opened.is_ok() || !crate::checkpoint::runs(), "{name}");
     }
+}
+
+/// The checkpoint of a masked language model has no pooler, as those made with `add_pooling_layer=False`.
+#[test]
+fn a_base_model_without_a_pooler_gives_hidden_states_alone() {
+    if !crate::checkpoint::runs() {
+        return;
+    }
+    let opened = |checkpoint: &Checkpoint| {
+        weft_bert::Model::open(checkpoint.id()).unwrap().hardware(Hardware::Cpu).head(Head::Model).load()
+    };
+    let mut checkpoint = Checkpoint::sound();
+    let model = opened(&checkpoint).unwrap();
+    let ids = ndarray::array![[5_i64, 6, 7]].into_dyn();
+    let outputs = model.run([("input_ids".to_owned(), ids.into())].into()).unwrap();
+    assert_eq!(outputs.keys().collect::<Vec<_>>(), ["last_hidden_state"]);
+    assert_eq!(outputs["last_hidden_state"].shape(), [1, 3, 32]);
+    // Half a pooler is no pooler left out.
+    let start = checkpoint.data.len();
+    checkpoint.data.extend([0; 4 * 32 * 32]);
+    let half = checkpoint.header(|header| {
+        header["bert.pooler.dense.weight"] =
+            json!({"dtype": "F32", "shape": [32, 32], "data_offsets": [start, start + 4 * 32 * 32]});
+    });
+    let error = half.shown(&opened(&half).expect_err("half a pooler was taken"));
+    assert!(error.contains("pooler.dense.bias` [32] is missing"), "{error}");
 }
