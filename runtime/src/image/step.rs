@@ -9,7 +9,7 @@ use super::interpolation::resampled;
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
 use super::patches::{Patches, fitted, patchified};
 use super::resize::resize;
-use super::tiles::{any_res_tiles, crops};
+use super::tiles::{any_res_tiles, best, crops};
 use super::{Filter, Pixels, Size};
 use crate::{Error, Result};
 
@@ -116,6 +116,15 @@ impl<'a> Item<'a> {
 }
 
 impl Part<'_> {
+    /// Height and width; none of patches.
+    fn size(&self) -> Option<Pixels> {
+        match self {
+            Self::Levels(image) => Some(pixels(image)),
+            Self::Numbers(numbers) => Some((numbers.dim().1, numbers.dim().2)),
+            Self::Patches(_) => None,
+        }
+    }
+
     /// The image as numbers: as they are, or its levels.
     pub(super) fn numbers(self) -> Result<Array3<f32>> {
         match self {
@@ -132,6 +141,21 @@ impl Part<'_> {
             Self::Patches(_) => Err(misplaced("levels", "patches")),
         }
     }
+}
+
+/// The most pixels that an image may become, in all its parts, where it has fewer itself: 4096 x 4096.
+const MOST: usize = 1 << 24;
+
+/// Refuses sizes that no model reads, before they take memory: a processor's file may say any.
+fn bounded((height, width): Pixels, becomes: usize) -> Result<()> {
+    // Two that are turned against each other are padded to twice their size.
+    if becomes <= MOST.max(2 * height * width) {
+        return Ok(());
+    }
+    let problem = format!("of {height} x {width} would become {becomes} pixels; at most {MOST} are made");
+    let help =
+        "choose smaller sizes in the file of the processor, or give images that are less long and narrow";
+    Err(Error::input("image", problem, help))
 }
 
 fn misplaced(wanted: &str, found: &str) -> Error {
@@ -152,6 +176,8 @@ impl Step {
             _ => {}
         }
         for item in &mut items {
+            let becomes = item.parts.iter().filter_map(|part| self.becomes(part.size()?));
+            bounded(item.size, becomes.fold(0, usize::saturating_add))?;
             let parts = std::mem::take(&mut item.parts);
             for part in parts {
                 match self {
@@ -168,6 +194,24 @@ impl Step {
             }
         }
         Ok(items)
+    }
+
+    /// How many pixels an image or tile of this size becomes, where the step changes that.
+    fn becomes(&self, part: Pixels) -> Option<usize> {
+        let area = |(height, width): Pixels| height.saturating_mul(width);
+        match self {
+            Self::Resize { size, .. } => Some(area(size.of(part))),
+            Self::ResizeToPatches { patch_size, max_num_patches, .. } => {
+                Some(area(fitted(part, *patch_size, *max_num_patches)))
+            }
+            Self::CenterCrop(size) => Some(area(*size)),
+            Self::PadToSquare(_) => Some(area((part.0.max(part.1), part.0.max(part.1)))),
+            Self::AnyResTiles { grid, whole, .. } => {
+                Some(area(best(part, grid).unwrap_or(*whole)).saturating_add(area(*whole)))
+            }
+            Self::CropToPatches { size, limits, .. } => Some(area(*size).saturating_mul(limits.1.max(1))),
+            _ => None,
+        }
     }
 
     /// Takes one image or tile further, for itself.
@@ -226,6 +270,9 @@ fn pad<'a>(items: Vec<Item<'a>>, size: Option<Pixels>) -> Result<Vec<Item<'a>>> 
         numbers.push((item.size, parts));
     }
     let size = size.unwrap_or_else(|| largest(numbers.iter().flat_map(|(_, parts)| parts)));
+    let first = numbers.iter().map(|(before, _)| *before).max_by_key(|before| before.0 * before.1);
+    let most = numbers.iter().map(|(_, parts)| parts.len()).max().unwrap_or_default();
+    bounded(first.unwrap_or_default(), size.0.saturating_mul(size.1).saturating_mul(most))?;
     let pad = |(before, parts): (Pixels, Vec<Array3<f32>>)| {
         let unpadded = parts.first().map(|part| (part.dim().1, part.dim().2));
         let parts = parts.iter().map(|part| padded(part, size).map(Part::Numbers)).collect::<Result<_>>()?;
@@ -333,6 +380,38 @@ mod tests {
         assert_eq!(counts(&run(&[step, Step::PadTiles], &images)), [5, 5]);
         let step = Step::CropToPatches { size: whole, limits: (1, 4), resample: Filter::Bicubic };
         assert_eq!(counts(&run(&[step], &[image(4, 8), image(4, 4)])), [3, 1]);
+    }
+
+    #[test]
+    fn sizes_that_no_model_reads_are_refused() {
+        let (large, resample) = ((4096, 4097), Filter::Bilinear);
+        let grid = vec![(9, 9)];
+        let resize = |size| Step::Resize { size, multiple_of: 1, resample };
+        let long = [image(1, 9000)];
+        for (step, images) in [
+            (resize(Size::Exact(large)), &[image(1, 2)]),
+            (resize(Size::Shortest(60_000)), &[image(1, 1)]),
+            (resize(Size::Shortest(1000)), &long),
+            (Step::CenterCrop((2147, 65_535)), &[image(1, 1)]),
+            (Step::PadToSquare([0; 3]), &long),
+            (Step::Pad(Some(large)), &long),
+            (Step::AnyResTiles { grid, whole: large, tile: 1, resample }, &long),
+            (Step::CropToPatches { size: (4000, 4000), limits: (1, 2), resample }, &long),
+        ] {
+            let error = step.run(vec![Item::new(&images[0])]).unwrap_err().to_string();
+            assert!(
+                error.contains("at most 16777216 are made") && error.contains("help: "),
+                "{step:?}: {error}"
+            );
+        }
+        let tiles = Step::AnyResTiles { grid: vec![(40, 40)], whole: (1, 1), tile: 1, resample };
+        let many = tiles.run(vec![Item::new(&long[0])]).unwrap();
+        assert!(Step::CenterCrop((12, 1024)).run(many).is_err(), "1601 tiles of 12288 pixels");
+        let turned = [image(9000, 1), image(1, 9000)];
+        let error = Step::Pad(None).run(turned.iter().map(Item::new).collect()).unwrap_err().to_string();
+        assert!(error.contains("of 1 x 9000 would become 81000000 pixels"), "{error}");
+        let pair = [image(3000, 4100), image(4100, 3000)];
+        assert!(Step::Pad(None).run(pair.iter().map(Item::new).collect()).is_ok());
     }
 
     #[test]
