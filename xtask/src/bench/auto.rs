@@ -107,7 +107,8 @@ pub fn run(args: &Args) -> Result<bool> {
         if without_packages.is_empty() {
             let empty = tempfile::tempdir().context("making a folder")?;
             let answer = once(binary, &case, "auto", empty.path());
-            without_packages = answer.err().map(|error| format!("{error:#}")).unwrap_or_default();
+            let said = answer.err().map(|error| format!("{error:#}")).unwrap_or_default();
+            without_packages = said.replace(&*empty.path().to_string_lossy(), "$WEFT_CACHE");
         }
         for (packages, cache) in &caches {
             let (mut cpu, mut auto) = (None, None);
