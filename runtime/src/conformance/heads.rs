@@ -24,15 +24,7 @@ fn attempt(subject: Subject, goldens: &Path, target: Target<'_>, record: &mut Re
                 Err(missing @ Error::Unavailable { .. }) => return Err(missing),
                 Err(error) => Some(error.to_string()),
             };
-            record.outputs.push(OutputReport {
-                name: format!("{task} by {class}"),
-                shape: vec![],
-                max_abs: None,
-                max_rel: None,
-                tolerance: 0.0,
-                passed: problem.is_none(),
-                problem,
-            });
+            record.outputs.push(OutputReport::claim(format!("{task} by {class}"), problem));
         }
     }
     record.passed = record.outputs.iter().all(|output| output.passed);

@@ -117,15 +117,7 @@ impl Spoilt {
         };
         let passed = said.contains(&self.names) && said.contains("\n  help: ");
         let problem = format!("expected an error that names `{}` and the way out; {said}", self.names);
-        OutputReport {
-            name: self.what.clone(),
-            shape: vec![],
-            max_abs: None,
-            max_rel: None,
-            tolerance: 0.0,
-            passed,
-            problem: (!passed).then_some(problem),
-        }
+        OutputReport::claim(self.what.clone(), (!passed).then_some(problem))
     }
 }
 

@@ -110,7 +110,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     ///
     /// Where not given, a decoder with a cache leaves weights mapped from a gigabyte on, and all else is opened for speed. On
     /// CPU, weights stored in 16 bits that linear layers and embeddings read stay so in any case: they are widened as they
-    /// are used, which is exact and costs no speed in optimized builds; others convert them.
+    /// are used, which is exact, in optimized builds; others convert them.
     #[must_use]
     pub fn map_weights(mut self, map: bool) -> Self {
         self.options.map_weights = Some(map);

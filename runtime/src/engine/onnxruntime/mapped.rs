@@ -12,7 +12,7 @@ const SMALL: i64 = 1 << 15;
 /// Which weights stay as they are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stay {
-    /// Those of 16 bits that linear layers and embeddings read, which costs no speed.
+    /// Those of 16 bits that linear layers and embeddings read: widened as they are used.
     Narrow,
     /// All: what else is stored in 16 bits is widened whenever it is used.
     All,
