@@ -42,6 +42,7 @@ mod model;
 pub mod nn;
 pub mod onnx;
 mod processing;
+pub mod quantization;
 mod session;
 mod task;
 pub mod tasks;

@@ -203,7 +203,7 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
     let y = g.tanh(&y);
     g.output("y", &y)?;
     let bytes = (0..WIDTH * WIDTH).flat_map(|n| ((n * n % 23) as f32 / 11.0 - 1.0).to_le_bytes()).collect();
-    let bytes = Bytes::Memory(bytes);
+    let bytes = Bytes::memory(bytes);
     let weight =
         WeightData { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };
     lower(&g, &[weight], &Target::of(hardware, Precision::F32))

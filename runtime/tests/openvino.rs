@@ -195,7 +195,7 @@ fn lowered(hardware: Hardware) -> Result<Lowered, Error> {
             let path = Path::new(&folder).join("weights.bin");
             Bytes::File { path, offset: 3, length: weight_bytes().len() as u64 }
         }
-        None => Bytes::Memory(weight_bytes()),
+        None => Bytes::memory(weight_bytes()),
     };
     let weight =
         WeightData { dtype: Dtype::F32, shape: vec![WIDTH, WIDTH], stored_as: "weight".to_owned(), bytes };

@@ -64,7 +64,7 @@ pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<L
 fn common_folder(weights: &[WeightData]) -> Option<PathBuf> {
     let folders = weights.iter().filter_map(|weight| match &weight.bytes {
         Bytes::File { path, .. } => path.parent(),
-        Bytes::Memory(_) => None,
+        Bytes::Memory(_) | Bytes::Quantized(_) => None,
     });
     folders.fold(None, |common: Option<PathBuf>, folder| match common {
         None => Some(folder.to_path_buf()),

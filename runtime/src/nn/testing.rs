@@ -32,7 +32,7 @@ pub(crate) fn evaluate(
             dtype: Dtype::F32,
             shape: weight.shape.clone(),
             stored_as: weight.name.clone(),
-            bytes: Bytes::Memory(bytes),
+            bytes: Bytes::memory(bytes),
         }
     });
     let located: Vec<_> = located.collect();

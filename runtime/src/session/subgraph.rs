@@ -178,7 +178,7 @@ const LARGE: u64 = 1 << 30;
 fn are_worth_mapping(weights: &[WeightData]) -> bool {
     let mapped = weights.iter().map(|weight| match weight.bytes {
         Bytes::File { length, .. } => length,
-        Bytes::Memory(_) => 0,
+        Bytes::Memory(_) | Bytes::Quantized(_) => 0,
     });
     mapped.sum::<u64>() >= LARGE
 }

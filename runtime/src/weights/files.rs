@@ -138,7 +138,7 @@ impl Files {
         let bytes = match entry.is_aligned() {
             true => Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length },
             false => {
-                entry.read().map(Bytes::Memory).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?
+                entry.read().map(Bytes::memory).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?
             }
         };
         Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
@@ -292,9 +292,10 @@ mod tests {
             let located = Files::open(&checkpoint).unwrap().locate("w").unwrap();
             match located.bytes {
                 Bytes::File { offset, length, .. } => assert_eq!((offset, length, aligned), (140, 8, true)),
+                Bytes::Quantized(_) => panic!(),
                 Bytes::Memory(bytes) => {
                     assert!(!aligned);
-                    assert_eq!(bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat());
+                    assert_eq!(bytes, [1.5_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat().into());
                 }
             }
         }

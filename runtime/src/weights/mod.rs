@@ -5,13 +5,18 @@ mod names;
 pub mod rule;
 mod unexpected;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use files::{Entry, Files};
 pub use names::Names;
 
 use crate::graph::{Dtype, Weight};
+use crate::quantization::BlockQuantized;
 use crate::{Error, Result};
 
 /// The weights of one checkpoint.
@@ -49,12 +54,51 @@ pub enum Bytes {
         length: u64,
     },
     /// In memory, little-endian.
-    Memory(Vec<u8>),
+    Memory(Arc<Vec<u8>>),
+    /// Codes of a few bits with their scales; [`WeightData::dtype`] is then the type that they stand for.
+    Quantized(Arc<BlockQuantized>),
 }
 
 impl Bytes {
+    /// These bytes, in memory.
+    pub fn memory(bytes: Vec<u8>) -> Self {
+        Self::Memory(Arc::new(bytes))
+    }
+
+    /// How many there are.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::File { length, .. } => *length,
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Quantized(blocks) => blocks.size(),
+        }
+    }
+
+    /// All of them; of what is quantized, the values in single precision.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(&self) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Self::File { path, offset, length } => {
+                let mut bytes = vec![0; *length as usize];
+                let mut read = || {
+                    let mut file = File::open(path)?;
+                    file.seek(SeekFrom::Start(*offset))?;
+                    file.read_exact(&mut bytes)
+                };
+                read().map_err(|e| Error::io(path, e))?;
+                Ok(Cow::Owned(bytes))
+            }
+            Self::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            Self::Quantized(blocks) => {
+                Ok(Cow::Owned(blocks.dequantize()?.iter().flat_map(|x| x.to_le_bytes()).collect()))
+            }
+        }
+    }
+
     /// One of `count` pieces of the same length.
-    fn part(self, index: usize, count: usize) -> Self {
+    pub(crate) fn part(self, index: usize, count: usize) -> Self {
         match self {
             Self::File { path, offset, length } => {
                 let length = length / count as u64;
@@ -62,8 +106,9 @@ impl Bytes {
             }
             Self::Memory(bytes) => {
                 let length = bytes.len() / count;
-                Self::Memory(bytes[index * length..(index + 1) * length].to_vec())
+                Self::memory(bytes[index * length..(index + 1) * length].to_vec())
             }
+            Self::Quantized(blocks) => Self::Quantized(Arc::new(blocks.rows(index, count))),
         }
     }
 }
@@ -232,7 +277,7 @@ impl Weights {
             Self::Rule(parameters) => {
                 let shape = parameters[&stored_as].clone();
                 let values = rule::generate(&stored_as, &shape);
-                let bytes = Bytes::Memory(values.iter().flat_map(|x| x.to_le_bytes()).collect());
+                let bytes = Bytes::memory(values.iter().flat_map(|x| x.to_le_bytes()).collect());
                 Ok(WeightData { dtype: Dtype::F32, shape, stored_as, bytes })
             }
         }

@@ -72,7 +72,7 @@ mod tests {
             dtype: Dtype::F32,
             shape: vec![],
             stored_as: (*name).to_owned(),
-            bytes: Bytes::Memory(vec![]),
+            bytes: Bytes::memory(vec![]),
         };
         names.iter().map(located).collect()
     }

@@ -139,8 +139,9 @@ impl<'a> Printer<'a> {
     fn weight(&mut self, index: usize, dtype: Dtype) -> Result<String> {
         let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
         let tensor = match &located.bytes {
-            Bytes::Memory(bytes) => {
-                onnx::Tensor::inline(&weight.name, located.dtype, &located.shape, bytes.clone())
+            Bytes::Memory(_) | Bytes::Quantized(_) => {
+                let bytes = located.bytes.read()?.into_owned();
+                onnx::Tensor::inline(&weight.name, located.dtype, &located.shape, bytes)
             }
             Bytes::File { path, offset, length } => {
                 let folder = self.folder.unwrap_or(Path::new(""));

@@ -37,13 +37,14 @@ fn lowered(stored: Dtype, round: Rounding) -> Lowered {
     let parameters = g.weights().iter().map(|weight| (weight.name.clone(), weight.shape.clone()));
     let mut weights = Weights::Rule(parameters.collect()).locate(g.weights(), &Default::default()).unwrap();
     for weight in &mut weights {
-        let Bytes::Memory(bytes) = &mut weight.bytes else { panic!() };
+        let Bytes::Memory(bytes) = &weight.bytes else { panic!() };
         let numbers = bytes.as_chunks().0.iter().map(|bytes| round(f32::from_le_bytes(*bytes)));
-        *bytes = match stored {
+        let narrowed: Vec<u8> = match stored {
             Dtype::Bf16 => numbers.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
             Dtype::F16 => numbers.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
             _ => numbers.flat_map(f32::to_le_bytes).collect(),
         };
+        weight.bytes = Bytes::memory(narrowed);
         weight.dtype = stored;
     }
     lower(&g, &weights, &Target::of(Hardware::Cpu, Precision::F32)).unwrap()

@@ -1,0 +1,171 @@
+//! Block quantization in the form that kernels run: that of `com.microsoft.MatMulNBits`.
+
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use crate::weights::Bytes;
+use crate::{Dtype, Result};
+
+/// A weight `[out, in]` as codes: each row is cut into blocks of `group`, which share a scale.
+///
+/// `w = (code − zero) · scale`, or `w = code · scale + minimum`; the operand `B` of `com.microsoft.MatMulNBits` with its scales.
+/// A row that `group` does not divide ends with a block that is filled up with codes nothing reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockQuantized {
+    /// `[out, in]`.
+    pub shape: [usize; 2],
+    /// Bits of a code: 2, 4 or 8. Codes of other widths are stored in the next of these.
+    pub bits: usize,
+    /// How many elements of a row share a scale: 16, 32, 64, 128 or 256.
+    pub group: usize,
+    /// u8 `[out, blocks, group · bits / 8]`, the first code in the low bits of a byte.
+    pub codes: Bytes,
+    /// The type of the scales: f32, f16 or bf16.
+    pub scale_dtype: Dtype,
+    /// `[out, blocks]`, little-endian.
+    pub scales: Bytes,
+    /// What a code of zero stands for.
+    pub zeros: Zeros,
+    /// The input column of each stored column, where groups are not of neighbours (GPTQ's `desc_act`).
+    pub order: Option<Arc<[u32]>>,
+}
+
+/// Where the codes of a block begin.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Zeros {
+    /// `2^(bits − 1)` is zero: symmetric quantization.
+    Middle,
+    /// The code that is zero, by block `[out, blocks]`, a byte each.
+    Codes(Arc<[u8]>),
+    /// What is added to `code · scale`, by block `[out, blocks]`: a minimum, or a zero point that is no whole number.
+    Minimums(Arc<[f32]>),
+}
+
+impl BlockQuantized {
+    /// Blocks of a row.
+    pub fn blocks(&self) -> usize {
+        self.shape[1].div_ceil(self.group)
+    }
+
+    /// Bytes that codes, scales and zeros take.
+    pub fn size(&self) -> u64 {
+        let zeros = match &self.zeros {
+            Zeros::Middle => 0,
+            Zeros::Codes(codes) => codes.len(),
+            Zeros::Minimums(minimums) => 4 * minimums.len(),
+        };
+        self.codes.length() + self.scales.length() + zeros as u64
+    }
+
+    /// One of `count` runs of as many rows each.
+    pub(crate) fn rows(&self, index: usize, count: usize) -> Self {
+        let blocks = self.shape[0] / count * self.blocks();
+        let range = index * blocks..(index + 1) * blocks;
+        let zeros = match &self.zeros {
+            Zeros::Middle => Zeros::Middle,
+            Zeros::Codes(codes) => Zeros::Codes(codes[range].into()),
+            Zeros::Minimums(minimums) => Zeros::Minimums(minimums[range].into()),
+        };
+        Self {
+            shape: [self.shape[0] / count, self.shape[1]],
+            codes: self.codes.clone().part(index, count),
+            scales: self.scales.clone().part(index, count),
+            zeros,
+            ..self.clone()
+        }
+    }
+
+    /// The scales in single precision, `[out, blocks]`.
+    ///
+    /// # Errors
+    /// When the file that holds them cannot be read.
+    pub fn scales_in_single(&self) -> Result<Vec<f32>> {
+        let bytes = self.scales.read()?;
+        Ok(match self.scale_dtype {
+            Dtype::F16 => bytes.chunks_exact(2).map(|x| f16::from_le_bytes([x[0], x[1]]).to_f32()).collect(),
+            Dtype::Bf16 => {
+                bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]).to_f32()).collect()
+            }
+            _ => bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect(),
+        })
+    }
+
+    /// The weight in single precision, row-major `[out, in]`.
+    ///
+    /// # Errors
+    /// When a file that holds a part of it cannot be read.
+    pub fn dequantize(&self) -> Result<Vec<f32>> {
+        let (codes, scales) = (self.codes.read()?, self.scales_in_single()?);
+        let ([out, columns], blocks) = (self.shape, self.blocks());
+        let (per_byte, mask) = (8 / self.bits, ((1_u16 << self.bits) - 1) as u8);
+        let mut values = vec![0.0; out * columns];
+        for row in 0..out {
+            for column in 0..columns {
+                let block = row * blocks + column / self.group;
+                let place = block * self.group + column % self.group;
+                let code = codes[place / per_byte] >> (place % per_byte * self.bits) & mask;
+                let value = match &self.zeros {
+                    Zeros::Middle => (f32::from(code) - (1_u16 << (self.bits - 1)) as f32) * scales[block],
+                    Zeros::Codes(zeros) => (f32::from(code) - f32::from(zeros[block])) * scales[block],
+                    Zeros::Minimums(minimums) => f32::from(code) * scales[block] + minimums[block],
+                };
+                let into = self.order.as_ref().map_or(column, |order| order[column] as usize);
+                values[row * columns + into] = value;
+            }
+        }
+        Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row of 32 codes, of which the second half is in another block.
+    fn quantized(bits: usize, codes: &[u8], zeros: Zeros) -> BlockQuantized {
+        let scales: Vec<u8> = [0.5_f32, 2.0].iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect();
+        BlockQuantized {
+            shape: [1, 18],
+            bits,
+            group: 16,
+            codes: Bytes::memory(codes.to_vec()),
+            scale_dtype: Dtype::F16,
+            scales: Bytes::memory(scales),
+            zeros,
+            order: None,
+        }
+    }
+
+    #[test]
+    fn the_first_code_is_in_the_low_bits() {
+        let mut codes = vec![0x88; 16];
+        (codes[0], codes[8]) = (0x70, 0x9f);
+        let values = quantized(4, &codes, Zeros::Middle).dequantize().unwrap();
+        assert_eq!((values[0], values[1], values[2]), (-4.0, -0.5, 0.0));
+        assert_eq!(values[16..], [14.0, 2.0]);
+    }
+
+    #[test]
+    fn zeros_are_codes_or_minimums_of_a_block() {
+        let codes: Vec<u8> = (0..32).collect();
+        let values = quantized(8, &codes, Zeros::Codes([1, 20].into())).dequantize().unwrap();
+        assert_eq!((values[0], values[15], values[16], values[17]), (-0.5, 7.0, -8.0, -6.0));
+        let values = quantized(8, &codes, Zeros::Minimums([0.25, -1.0].into())).dequantize().unwrap();
+        assert_eq!((values[0], values[15], values[16], values[17]), (0.25, 7.75, 31.0, 33.0));
+    }
+
+    #[test]
+    fn columns_go_where_they_came_from() {
+        let mut ordered = quantized(2, &[0b1110_0100, 0, 0, 0, 0b0000_0001, 0, 0, 0], Zeros::Middle);
+        let mut order: Vec<u32> = (0..18).collect();
+        order.swap(0, 17);
+        ordered.order = Some(order.into());
+        let values = ordered.dequantize().unwrap();
+        assert_eq!(
+            (values[17], values[1], values[2], values[3], values[16], values[0]),
+            (-1.0, -0.5, 0.0, 0.5, -2.0, -4.0)
+        );
+        assert_eq!(ordered.size(), 12);
+    }
+}
