@@ -15,6 +15,8 @@ pub enum Dtype {
     I64,
     /// 32-bit signed integer.
     I32,
+    /// 8-bit unsigned integer: the codes of quantized weights.
+    U8,
     /// Boolean.
     Bool,
 }
@@ -26,7 +28,7 @@ impl Dtype {
             Self::I64 => 8,
             Self::F32 | Self::I32 => 4,
             Self::F16 | Self::Bf16 => 2,
-            Self::Bool => 1,
+            Self::U8 | Self::Bool => 1,
         }
     }
 
@@ -44,6 +46,7 @@ impl fmt::Display for Dtype {
             Self::Bf16 => "bf16",
             Self::I64 => "i64",
             Self::I32 => "i32",
+            Self::U8 => "u8",
             Self::Bool => "bool",
         })
     }

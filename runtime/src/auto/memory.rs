@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::engine::Options;
-use crate::weights::WeightData;
+use crate::weights::{Bytes, WeightData};
 use crate::{Dtype, Error, Hardware, Precision, Result};
 
 /// What is free on this machine for a process; none where the system does not tell.
@@ -52,15 +52,18 @@ pub(crate) fn needed_on_gpu(elements: u64, precision: Precision) -> u64 {
 
 /// Bytes of the machine's memory that weights take besides the pages of their files, which can be dropped.
 fn needed(hardware: Hardware, weights: &[WeightData], mapped: bool) -> u64 {
-    let count = |weight: &WeightData| weight.shape.iter().product::<usize>() as u64;
+    let quantized = |weight: &&WeightData| matches!(weight.bytes, Bytes::Quantized(_));
+    let blocks: u64 = weights.iter().filter(quantized).map(|weight| weight.bytes.length()).sum();
+    let weights: Vec<_> = weights.iter().filter(|weight| !quantized(weight)).collect();
+    let count = |weight: &&WeightData| weight.shape.iter().product::<usize>() as u64;
     let single = weights.iter().filter(|weight| weight.dtype == Dtype::F32).map(count).sum::<u64>();
     let all = weights.iter().map(count).sum::<u64>();
     match hardware {
         Hardware::Cpu | Hardware::Auto if mapped => 0,
         // Copies in the order in which they are multiplied; those of 16 bits stay as they are stored.
-        Hardware::Cpu | Hardware::Auto => 4 * single,
+        Hardware::Cpu | Hardware::Auto => 4 * single + blocks,
         // Copies in single precision, and while those of 16 bits are converted 0.4 times as much again.
-        Hardware::Openvino => 4 * single + (all - single) * 28 / 5,
+        Hardware::Openvino => 4 * single + (all - single) * 28 / 5 + blocks,
         _ => 0,
     }
 }
@@ -98,7 +101,6 @@ pub(crate) fn gigabytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::weights::Bytes;
 
     /// A weight of a million elements times `millions`.
     fn weight(dtype: Dtype, millions: usize) -> WeightData {

@@ -28,8 +28,8 @@ pub use dim::{Dim, Factor, dims};
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use op::{
-    AttentionOp, Binary, Contrib, ConvOp, Interpolation, Op, PadMode, PoolOp, Reduction, ResizeOp, RotaryOp,
-    Unary,
+    AttentionOp, Binary, BlockOp, Contrib, ConvOp, Interpolation, MatMulNBitsOp, Op, PadMode, PoolOp,
+    Reduction, ResizeOp, RotaryOp, Unary,
 };
 pub(crate) use rewrite::Operation;
 pub use scope::Scope;

@@ -175,6 +175,12 @@ pub enum Contrib {
         /// Whether by the hyperbolic tangent.
         tanh: bool,
     },
+    /// `com.microsoft.MatMulNBits`: x `[…, in]`, codes `[out, blocks, group · bits / 8]`, scales `[out, blocks]`, then zero points
+    /// `[out, ⌈blocks · bits / 8⌉]` and a bias `[out]` where it says so.
+    MatMulNBits(MatMulNBitsOp),
+    /// `com.microsoft.GatherBlockQuantized`: codes `[rows, width · bits / 8]`, ids `[…]`, scales `[rows, blocks]`, then zero points
+    /// `[rows, ⌈blocks · bits / 8⌉]` where there are any.
+    GatherBlockQuantized(BlockOp),
     /// `SimplifiedLayerNormalization`, as [`Op::RmsNorm`].
     RmsNorm {
         /// Added to the mean square.
@@ -230,6 +236,8 @@ impl Op {
             Self::Contrib(Contrib::MultiHeadAttention(_)) => "MultiHeadAttention",
             Self::Contrib(Contrib::Gelu { tanh: false }) => "Gelu",
             Self::Contrib(Contrib::Gelu { tanh: true }) => "FastGelu",
+            Self::Contrib(Contrib::MatMulNBits(_)) => "MatMulNBits",
+            Self::Contrib(Contrib::GatherBlockQuantized(_)) => "GatherBlockQuantized",
             Self::Contrib(Contrib::RmsNorm { .. }) => "SimplifiedLayerNormalization",
         }
     }

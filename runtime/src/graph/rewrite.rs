@@ -196,6 +196,26 @@ impl Graph {
         matches!(self.values[x.id].origin, Origin::Weight(_))
     }
 
+    /// A tensor of a quantized weight, of the type that kernels take; the same for the same name.
+    pub(crate) fn stored_weight(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Tensor {
+        if let Some(&id) = self.weight_ids.get(name) {
+            return self.values[id].tensor.clone();
+        }
+        self.weights.push(super::Weight { name: name.to_owned(), shape: shape.to_vec() });
+        let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
+        let tensor = self.value(name.to_owned(), dtype, shape, Origin::Weight(self.weights.len() - 1));
+        self.weight_ids.insert(name.to_owned(), tensor.id);
+        tensor
+    }
+
+    /// Which of the parameters a value is.
+    pub(crate) fn weight_index(&self, x: &Tensor) -> Option<usize> {
+        match self.values[x.id].origin {
+            Origin::Weight(index) => Some(index),
+            _ => None,
+        }
+    }
+
     /// The literal that a value is.
     pub(crate) fn literal(&self, x: &Tensor) -> Option<&Constant> {
         match &self.values[x.id].origin {

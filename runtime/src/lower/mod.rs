@@ -6,19 +6,28 @@ mod operators;
 mod passes;
 mod print;
 mod published;
+mod quantized;
 mod target;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use passes::Pass;
 pub use published::{source, unsupported_ops};
+pub use quantized::Kernels;
 pub use target::Target;
 
 use crate::graph::Graph;
 use crate::weights::{Bytes, WeightData};
 use crate::{Result, onnx};
 use print::Printer;
+
+/// Weights in memory, by the location that a model has of them.
+pub type Memory = BTreeMap<String, Arc<Vec<u8>>>;
+
+/// What the locations of weights in memory begin with, as no file's do.
+pub(crate) const IN_MEMORY: &str = "*/memory/";
 
 /// A graph in the form that one backend runs.
 #[derive(Clone, Debug)]
@@ -27,6 +36,8 @@ pub struct Lowered {
     pub model: onnx::Model,
     /// The folder that the locations of external weights start from.
     pub folder: Option<PathBuf>,
+    /// Weights that the model refers to in memory, by the location that it has of them.
+    pub memory: Memory,
     /// How often each operator occurs, by `domain.name`; ONNX's own without a domain.
     pub operators: BTreeMap<String, usize>,
 }
@@ -43,12 +54,12 @@ impl Lowered {
 /// # Errors
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
-    let folder = common_folder(weights);
-    let mut graph = graph.clone();
+    let (mut graph, weights) = quantized::formed(graph.clone(), weights, target)?;
     for pass in &target.passes {
         pass.run(&mut graph, target)?;
     }
-    let model = Printer::new(&graph, weights, target, folder.as_deref()).print()?;
+    let folder = common_folder(&weights);
+    let (model, memory) = Printer::new(&graph, &weights, target, folder.as_deref()).print()?;
     let mut operators = BTreeMap::new();
     for node in model.graph.iter().flat_map(|graph| &graph.node) {
         let name = match node.domain.as_str() {
@@ -57,7 +68,7 @@ pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<L
         };
         *operators.entry(name).or_default() += 1;
     }
-    Ok(Lowered { model, folder, operators })
+    Ok(Lowered { model, folder, memory, operators })
 }
 
 /// The deepest folder that holds every weights file.

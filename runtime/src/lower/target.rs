@@ -6,6 +6,7 @@ use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, norm,
     precision, resize, rotary, select, share, spatial, types,
 };
+use super::quantized::Kernels;
 use crate::graph::Dtype;
 use crate::{Hardware, Precision};
 
@@ -24,6 +25,8 @@ pub struct Target {
     pub fixed_shapes: bool,
     /// ONNX's operator set.
     pub opset: i64,
+    /// What runs of quantized weights as they are.
+    pub kernels: Kernels,
 }
 
 impl Target {
@@ -67,7 +70,8 @@ impl Target {
         if fixed_shapes {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
-        Self { passes, float, integers, dims: BTreeMap::new(), fixed_shapes, opset }
+        let kernels = Kernels::of(hardware);
+        Self { passes, float, integers, dims: BTreeMap::new(), fixed_shapes, opset, kernels }
     }
 }
 

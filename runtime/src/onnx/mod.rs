@@ -18,6 +18,7 @@ pub const IR_VERSION: i64 = 11;
 pub fn data_type(dtype: Dtype) -> i32 {
     match dtype {
         Dtype::F32 => 1,
+        Dtype::U8 => 2,
         Dtype::I32 => 6,
         Dtype::I64 => 7,
         Dtype::Bool => 9,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::server::{BINARY, Resource};
 use crate::graph::Dtype;
-use crate::lower::Lowered;
+use crate::lower::{Lowered, Memory};
 use crate::onnx::{self, Model, Tensor};
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ pub(super) fn prepare(lowered: &Lowered) -> Result<Served> {
     let mut widened = vec![];
     for weight in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
         if weight.data_type == onnx::data_type(Dtype::Bf16) {
-            let narrow = bytes(weight, folder)?;
+            let narrow = bytes(weight, folder, &lowered.memory)?;
             let offset = widened.len() as u64;
             // A bfloat16 is the upper half of a float32.
             widened.extend(narrow.as_chunks::<2>().0.iter().flat_map(|[low, high]| [0, 0, *low, *high]));
@@ -37,8 +37,11 @@ pub(super) fn prepare(lowered: &Lowered) -> Result<Served> {
             let length = widened.len() as u64 - offset;
             *weight = Tensor::external(&weight.name, Dtype::F32, &dims, WIDENED, offset, length);
         } else if let Some(location) = entry(weight, "location") {
-            let file = || Resource::File { path: folder.join(location), kind: BINARY };
-            data.entry(location.to_owned()).or_insert_with(file);
+            let resource = || match lowered.memory.get(location) {
+                Some(bytes) => Resource::Bytes { bytes: bytes.to_vec().into(), kind: BINARY },
+                None => Resource::File { path: folder.join(location), kind: BINARY },
+            };
+            data.entry(location.to_owned()).or_insert_with(resource);
         }
     }
     if !widened.is_empty() {
@@ -52,11 +55,14 @@ fn entry<'a>(weight: &'a Tensor, key: &str) -> Option<&'a str> {
 }
 
 /// A weight's bytes, from the model or from its file.
-fn bytes(weight: &Tensor, folder: &Path) -> Result<Vec<u8>> {
+fn bytes(weight: &Tensor, folder: &Path, memory: &Memory) -> Result<Vec<u8>> {
     let Some(location) = entry(weight, "location") else {
         return Ok(weight.raw_data.clone().unwrap_or_default());
     };
     let number = |key| entry(weight, key).and_then(|value| value.parse::<u64>().ok()).unwrap_or_default();
+    if let Some(bytes) = memory.get(location) {
+        return Ok(bytes.to_vec());
+    }
     let path = folder.join(location);
     let mut read = vec![];
     File::open(&path)
@@ -92,8 +98,12 @@ mod tests {
         ];
         let graph = onnx::Graph { initializer, ..onnx::Graph::default() };
         let model = Model { graph: Some(graph), ..Model::default() };
-        let mut lowered =
-            Lowered { model, folder: Some(folder.path().to_path_buf()), operators: BTreeMap::new() };
+        let mut lowered = Lowered {
+            model,
+            folder: Some(folder.path().to_path_buf()),
+            memory: BTreeMap::new(),
+            operators: BTreeMap::new(),
+        };
         let served = prepare(&lowered).unwrap();
         let weights = &served.model.graph.unwrap().initializer;
         let places: Vec<_> = weights.iter().map(|w| (entry(w, "location"), entry(w, "offset"))).collect();

@@ -1,6 +1,7 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod coreml;
+mod in_memory;
 mod mapped;
 mod matmul;
 mod operators;

@@ -38,7 +38,7 @@ pub(super) fn of(session: &Session) -> ort::Result<Placement> {
 }
 
 #[allow(unsafe_code)]
-unsafe fn check(status: ort::sys::OrtStatusPtr) -> ort::Result<()> {
+pub(super) unsafe fn check(status: ort::sys::OrtStatusPtr) -> ort::Result<()> {
     // SAFETY: the caller hands over a status that the C interface has just returned.
     unsafe { ort::Error::result_from_status(status) }
 }

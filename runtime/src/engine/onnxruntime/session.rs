@@ -8,12 +8,13 @@ use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
+use super::in_memory;
 use super::mapped::{self, Stay};
 use super::operators;
 use super::placement;
 use super::provider::Provider;
 use crate::engine::{Compiled, KvState, Options, Placement, kv_state};
-use crate::lower::Lowered;
+use crate::lower::{Lowered, Memory};
 use crate::{Error, Hardware, Precision, Result, Value, Values};
 
 /// A session that is ready to run.
@@ -24,6 +25,8 @@ pub(super) struct Running {
     /// The inputs that take numbers, booleans as 0 and 1 among them.
     numbers: Vec<String>,
     placement: Placement,
+    /// The session reads these, so they are dropped after it.
+    _weights: Memory,
 }
 
 impl Running {
@@ -54,7 +57,14 @@ impl Running {
         let inputs = session.inputs().iter().map(|input| input.name().to_owned()).collect();
         let single = |input: &&Outlet| input.dtype().tensor_type() == Some(TensorElementType::Float32);
         let numbers = session.inputs().iter().filter(single).map(|input| input.name().to_owned()).collect();
-        Ok(Self { session: Mutex::new(session), hardware, inputs, numbers, placement })
+        Ok(Self {
+            session: Mutex::new(session),
+            hardware,
+            inputs,
+            numbers,
+            placement,
+            _weights: lowered.memory.clone(),
+        })
     }
 
     /// Runs a session on from what was kept, and keeps what the next run goes on from.
@@ -130,6 +140,7 @@ pub(super) fn create(
         builder =
             builder.with_config_entry("optimization.disable_specified_optimizers", "NchwcTransformer")?;
     }
+    builder = in_memory::give(builder, lowered)?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
     let session = builder.commit_from_memory(&lowered.bytes())?;

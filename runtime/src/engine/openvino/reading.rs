@@ -27,6 +27,29 @@ pub(super) struct Read {
     pub weights: Vec<Mmap>,
 }
 
+/// The model with the addresses of weights that are in memory.
+fn with_addresses(lowered: &Lowered) -> Lowered {
+    let mut addressed = lowered.clone();
+    for tensor in initializers_mut(&mut addressed) {
+        let Some(bytes) = location(tensor).and_then(|location| lowered.memory.get(location)) else {
+            continue;
+        };
+        for (key, value) in
+            [("location", ADDRESS.to_owned()), ("offset", (bytes.as_ptr() as usize).to_string())]
+        {
+            if let Some(text) = entry(tensor, key) {
+                *text = value;
+            }
+        }
+    }
+    addressed
+}
+
+/// Whether weights are in files.
+fn in_files(tensor: &Tensor) -> bool {
+    location(tensor).is_some_and(|location| location != ADDRESS)
+}
+
 /// Reads a lowered graph.
 pub(super) fn read(core: &mut Core, lowered: &Lowered) -> Result<Read> {
     // Unix lets go of a name while the file is mapped; elsewhere the folder could not be removed.
@@ -38,7 +61,8 @@ pub(super) fn read(core: &mut Core, lowered: &Lowered) -> Result<Read> {
 /// Reads a lowered graph, through a folder in the first of `places` that takes links to the weights.
 fn read_beside(core: &mut Core, lowered: &Lowered, places: &[PathBuf]) -> Result<Read> {
     let refused = |e| failed("refused the graph", &e);
-    if initializers(lowered).all(|tensor| location(tensor).is_none()) {
+    let lowered = &with_addresses(lowered);
+    if !initializers(lowered).any(in_files) {
         let model = core.read_model_from_buffer(&lowered.bytes(), None).map_err(refused)?;
         return Ok(Read { model, weights: vec![] });
     }
@@ -72,7 +96,9 @@ impl Linked {
         let mut lowered = lowered.clone();
         let source = lowered.folder.clone().unwrap_or_default();
         for tensor in initializers_mut(&mut lowered) {
-            let Some(location) = entry(tensor, "location") else { continue };
+            let Some(location) = entry(tensor, "location").filter(|location| *location != ADDRESS) else {
+                continue;
+            };
             let count = names.len();
             let name = match names.get(location.as_str()) {
                 Some(name) => String::clone(name),
@@ -96,7 +122,9 @@ fn addressed(lowered: &Lowered) -> Result<(Lowered, Vec<Mmap>)> {
     let source = lowered.folder.clone().unwrap_or_default();
     let mut maps: BTreeMap<PathBuf, Mmap> = BTreeMap::new();
     for tensor in initializers_mut(&mut lowered) {
-        let Some(location) = entry(tensor, "location") else { continue };
+        let Some(location) = entry(tensor, "location").filter(|location| *location != ADDRESS) else {
+            continue;
+        };
         let path = source.join(std::mem::replace(location, ADDRESS.to_owned()));
         let map = match maps.remove(&path) {
             Some(map) => map,

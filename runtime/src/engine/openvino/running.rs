@@ -12,7 +12,7 @@ use openvino::{
 
 use super::{failed, raw, reading};
 use crate::engine::{Compiled, Options, Placement};
-use crate::lower::Lowered;
+use crate::lower::{Lowered, Memory};
 use crate::{Error, Hardware, Precision, Result, Value, Values};
 
 /// A request that is ready to run.
@@ -23,7 +23,7 @@ pub(super) struct Running {
     outputs: Vec<String>,
     placement: Placement,
     /// The request may point into these, so they are dropped after it.
-    _weights: Vec<Mmap>,
+    _weights: (Vec<Mmap>, Memory),
 }
 
 impl Running {
@@ -48,7 +48,13 @@ impl Running {
         let outputs = outputs.map(|output| output.name.clone()).collect();
         let nodes = lowered.model.graph.iter().flat_map(|graph| &graph.node);
         let read = nodes.flat_map(|node| node.input.clone()).collect();
-        Ok(Self { request: Mutex::new(request), read, outputs, placement, _weights: weights })
+        Ok(Self {
+            request: Mutex::new(request),
+            read,
+            outputs,
+            placement,
+            _weights: (weights, lowered.memory.clone()),
+        })
     }
 }
 

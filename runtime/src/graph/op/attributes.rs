@@ -75,6 +75,28 @@ pub enum PadMode {
     Edge,
 }
 
+/// The blocks of quantized weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockOp {
+    /// Bits of a code.
+    pub bits: usize,
+    /// How many elements share a scale.
+    pub group: usize,
+}
+
+/// The attributes of `com.microsoft.MatMulNBits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatMulNBitsOp {
+    /// The weight's blocks.
+    pub blocks: BlockOp,
+    /// 0 for x as it is; 4 where kernels may round it to 8 bits, by blocks.
+    pub accuracy_level: i64,
+    /// Whether zero points follow the scales; `2^(bits − 1)` is zero otherwise.
+    pub zero_points: bool,
+    /// Whether a bias comes last.
+    pub bias: bool,
+}
+
 /// The attributes of [`Op::Rotary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RotaryOp {

@@ -5,12 +5,16 @@ mod shapes;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
-use super::Target;
+use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Tensor};
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
 use crate::{Error, Result};
+
+/// Up to so many bytes, weights in memory stand in the model itself.
+const INLINE: usize = 1 << 16;
 
 /// The ONNX graph under construction.
 pub(super) struct Printer<'a> {
@@ -30,6 +34,8 @@ pub(super) struct Printer<'a> {
     place: String,
     parts: usize,
     symbols: HashMap<String, String>,
+    /// Weights that stay where they are in memory, by the location that the model names.
+    memory: Memory,
 }
 
 impl<'a> Printer<'a> {
@@ -52,11 +58,12 @@ impl<'a> Printer<'a> {
             place: String::new(),
             parts: 0,
             symbols: HashMap::new(),
+            memory: Memory::new(),
         }
     }
 
-    /// The model of all operations.
-    pub(super) fn print(mut self) -> Result<onnx::Model> {
+    /// The model of all operations, and what it names of memory.
+    pub(super) fn print(mut self) -> Result<(onnx::Model, Memory)> {
         for node in &self.graph.nodes {
             self.node(node)?;
         }
@@ -76,13 +83,14 @@ impl<'a> Printer<'a> {
             domain: (*domain).to_owned(),
             version: Some(if domain.is_empty() { opset } else { 1 }),
         });
-        Ok(onnx::Model {
+        let model = onnx::Model {
             ir_version: Some(if opset >= 23 { onnx::IR_VERSION } else { 10 }),
             producer_name: "weft".to_owned(),
             producer_version: env!("CARGO_PKG_VERSION").to_owned(),
             opset_import: versions.collect(),
             graph: Some(self.out),
-        })
+        };
+        Ok((model, self.memory))
     }
 
     fn node(&mut self, node: &Node) -> Result<()> {
@@ -139,6 +147,12 @@ impl<'a> Printer<'a> {
     fn weight(&mut self, index: usize, dtype: Dtype) -> Result<String> {
         let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
         let tensor = match &located.bytes {
+            Bytes::Memory(bytes) if bytes.len() > INLINE => {
+                let location = format!("{IN_MEMORY}{}", self.memory.len());
+                let length = bytes.len() as u64;
+                self.memory.insert(location.clone(), Arc::clone(bytes));
+                onnx::Tensor::external(&weight.name, located.dtype, &located.shape, &location, 0, length)
+            }
             Bytes::Memory(_) | Bytes::Quantized(_) => {
                 let bytes = located.bytes.read()?.into_owned();
                 onnx::Tensor::inline(&weight.name, located.dtype, &located.shape, bytes)

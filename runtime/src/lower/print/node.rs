@@ -4,7 +4,8 @@ use super::{Printer, Written, cast};
 use crate::Result;
 use crate::graph::Activation;
 use crate::graph::{
-    AttentionOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, PadMode, PoolOp, Reduction, ResizeOp,
+    AttentionOp, BlockOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, PadMode, PoolOp, Reduction,
+    ResizeOp,
 };
 use crate::lower::passes::resize::CUBIC;
 use crate::onnx::Attribute;
@@ -119,10 +120,25 @@ impl Printer<'_> {
             ],
             Op::Contrib(op) => {
                 written.domain = if matches!(op, Contrib::RmsNorm { .. }) { "" } else { MICROSOFT };
-                if let (Contrib::MultiHeadAttention(_), 4) = (op, more.len()) {
-                    more.splice(3..3, [String::new(), String::new()]);
+                match op {
+                    Contrib::MultiHeadAttention(_) if more.len() == 4 => {
+                        more.splice(3..3, [String::new(), String::new()]);
+                    }
+                    // Zero points come fourth, an order of columns that no kernel takes right fifth, the bias sixth.
+                    Contrib::MatMulNBits(op) if op.bias => {
+                        let missing = if op.zero_points { 1 } else { 2 };
+                        let bias = more.len() - 1;
+                        more.splice(bias..bias, vec![String::new(); missing]);
+                    }
+                    _ => {}
                 }
-                contrib(op)
+                let mut attributes = contrib(op);
+                if let Contrib::MatMulNBits(_) = op {
+                    let width = |id| self.tensor(id).dim(-1).and_then(Dim::fixed).unwrap_or_default() as i64;
+                    attributes.push(Attribute::int("K", width(node.inputs[0])));
+                    attributes.push(Attribute::int("N", width(node.output)));
+                }
+                attributes
             }
             Op::Angles { .. } => {
                 let problem = "has no operator, and no pass took its place";
@@ -172,10 +188,23 @@ fn contrib(op: &Contrib) -> Vec<Attribute> {
             attributes
         }
         Contrib::Gelu { .. } => vec![],
+        Contrib::MatMulNBits(op) => {
+            let mut attributes = blocks(op.blocks);
+            attributes.push(Attribute::int("accuracy_level", op.accuracy_level));
+            attributes
+        }
+        Contrib::GatherBlockQuantized(op) => {
+            let axes = [Attribute::int("gather_axis", 0), Attribute::int("quantize_axis", 1)];
+            blocks(*op).into_iter().chain(axes).collect()
+        }
         Contrib::RmsNorm { epsilon } => {
             vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
         }
     }
+}
+
+fn blocks(op: BlockOp) -> Vec<Attribute> {
+    vec![Attribute::int("bits", op.bits as i64), Attribute::int("block_size", op.group as i64)]
 }
 
 fn conv(op: &ConvOp) -> Vec<Attribute> {

@@ -1,0 +1,185 @@
+//! Quantized weights as a backend runs them: its kernels' operators where it has some, dequantized values elsewhere.
+
+mod kernels;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Target;
+use crate::Result;
+use crate::dims;
+use crate::graph::{
+    BlockOp, Contrib, Dim, Dtype, Graph, MatMulNBitsOp, Op, Operation, PadMode, Reduction, Tensor, product,
+};
+use crate::quantization::{BlockQuantized, floats};
+use crate::weights::{Bytes, WeightData};
+pub use kernels::Kernels;
+use parts::Parts;
+
+/// The graph with operations of block-quantized weights where linear layers and embeddings read some, and its weights: codes,
+/// scales and zeros as weights of their own. What else reads one gets its values.
+pub(super) fn formed<'a>(
+    mut graph: Graph,
+    weights: &'a [WeightData],
+    target: &Target,
+) -> Result<(Graph, Cow<'a, [WeightData]>)> {
+    if weights.iter().all(|weight| !matches!(weight.bytes, Bytes::Quantized(_))) {
+        return Ok((graph, Cow::Borrowed(weights)));
+    }
+    let mut weights = weights.to_vec();
+    let (mut linear, mut embedding) = (HashMap::new(), HashMap::new());
+    for index in 0..weights.len() {
+        let Bytes::Quantized(blocks) = &weights[index].bytes else { continue };
+        let blocks = Arc::clone(blocks);
+        let readers = Readers::of(&graph, index);
+        let name = graph.weights[index].name.clone();
+        let kernels = &target.kernels;
+        let scaled = |form: BlockQuantized| match kernels.casts_scales {
+            true => Ok(form),
+            false => form.with_scales_in(target.float),
+        };
+        let by_linear = if readers.linear { kernels.linear(&blocks)? } else { None };
+        let by_linear = by_linear.map(scaled).transpose()?;
+        let by_rows = if readers.embedding { kernels.embedding(&blocks)? } else { None };
+        let by_rows = by_rows.map(scaled).transpose()?;
+        let values =
+            readers.others || readers.linear && by_linear.is_none() || readers.embedding && by_rows.is_none();
+        if let Some(form) = by_linear {
+            linear.insert(index, Parts::of_linear(&mut graph, &mut weights, &name, &form, kernels)?);
+        }
+        if let Some(form) = by_rows {
+            embedding.insert(index, Parts::of_embedding(&mut graph, &mut weights, &name, &form)?);
+        }
+        if values {
+            weights[index] = dequantized(&weights[index], &blocks, target.float)?;
+        }
+    }
+    let kernels = target.kernels;
+    graph.rewrite(|g, it| match (it.op, it.operands) {
+        (Op::Linear, [_, weight, ..]) => match g.weight_index(weight).and_then(|index| linear.get(&index)) {
+            Some(parts) => linear_layer(g, it, parts, &kernels).map(Some),
+            None => Ok(None),
+        },
+        (Op::Gather { axis: 0 }, [table, ids]) => {
+            match g.weight_index(table).and_then(|index| embedding.get(&index)) {
+                Some(parts) => rows(g, it, ids, parts).map(Some),
+                None => Ok(None),
+            }
+        }
+        _ => Ok(None),
+    })?;
+    Ok((graph, Cow::Owned(weights)))
+}
+
+/// What reads a weight.
+#[derive(Default)]
+struct Readers {
+    linear: bool,
+    embedding: bool,
+    others: bool,
+}
+
+impl Readers {
+    fn of(graph: &Graph, weight: usize) -> Self {
+        let is = |id: usize| graph.weight_index(graph.tensor(id)) == Some(weight);
+        let mut readers = Self { others: graph.outputs.iter().any(|(_, id)| is(*id)), ..Self::default() };
+        for node in &graph.nodes {
+            for (place, _) in node.inputs.iter().enumerate().filter(|(_, id)| is(**id)) {
+                match (&node.op, place) {
+                    (Op::Linear, 1) => readers.linear = true,
+                    (Op::Gather { axis: 0 }, 0) => readers.embedding = true,
+                    _ => readers.others = true,
+                }
+            }
+        }
+        readers
+    }
+}
+
+/// A weight's values in memory: in the type that the target computes in.
+fn dequantized(weight: &WeightData, blocks: &BlockQuantized, float: Dtype) -> Result<WeightData> {
+    let values = blocks.dequantize()?;
+    Ok(WeightData { dtype: float, bytes: Bytes::memory(floats(float, &values)), ..weight.clone() })
+}
+
+/// `x · wᵀ + b` by `MatMulNBits`; minimums are what they add to each block's sum of x, by a linear layer.
+fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kernels) -> Result<Tensor> {
+    let (mut x, mut bias) = (it.operands[0].clone(), it.operands.get(2).cloned());
+    let last = x.rank() - 1;
+    if let Some(order) = &parts.order {
+        let order = g.integers(&[order.len()], order.iter().map(|&column| column.into()).collect())?;
+        x = g.gather(&x, &order, last)?;
+    }
+    let (width, out) = (x.shape()[last].clone(), it.result.shape()[last].clone());
+    let corrected = match &parts.offsets {
+        Some(offsets) => {
+            let sums = block_sums(g, &x, parts.blocks.group)?;
+            let operands: Vec<&Tensor> = [&sums, offsets].into_iter().chain(&bias).collect();
+            let shape = it.result.shape().to_vec();
+            let corrected = g.node(Op::Linear, &operands, it.result.dtype(), shape);
+            bias = None;
+            Some(corrected)
+        }
+        None => None,
+    };
+    let mut shape = it.result.shape().to_vec();
+    if let Some(rank) = kernels.rank.filter(|&rank| rank != x.rank()) {
+        let rows = product(&x.shape()[..last]);
+        let ones = vec![Dim::Fixed(1); rank - 2];
+        x = g.reshape(&x, [&ones[..], &dims![&rows, width]].concat())?;
+        shape = [&ones[..], &dims![rows, out]].concat();
+    }
+    let fused = bias.as_ref().filter(|_| kernels.bias);
+    let op = MatMulNBitsOp {
+        blocks: parts.blocks,
+        accuracy_level: kernels.accuracy_level,
+        zero_points: parts.zeros.is_some(),
+        bias: fused.is_some(),
+    };
+    let operands: Vec<&Tensor> =
+        [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.zeros).chain(fused).collect();
+    let mut y = g.node(Op::Contrib(Contrib::MatMulNBits(op)), &operands, it.result.dtype(), shape);
+    if y.shape() != it.result.shape() {
+        y = g.reshape(&y, it.result.shape().to_vec())?;
+    }
+    let added = if kernels.bias { None } else { bias };
+    [corrected, added].into_iter().flatten().try_fold(y, |y, more| g.add(&y, &more))
+}
+
+/// The sums of x over each block of its last axis: `[…, blocks]`.
+fn block_sums(g: &mut Graph, x: &Tensor, group: usize) -> Result<Tensor> {
+    let last = x.rank() - 1;
+    let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+    let blocks = width.div_ceil(group);
+    let missing = blocks * group - width;
+    let x = match missing {
+        0 => x.clone(),
+        _ => g.pad(x, &[(last, 0, missing)], PadMode::Constant(0.0))?,
+    };
+    let shape = [&x.shape()[..last], &dims![blocks, group]].concat();
+    let x = g.reshape(&x, shape)?;
+    g.reduce(Reduction::Sum, &x, &[last + 1], false)
+}
+
+/// Rows of a table by `GatherBlockQuantized`.
+fn rows(g: &mut Graph, it: &Operation<'_>, ids: &Tensor, parts: &Parts) -> Result<Tensor> {
+    let BlockOp { group, .. } = parts.blocks;
+    let width = it.result.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+    let blocks = width.div_ceil(group);
+    let shape = [ids.shape(), &dims![blocks * group]].concat();
+    let operands: Vec<&Tensor> = [&parts.codes, ids, &parts.scales].into_iter().chain(&parts.zeros).collect();
+    let op = Op::Contrib(Contrib::GatherBlockQuantized(parts.blocks));
+    let mut y = g.node(op, &operands, it.result.dtype(), shape.clone());
+    if let Some(offsets) = &parts.offsets {
+        let added = g.gather(offsets, ids, 0)?;
+        let added = g.unsqueeze(&added, ids.rank() + 1)?;
+        y = g.reshape(&y, [ids.shape(), &dims![blocks, group]].concat())?;
+        y = g.add(&y, &added)?;
+        y = g.reshape(&y, shape)?;
+    }
+    if blocks * group == width { Ok(y) } else { g.slice(&y, ids.rank(), 0..width) }
+}

@@ -1,0 +1,98 @@
+//! Codes, scales and zeros of a quantized weight as weights of the graph.
+
+use std::sync::Arc;
+
+use super::Kernels;
+use crate::Result;
+use crate::graph::{BlockOp, Dtype, Graph, Tensor};
+use crate::quantization::BlockQuantized;
+use crate::weights::{Bytes, WeightData};
+
+/// The operands of a quantized weight.
+pub(super) struct Parts {
+    pub blocks: BlockOp,
+    pub codes: Tensor,
+    pub scales: Tensor,
+    pub zeros: Option<Tensor>,
+    /// What minimums add to each block's sum, `[out, blocks]`.
+    pub offsets: Option<Tensor>,
+    pub order: Option<Arc<[u32]>>,
+}
+
+/// Where parts become weights.
+struct Weights<'a> {
+    graph: &'a mut Graph,
+    located: &'a mut Vec<WeightData>,
+}
+
+impl Weights<'_> {
+    /// A part that is stored in one type and computed with in another.
+    fn add(&mut self, name: &str, stored: Dtype, shape: &[usize], bytes: Bytes) -> Tensor {
+        let computed = if stored == Dtype::U8 { stored } else { Dtype::F32 };
+        let tensor = self.graph.stored_weight(name, computed, shape);
+        if self.graph.weights.len() > self.located.len() {
+            let stored_as = name.to_owned();
+            self.located.push(WeightData { dtype: stored, shape: shape.to_vec(), stored_as, bytes });
+        }
+        tensor
+    }
+}
+
+impl Parts {
+    /// Those of a linear layer.
+    pub(super) fn of_linear(
+        graph: &mut Graph,
+        located: &mut Vec<WeightData>,
+        name: &str,
+        form: &BlockQuantized,
+        kernels: &Kernels,
+    ) -> Result<Self> {
+        let codes = [form.shape[0], form.blocks(), form.group * form.bits / 8];
+        Self::of(
+            Weights { graph, located },
+            &format!("{name}.codes"),
+            &codes,
+            name,
+            form,
+            kernels.flat_scales,
+        )
+    }
+
+    /// Those of an embedding, which share scales and zeros with a linear layer's of the same form.
+    pub(super) fn of_embedding(
+        graph: &mut Graph,
+        located: &mut Vec<WeightData>,
+        name: &str,
+        form: &BlockQuantized,
+    ) -> Result<Self> {
+        let codes = [form.shape[0], form.blocks() * form.group * form.bits / 8];
+        Self::of(Weights { graph, located }, &format!("{name}.rows"), &codes, name, form, false)
+    }
+
+    fn of(
+        mut weights: Weights<'_>,
+        codes_name: &str,
+        codes: &[usize],
+        name: &str,
+        form: &BlockQuantized,
+        flat: bool,
+    ) -> Result<Self> {
+        let (rows, blocks) = (form.shape[0], form.blocks());
+        let shape = |width: usize| if flat { vec![rows * width] } else { vec![rows, width] };
+        // Forms of one weight differ by these.
+        let name = format!("{name}.{}x{}", form.bits, form.group);
+        let codes = weights.add(codes_name, Dtype::U8, codes, form.codes.clone());
+        let scales =
+            weights.add(&format!("{name}.scales"), form.scale_dtype, &shape(blocks), form.scales.clone());
+        let zeros = form.packed_zeros().map(|packed| {
+            let width = (blocks * form.bits).div_ceil(8);
+            weights.add(&format!("{name}.zeros"), Dtype::U8, &shape(width), Bytes::memory(packed))
+        });
+        let offsets = form.offsets()?.map(|offsets| {
+            let bytes = offsets.iter().flat_map(|x| x.to_le_bytes()).collect();
+            weights.add(&format!("{name}.offsets"), Dtype::F32, &[rows, blocks], Bytes::memory(bytes))
+        });
+        let blocks = BlockOp { bits: form.bits, group: form.group };
+        Ok(Self { blocks, codes, scales, zeros, offsets, order: form.order.clone() })
+    }
+}

@@ -1,0 +1,40 @@
+//! Block-quantized weights of any form, for tests.
+
+use half::f16;
+
+use super::{BlockQuantized, Zeros};
+use crate::Dtype;
+use crate::weights::Bytes;
+
+/// The forms that [`sample`] makes.
+pub(crate) const KINDS: [&str; 4] = ["middle", "codes", "minimums", "order"];
+
+/// A weight with codes, scales and zeros that differ from block to block.
+pub(crate) fn sample(shape: [usize; 2], bits: usize, group: usize, kind: &str) -> BlockQuantized {
+    let blocks = shape[1].div_ceil(group);
+    let count = shape[0] * blocks;
+    let mut state = 12_345_u32 + bits as u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let codes: Vec<u8> = (0..count * group * bits / 8).map(|_| next()).collect();
+    let scale = |_| f16::from_f32((f32::from(next()) - 100.0) / (1_u32 << (bits + 6)) as f32).to_le_bytes();
+    let scales: Vec<u8> = (0..count).flat_map(scale).collect();
+    let zeros = match kind {
+        "codes" => Zeros::Codes((0..count).map(|i| (i * 7 % (1 << bits)) as u8).collect()),
+        "minimums" => Zeros::Minimums((0..count).map(|i| (i * 5 % 11) as f32 / 8.0 - 0.6).collect()),
+        _ => Zeros::Middle,
+    };
+    let order = (kind == "order").then(|| (0..shape[1] as u32).rev().collect());
+    BlockQuantized {
+        shape,
+        bits,
+        group,
+        codes: Bytes::memory(codes),
+        scale_dtype: Dtype::F16,
+        scales: Bytes::memory(scales),
+        zeros,
+        order,
+    }
+}
