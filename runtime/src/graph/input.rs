@@ -25,6 +25,8 @@ pub struct Input {
     pub(crate) row_multiple: Option<(usize, &'static str)>,
     /// Whether whole numbers may be given for its floating-point ones.
     pub(crate) allows_integers: bool,
+    /// Whether only its end is read, as long as the new tokens: what is given of cached ones is cut off.
+    pub(crate) trailing: bool,
     /// What computes it from the other inputs before a run, where it is not given.
     pub(crate) computed: Option<Computed>,
 }
@@ -78,6 +80,7 @@ impl Input {
             forbidden_token: None,
             row_multiple: None,
             allows_integers: false,
+            trailing: false,
             computed: None,
         }
     }
@@ -101,6 +104,13 @@ impl Input {
     #[must_use]
     pub fn or(mut self, default: InputDefault) -> Self {
         self.default = Some(default);
+        self
+    }
+
+    /// Takes the mask of all tokens, of which only that of new ones is read.
+    #[must_use]
+    pub fn trailing(mut self) -> Self {
+        self.trailing = true;
         self
     }
 

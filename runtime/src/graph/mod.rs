@@ -10,6 +10,7 @@ mod input;
 mod kind;
 mod op;
 pub(crate) mod probe;
+mod recurrence;
 mod rewrite;
 mod scope;
 mod select;
@@ -28,9 +29,10 @@ pub use dim::{Dim, Factor, dims};
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use op::{
-    AttentionOp, Binary, BlockOp, Contrib, ConvOp, Interpolation, MatMulNBitsOp, Op, PadMode, PoolOp,
-    Reduction, ResizeOp, RotaryOp, Unary,
+    AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, Interpolation, LinearAttentionOp,
+    MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, Unary,
 };
+pub use recurrence::LinearAttention;
 pub(crate) use rewrite::Operation;
 pub use scope::Scope;
 pub use spatial::Conv;

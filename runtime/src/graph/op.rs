@@ -28,6 +28,13 @@ pub enum Op {
     /// Scaled dot-product attention: q `[batch, q, heads·size]`, k and v `[batch, k, kv_heads·size]` or
     /// `[batch, kv_heads, k, size]`, optional mask broadcastable to `[batch, heads, q, k]` (bool: attend; f32: added).
     Attention(AttentionOp),
+    /// Linear attention: q `[batch, sequence, query_heads·key]`, k `[batch, sequence, heads·key]`, v
+    /// `[batch, sequence, heads·value]`, state `[batch, heads, key, value]`, and by its attributes decays and the delta
+    /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
+    LinearAttention(LinearAttentionOp),
+    /// Causal depthwise convolution: x `[batch, sequence, channels]`, weight `[channels, 1, kernel]`, what came before
+    /// `[batch, (kernel − 1)·dilation, channels]`, optional bias `[channels]`.
+    CausalConv(CausalConvOp),
     /// An activation function, element by element.
     Activate(Activation),
     /// Element-wise with broadcasting.
@@ -197,6 +204,8 @@ impl Op {
             Self::LayerNorm { .. } => "LayerNormalization",
             Self::RmsNorm { .. } => "RMSNormalization",
             Self::Attention(_) => "Attention",
+            Self::LinearAttention(_) => "LinearAttention",
+            Self::CausalConv(_) => "CausalConv",
             Self::Activate(act) => act.name(),
             Self::Binary(op) => op.onnx(),
             Self::Unary(op) => op.onnx(),

@@ -178,7 +178,7 @@ impl Checkpoint {
     pub fn json(&self, file: &str) -> Result<Option<serde_json::Value>> {
         let Some(path) = self.path(file)? else { return Ok(None) };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
-        serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+        serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map(Some).map_err(|e| {
             Error::config(&path, format!("not JSON: {e}"), "the file is damaged or cut short: fetch it again")
         })
     }
@@ -232,6 +232,22 @@ fn not_cached(id: &str, repo: &RepoId, environment: &Environment, why: &str) -> 
 
 fn working_folder() -> String {
     std::env::current_dir().map_or_else(|_| "the working folder".into(), |d| d.display().to_string())
+}
+
+/// JSON with Python's `Infinity` as a bare word, which older files hold, by what the reference writes in its place today.
+fn with_infinity(bytes: &[u8]) -> Option<serde_json::Value> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    // Every other piece between quotation marks lies in a string; files with escaped ones stay as they are.
+    if !text.contains("Infinity") || text.contains("\\\"") {
+        return None;
+    }
+    let pieces = text.split('"').enumerate().map(|(index, piece)| match index % 2 {
+        0 => piece
+            .replace("-Infinity", r#"{"__float__": "-\u0049nfinity"}"#)
+            .replace("Infinity", r#"{"__float__": "Infinity"}"#),
+        _ => piece.to_owned(),
+    });
+    serde_json::from_str(&pieces.collect::<Vec<_>>().join("\"")).ok()
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, norm,
-    precision, resize, rotary, select, share, spatial, types,
+    precision, recurrence, resize, rotary, select, share, spatial, types,
 };
 use super::quantized::Kernels;
-use crate::graph::Dtype;
+use crate::graph::{Dtype, Graph};
 use crate::{Hardware, Precision};
 
 /// What a graph is lowered to.
@@ -29,6 +29,11 @@ pub struct Target {
     pub kernels: Kernels,
 }
 
+/// Whether a list of passes writes linear attention chunk by chunk.
+fn is_chunked(passes: &[Pass]) -> bool {
+    passes.contains(&LINEAR_ATTENTION)
+}
+
 impl Target {
     /// The form that runs best on a backend.
     pub fn of(hardware: Hardware, precision: Precision) -> Self {
@@ -38,6 +43,13 @@ impl Target {
     /// The form that runs best on a backend of ONNX Runtime Web.
     pub fn in_browser(hardware: Hardware, precision: Precision) -> Self {
         Self::reached(hardware, precision, true)
+    }
+
+    /// The same for one graph: linear attention needs every length to be a number where no kernel computes it.
+    #[must_use]
+    pub fn suited(mut self, graph: &Graph) -> Self {
+        self.fixed_shapes |= graph.is_recurrent() && is_chunked(&self.passes);
+        self
     }
 
     fn reached(hardware: Hardware, precision: Precision, in_browser: bool) -> Self {
@@ -95,6 +107,8 @@ const CPU: &[Pass] = &[
 
 /// ONNX Runtime's CUDA kernels, of which attention, GELU and the norm have some of its own.
 const CUDA: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
     Pass::each("rotation by products", rotary::by_product),
     Pass::each("attention by MultiHeadAttention", attention::multi_head),
     Pass::each("linear layers by Gemm", linear::flatten),
@@ -103,13 +117,16 @@ const CUDA: &[Pass] = &[
 ];
 
 /// MIGraphX, which finds attention and GELU in the plain forms itself.
-const ROCM: &[Pass] = &[BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const ROCM: &[Pass] = &[CAUSAL_CONV, LINEAR_ATTENTION, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// OpenVINO, which fuses the plain forms itself.
-const OPENVINO: &[Pass] = &[BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const OPENVINO: &[Pass] =
+    &[CAUSAL_CONV, LINEAR_ATTENTION, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// ONNX Runtime's WebGPU kernels.
 const WEBGPU: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     Pass::each("Or by And", select::or_by_and),
@@ -128,6 +145,8 @@ const WEBGPU: &[Pass] = &[
 
 /// Core ML, which has floating-point arithmetic alone, and little more than the basic operators of it; it has GELU.
 const METAL: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     Pass::each("logarithms of whole numbers by a table", select::logarithm_by_table),
@@ -151,6 +170,8 @@ const METAL: &[Pass] = &[
 
 /// The tensor processor of Qualcomm's chips.
 const QNN: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     TRANSPOSE_RUNS,
@@ -168,6 +189,8 @@ const QNN: &[Pass] = &[
 
 /// WebNN, of which browsers do not resize by cubic curves.
 const WEBNN: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     TRANSPOSE_RUNS,
@@ -198,5 +221,9 @@ const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resiz
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);
 const LINEAR: Pass = Pass::each("linear layers by MatMul", linear::by_product);
+const CAUSAL_CONV: Pass =
+    Pass::each("causal convolutions by shifted products", recurrence::causal_conv_by_products);
+const LINEAR_ATTENTION: Pass =
+    Pass::each("linear attention by chunks", recurrence::linear_attention_by_chunks);
 const GELU: Pass = Pass::each("GELU by erf and tanh", activation::gelu_by_operators);
 const RMS_NORM: Pass = Pass::each("RMS norm by the mean of squares", norm::rms_by_operators);

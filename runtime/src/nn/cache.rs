@@ -103,6 +103,36 @@ impl Cache {
         Ok(all)
     }
 
+    /// A state of fixed size that a layer leaves behind (`get_conv_state`, `get_recurrent_state`): the input
+    /// `past_key_values.{layer}.{what}` `[batch, shape…]`, zeros at first; zeros too in graphs without a cache.
+    ///
+    /// # Errors
+    /// Never; as [`Graph::full`].
+    pub fn past_state(&self, g: &mut Graph, layer: usize, what: &str, shape: &[usize]) -> Result<Tensor> {
+        let of =
+            |batch: Dim| [batch].into_iter().chain(shape.iter().map(|&n| n.into())).collect::<Vec<Dim>>();
+        if !self.kind.is_cached() {
+            return g.full(of(BATCH), 0.0);
+        }
+        let name = format!("past_key_values.{}", self.name(layer, what));
+        let past = g.input(Input::f32(&name, of(self.cached())).or(InputDefault::Past));
+        match &self.rows {
+            Some(rows) => g.gather(&past, rows, 0),
+            None => Ok(past),
+        }
+    }
+
+    /// Leaves a state for the next step: the output `present.{layer}.{what}`.
+    ///
+    /// # Errors
+    /// When a layer leaves it twice.
+    pub fn keep_state(&self, g: &mut Graph, layer: usize, what: &str, state: &Tensor) -> Result<()> {
+        if !self.kind.is_cached() {
+            return Ok(());
+        }
+        g.output(&format!("present.{}", self.name(layer, what)), state)
+    }
+
     /// Keys and values that [`GraphKind::Encoder`] gave for cross-attention, `[batch, heads, keys, size]`;
     /// [`GraphKind::BeamDecode`] takes and leaves them by row, as it does the others.
     ///

@@ -4,6 +4,14 @@ use super::{Activation, split_last};
 use crate::Result;
 use crate::graph::{Dim, Graph, Scope, Tensor, Unary, show};
 
+/// The width of a feed-forward layer that is adjusted (`block_auto_adjust_ff_dim`): two thirds, times a factor, rounded up to
+/// a multiple.
+pub fn adjusted_width(width: usize, multiplier: f64, multiple_of: usize) -> usize {
+    let width = width.saturating_mul(2) / 3;
+    let multiple_of = multiple_of.max(1);
+    ((multiplier * width as f64) as usize).div_ceil(multiple_of).saturating_mul(multiple_of)
+}
+
 /// Feed-forward layer of two linear layers (`GPTNeoXMLP`, `BertIntermediate` and `BertOutput`): `down(act(up(x)))`.
 #[derive(Clone, Copy, Debug)]
 pub struct Mlp<'a> {

@@ -15,6 +15,8 @@ mod feature_encoder;
 mod feed_forward;
 mod heads;
 mod layer_types;
+mod mamba;
+mod mamba2;
 mod masked_lm;
 mod mlp;
 mod multi_head;
@@ -23,6 +25,7 @@ mod patches;
 mod pooled_output;
 mod pooling;
 mod qa_span;
+mod recurrence;
 mod relative;
 pub mod rope;
 mod rotary;
@@ -30,13 +33,13 @@ mod routers;
 mod similarity;
 mod sinusoidal;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod token_shift;
 mod weighted_layer_sum;
 mod windows;
 mod xielu;
 
-pub use crate::graph::{Activation, Attention};
+pub use crate::graph::{Activation, Attention, LinearAttention};
 pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
@@ -60,8 +63,10 @@ pub use heads::{
     clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
 };
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use mamba::{BcDtNorm, Mamba};
+pub use mamba2::{Mamba2, time_step_limit};
 pub use masked_lm::masked_lm_decoder;
-pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, glu, sigmoid_gate};
+pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use multi_head::MultiHead;
 pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
@@ -77,6 +82,7 @@ pub use pooling::{
     statistics_pool, token_mask,
 };
 pub use qa_span::qa_span;
+pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;

@@ -64,6 +64,7 @@ impl Executable {
         options: Options,
         lowering: Option<Lowering>,
     ) -> Result<Self> {
+        let target = target.suited(&graph);
         let (symbols, ready) = (symbols(&graph), Mutex::default());
         let executable = Self { graph, weights, target, hardware, options, lowering, symbols, ready };
         let known = |symbol| executable.target.dims.contains_key(symbol);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 
 use crate::graph::{Dim, Dtype, Input, InputDefault, Limit, show};
+use crate::value::last_positions;
 use crate::{Error, Result, Value, Values};
 
 /// The symbol of what is cached.
@@ -90,6 +91,9 @@ pub(super) fn complete(
             *value = Value::F32(numbers.mapv(|number| number as f32));
         }
     }
+    for input in inputs.iter().filter(|input| input.trailing) {
+        cut_to_new(input, inputs, &mut given);
+    }
     for input in inputs.iter().filter(|input| !kept(&input.name)) {
         match given.get(&input.name) {
             Some(value) => check(input, value, &mut symbols)?,
@@ -114,6 +118,19 @@ pub(super) fn complete(
         }
     }
     Ok(given)
+}
+
+/// Cuts off the beginning of an input `[batch, past + sequence]` of which only the new positions are read: as many as the
+/// required input of the same shape has, the tokens' ids.
+fn cut_to_new(input: &Input, inputs: &[Input], given: &mut Values) {
+    let ids = inputs.iter().find(|other| other.shape == input.shape && other.default.is_none());
+    let new = ids.and_then(|ids| given.get(&ids.name)?.shape().last().copied());
+    if let (Some(new), Some(value)) = (new, given.get_mut(&input.name))
+        && let Some(axis) = value.shape().len().checked_sub(1)
+        && value.shape()[axis] > new
+    {
+        *value = last_positions(value, axis, new);
+    }
 }
 
 /// Checks one input and learns the lengths of its symbolic axes.

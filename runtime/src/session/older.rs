@@ -3,11 +3,45 @@
 use serde_json::{Map, Value as Json};
 
 /// Puts what older files say where it is read: `text_config_dict` in place of `text_config`, and the layers that
-/// `attention_types` counts out in `attention_layers`, as the reference does.
+/// `attention_types` counts out in `attention_layers`, as the reference does; and numbers in place of infinity.
 pub(super) fn prepare(raw: &mut Json) {
+    infinities(raw);
     let Json::Object(fields) = raw else { return };
     config_dicts(fields);
     attention_layers(fields);
+    for name in ["layer_types", "layers_block_type"] {
+        fields.get_mut(name).and_then(Json::as_array_mut).into_iter().flatten().for_each(layer_type);
+    }
+    for name in AUTOMATIC {
+        if fields.get(name).is_some_and(|value| value == "auto") {
+            fields.remove(name);
+        }
+    }
+}
+
+/// Sizes of state spaces that `auto` leaves to the others.
+const AUTOMATIC: [&str; 3] = ["time_step_rank", "mamba_dt_rank", "mamba_d_head"];
+
+/// What older files call layers (`remap_legacy_layer_types`).
+fn layer_type(kind: &mut Json) {
+    match kind.as_str() {
+        Some("mamba") => *kind = "linear_attention".into(),
+        Some("attention") => *kind = "full_attention".into(),
+        _ => {}
+    }
+}
+
+/// Infinity, which JSON has not and the reference writes as `{"__float__": "Infinity"}`, as the largest number.
+fn infinities(value: &mut Json) {
+    match value {
+        Json::Array(items) => items.iter_mut().for_each(infinities),
+        Json::Object(fields) => match fields.get("__float__").and_then(Json::as_str) {
+            Some("Infinity") => *value = f64::MAX.into(),
+            Some("-Infinity") => *value = f64::MIN.into(),
+            _ => fields.values_mut().for_each(infinities),
+        },
+        _ => {}
+    }
 }
 
 /// A configuration within, as it was written first: it stands for the one beside it, whose other fields hold no more.
@@ -69,6 +103,27 @@ mod tests {
             "vision_config": {"hidden_size": 1024},
         });
         assert_eq!(prepared(raw), want);
+    }
+
+    #[test]
+    fn automatic_sizes_are_left_out() {
+        assert_eq!(
+            prepared(json!({"mamba_d_head": "auto", "hidden_act": "auto"})),
+            json!({"hidden_act": "auto"})
+        );
+    }
+
+    #[test]
+    fn older_names_of_layer_types_are_todays() {
+        let raw = json!({"layer_types": ["mamba", "attention", "conv"]});
+        assert_eq!(prepared(raw), json!({"layer_types": ["linear_attention", "full_attention", "conv"]}));
+    }
+
+    #[test]
+    fn infinity_is_the_largest_number() {
+        let raw =
+            json!({"time_step_limit": [0.0, {"__float__": "Infinity"}], "least": {"__float__": "-Infinity"}});
+        assert_eq!(prepared(raw), json!({"time_step_limit": [0.0, f64::MAX], "least": f64::MIN}));
     }
 
     #[test]

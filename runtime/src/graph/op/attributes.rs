@@ -18,6 +18,39 @@ pub struct AttentionOp {
     pub softcap: f64,
 }
 
+/// The attributes of [`Op::LinearAttention`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinearAttentionOp {
+    /// States side by side, each with keys and values of its own.
+    pub heads: usize,
+    /// Queries side by side; `heads` is a multiple of it.
+    pub query_heads: usize,
+    /// Multiplies the result.
+    pub scale: f64,
+    /// Whether the operand behind the state is decays.
+    pub decays: bool,
+    /// Whether the last operand is the delta rule's numbers.
+    pub delta: bool,
+    /// Which of the two results the node gives.
+    pub gives: RecurrenceResult,
+}
+
+/// The results of an operation with a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecurrenceResult {
+    /// What is read at each position.
+    Output,
+    /// The state behind the last position.
+    State,
+}
+
+/// The attributes of [`Op::CausalConv`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CausalConvOp {
+    /// From one element of a window to the next.
+    pub dilation: usize,
+}
+
 /// The attributes of [`Op::Conv`] and [`Op::ConvTranspose`], by spatial axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvOp {

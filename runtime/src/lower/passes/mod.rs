@@ -13,6 +13,7 @@ pub(super) mod lengths;
 pub(super) mod linear;
 pub(super) mod norm;
 pub(super) mod precision;
+pub(super) mod recurrence;
 pub(super) mod resize;
 pub(super) mod rotary;
 pub(super) mod select;

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
-use crate::graph::{Constant, Dim, Dtype, Graph, Node, Op, Origin, Tensor};
+use crate::graph::{
+    Constant, Dim, Dtype, Graph, LinearAttentionOp, Node, Op, Origin, RecurrenceResult, Tensor,
+};
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
 use crate::{Error, Result};
@@ -94,25 +96,50 @@ impl<'a> Printer<'a> {
     }
 
     fn node(&mut self, node: &Node) -> Result<()> {
+        // Written already, as the other result of an operation that has two.
+        if self.names.contains_key(&node.output) {
+            return Ok(());
+        }
         self.place.clone_from(&node.name);
         self.parts = 0;
         let operands = node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?;
         let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
         let written = self.written(node, &operands)?;
         let operands: Vec<&str> = written.operands.iter().map(String::as_str).collect();
-        let output = match self.graph.outputs.iter().find(|(_, output)| *output == node.output) {
-            Some((name, _)) => name.clone(),
-            None => self.graph.values[node.output].name.clone(),
-        };
+        let results = self.results(node);
+        let unread = || format!("{}/Unread", node.name);
+        let names = results.iter().map(|result| result.map_or_else(unread, |id| self.result_name(id)));
+        let outputs: Vec<String> = names.chain(written.others.iter().cloned()).collect();
         let Written { domain, operator, attributes, .. } = &written;
-        self.write(domain, operator, &operands, attributes.clone(), node.name.clone(), output.clone());
-        self.names.insert(node.output, output);
+        self.write_all(domain, operator, &operands, attributes.clone(), node.name.clone(), outputs.clone());
+        self.names.extend(results.into_iter().zip(outputs).filter_map(|(id, name)| Some((id?, name))));
         if is_fused(&node.op) {
             for &id in node.inputs.iter().chain([&node.output]) {
                 self.declare(id);
             }
         }
         Ok(())
+    }
+
+    /// The values that a node gives: of linear attention what is read, then the state, one of which another node stands
+    /// for where anything reads it.
+    fn results(&self, node: &Node) -> Vec<Option<usize>> {
+        let Op::LinearAttention(op) = node.op else { return vec![Some(node.output)] };
+        let given = |gives| {
+            let wanted = Op::LinearAttention(LinearAttentionOp { gives, ..op });
+            let found =
+                self.graph.nodes.iter().find(|other| other.inputs == node.inputs && other.op == wanted);
+            found.map(|found| found.output)
+        };
+        vec![given(RecurrenceResult::Output), given(RecurrenceResult::State)]
+    }
+
+    /// The ONNX name of what an operation gives.
+    fn result_name(&self, id: usize) -> String {
+        match self.graph.outputs.iter().find(|(_, output)| *output == id) {
+            Some((name, _)) => name.clone(),
+            None => self.graph.values[id].name.clone(),
+        }
     }
 
     /// The type and the shape of an operand.
@@ -200,10 +227,22 @@ impl<'a> Printer<'a> {
         name: String,
         output: String,
     ) {
+        self.write_all(domain, op, operands, attribute, name, vec![output]);
+    }
+
+    fn write_all(
+        &mut self,
+        domain: &'static str,
+        op: &str,
+        operands: &[&str],
+        attribute: Vec<Attribute>,
+        name: String,
+        output: Vec<String>,
+    ) {
         self.domains.insert(domain);
         self.out.node.push(onnx::Node {
             input: operands.iter().map(|&input| input.to_owned()).collect(),
-            output: vec![output],
+            output,
             name,
             op_type: op.to_owned(),
             attribute,
@@ -258,11 +297,16 @@ struct Written {
     operator: &'static str,
     operands: Vec<String>,
     attributes: Vec<Attribute>,
+    /// Names of its results behind the first.
+    others: Vec<String>,
 }
 
 /// Whether engines have a kernel for the whole, which is told the shapes of what it is given.
 fn is_fused(op: &Op) -> bool {
-    matches!(op, Op::Attention(_) | Op::Rotary(_) | Op::Contrib(_))
+    matches!(
+        op,
+        Op::Attention(_) | Op::Rotary(_) | Op::Contrib(_) | Op::LinearAttention(_) | Op::CausalConv(_)
+    )
 }
 
 /// Numbers as bytes of a floating-point type. Beyond its range lies infinity, which no number survives a product or a

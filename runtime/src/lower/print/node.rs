@@ -4,8 +4,8 @@ use super::{Printer, Written, cast};
 use crate::Result;
 use crate::graph::Activation;
 use crate::graph::{
-    AttentionOp, BlockOp, Contrib, ConvOp, Dim, Dtype, Interpolation, Node, Op, PadMode, PoolOp, Reduction,
-    ResizeOp,
+    AttentionOp, BlockOp, Contrib, ConvOp, Dim, Dtype, Interpolation, LinearAttentionOp, Node, Op, PadMode,
+    PoolOp, Reduction, ResizeOp,
 };
 use crate::lower::passes::resize::CUBIC;
 use crate::onnx::Attribute;
@@ -21,6 +21,7 @@ impl Printer<'_> {
             operator: node.op.name(),
             operands: operands.iter().map(|&operand| operand.to_owned()).collect(),
             attributes: vec![],
+            others: vec![],
         };
         let more = &mut written.operands;
         written.attributes = match &node.op {
@@ -114,6 +115,21 @@ impl Printer<'_> {
                 let by_head = self.tensor(node.inputs[0]).rank() == 4;
                 attention(*op, by_head)
             }
+            Op::LinearAttention(op) => {
+                written.domain = MICROSOFT;
+                if !op.decays && op.delta {
+                    more.insert(4, String::new());
+                }
+                linear_attention(*op)
+            }
+            Op::CausalConv(op) => {
+                (written.domain, written.operator) = (MICROSOFT, "CausalConvWithState");
+                // The bias stands before the state; what comes behind the last position is cut where it is cached.
+                let bias = (more.len() == 4).then(|| more.remove(3)).unwrap_or_default();
+                more.insert(2, bias);
+                written.others.push(format!("{}/State", node.name));
+                vec![Attribute::int("channels_last", 1), Attribute::int("dilation", op.dilation as i64)]
+            }
             Op::Rotary(op) => vec![
                 Attribute::int("num_heads", op.heads as i64),
                 Attribute::int("interleaved", i64::from(op.interleaved)),
@@ -173,6 +189,21 @@ fn attention(op: AttentionOp, by_head: bool) -> Vec<Attribute> {
         attributes.push(Attribute::float("softcap", op.softcap as f32));
     }
     attributes
+}
+
+fn linear_attention(op: LinearAttentionOp) -> Vec<Attribute> {
+    let rule = match (op.decays, op.delta) {
+        (false, false) => "linear",
+        (true, false) => "gated",
+        (false, true) => "delta",
+        (true, true) => "gated_delta",
+    };
+    vec![
+        Attribute::string("update_rule", rule),
+        Attribute::int("q_num_heads", op.query_heads as i64),
+        Attribute::int("kv_num_heads", op.heads as i64),
+        Attribute::float("scale", op.scale as f32),
+    ]
 }
 
 fn contrib(op: &Contrib) -> Vec<Attribute> {

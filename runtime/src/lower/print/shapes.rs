@@ -121,6 +121,9 @@ impl Printer<'_> {
             input.shape.iter().position(|dim| *dim == wanted).map(|axis| (input.name.clone(), axis as i64))
         });
         let Some((input, axis)) = found else {
+            if let Some(rest) = self.symbol_of_sum(symbol)? {
+                return Ok(rest);
+            }
             let problem = format!(
                 "no input has an axis of length {symbol}, needed for {}",
                 show(std::slice::from_ref(dim))
@@ -132,5 +135,24 @@ impl Printer<'_> {
         self.write("", "Shape", &[&input], attributes, name.clone(), name.clone());
         self.symbols.insert(symbol.to_owned(), name.clone());
         Ok(name)
+    }
+
+    /// The value of a symbol that no axis has for itself, from one that has it in a sum: all of it but the rest.
+    fn symbol_of_sum(&mut self, symbol: &str) -> Result<Option<String>> {
+        let wanted = Dim::Symbol(symbol.to_owned().into());
+        let found = self.graph.inputs.iter().find_map(|input| {
+            input.shape.iter().enumerate().find_map(|(axis, dim)| {
+                let rest = dim.clone() - wanted.clone();
+                let fits = matches!(dim, Dim::Sum(_)) && rest.clone() + wanted.clone() == *dim;
+                (fits && !rest.mentions(symbol)).then(|| (input.name.clone(), axis as i64, rest))
+            })
+        });
+        let Some((input, axis, rest)) = found else { return Ok(None) };
+        let attributes = vec![Attribute::int("start", axis), Attribute::int("end", axis + 1)];
+        let whole = self.part("Shape", &[&input], attributes);
+        let rest = self.length(&rest)?;
+        let name = self.part("Sub", &[&whole, &rest], vec![]);
+        self.symbols.insert(symbol.to_owned(), name.clone());
+        Ok(Some(name))
     }
 }

@@ -118,4 +118,8 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         notes = ", ".join(f"{key} {value}" for key, value in changes.items())
         # Steps from a cache do not see what comes later: a case of the base model alone.
         model_class = decoder.prefix + decoder.heads["base"] if "bidirectional" in name else language
-        yield case(name, model_class, f"{notes}.", left if "window" in name or "left" in name else right, **changes)
+        given = left if "window" in name or "left" in name else right
+        if name == "long":
+            given = batch("left", "long", (70, 61))
+            notes = "Longer than the chunks that states are computed in, the second padded on the left"
+        yield case(name, model_class, f"{notes}.", given, **changes)

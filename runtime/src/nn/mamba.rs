@@ -1,0 +1,123 @@
+//! Mamba's mixer: a causal convolution and a selective scan, which is linear attention with a decay by channel and state.
+
+use super::{CausalConv, RecurrentLayer, rms_norm_no_affine};
+use crate::Result;
+use crate::dims;
+use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary};
+
+/// Mamba's mixer (`MambaMixer`; Gu and Dao, 2023, arXiv:2312.00752).
+///
+/// The selective scan is [`Graph::linear_attention`] with a head for each channel: its keys are ∆·B, its values the channel, its
+/// queries C, which all heads share, and the logarithms of its decays ∆·A, one for each of the channel's states.
+#[derive(Clone, Copy, Debug)]
+pub struct Mamba {
+    /// Channels of the convolution and the scan (`intermediate_size`).
+    pub width: usize,
+    /// States of each channel (`state_size`).
+    pub state: usize,
+    /// The width that ∆ is projected from (`time_step_rank`).
+    pub rank: usize,
+    /// The length of the convolution's kernel (`conv_kernel`).
+    pub kernel: usize,
+    /// Whether the convolution has a bias (`use_conv_bias`).
+    pub conv_bias: bool,
+    /// Whether the input and output projections have biases (`use_bias`).
+    pub bias: bool,
+    /// The activation function behind the convolution.
+    pub act: Activation,
+    /// The normalisation of ∆, B and C.
+    pub norm: BcDtNorm,
+}
+
+/// How ∆, B and C are normalised before they are used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BcDtNorm {
+    /// Not at all.
+    None,
+    /// By their root mean square alone, with this epsilon (`FalconMambaMixer`).
+    Rms(f64),
+    /// By RMS norms with weights of their own, with this epsilon (`JambaMambaMixer`).
+    Weighted(f64),
+}
+
+impl Mamba {
+    /// x `[batch, sequence, hidden]`, mixed over time, by the weights at `w`; the layer's states are `conv` and `recurrent`.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn forward(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        x: &Tensor,
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
+        let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        let x = layer.mask(g, x)?;
+        let projected = g.linear_biased(&w.scope("in_proj"), &x, 2 * self.width, self.bias)?;
+        let u = g.slice(&projected, 2, 0..self.width)?;
+        let gate = g.slice(&projected, 2, self.width..2 * self.width)?;
+        let conv = CausalConv { kernel: self.kernel, bias: self.conv_bias, act: Some(self.act) };
+        let u = conv.forward(g, &w.scope("conv1d"), &u, layer, "conv")?;
+        let u = layer.mask(g, &u)?;
+        let y = self.scan(g, w, &u, layer)?;
+        let gate = g.activation(Activation::Silu, &gate)?;
+        let y = g.mul(&y, &gate)?;
+        g.linear_biased(&w.scope("out_proj"), &y, hidden, self.bias)
+    }
+
+    /// The selective scan of u `[batch, sequence, width]`, and D times u.
+    fn scan(&self, g: &mut Graph, w: &Scope, u: &Tensor, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
+        let (width, state) = (self.width, self.state);
+        let (batch, sequence) = (&u.shape()[0].clone(), &u.shape()[1].clone());
+        let projected = g.linear_no_bias(&w.scope("x_proj"), u, self.rank + 2 * state)?;
+        let [dt, b, c] = <[Tensor; 3]>::try_from(g.split(&projected, 2, &[self.rank, state, state])?)
+            .map_err(|_| g.error("Mamba", "three parts are expected"))?;
+        let dt = self.normed(g, w, "dt_layernorm", &dt)?;
+        let b = self.normed(g, w, "b_layernorm", &b)?;
+        let c = self.normed(g, w, "c_layernorm", &c)?;
+        let dt = g.linear(&w.scope("dt_proj"), &dt, width)?;
+        let dt = g.unary(Unary::Softplus, &dt);
+        let dt = g.unsqueeze(&dt, 3)?;
+        g.enter(w);
+        let a = g.weight(&w.name("A_log"), &[width, state])?;
+        let a = negative_exp(g, &a);
+        let decay = g.mul(&dt, &a)?;
+        let b = g.unsqueeze(&b, 2)?;
+        let k = g.mul(&dt, &b)?;
+        let [decay, k] = [
+            g.reshape(&decay, dims![batch, sequence, width * state])?,
+            g.reshape(&k, dims![batch, sequence, width * state])?,
+        ];
+        let past = layer.state(g, "recurrent", &[width, state, 1])?;
+        let scan = LinearAttention {
+            q: &c,
+            k: &k,
+            v: u,
+            state: &past,
+            decay: Some(&decay),
+            beta: None,
+            heads: width,
+            query_heads: 1,
+            scale: 1.0,
+        };
+        let y = layer.attend(g, "recurrent", &scan)?;
+        let d = g.weight(&w.name("D"), &[width])?;
+        let skipped = g.mul(u, &d)?;
+        g.add(&y, &skipped)
+    }
+
+    fn normed(&self, g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> Result<Tensor> {
+        match self.norm {
+            BcDtNorm::None => Ok(x.clone()),
+            BcDtNorm::Rms(epsilon) => rms_norm_no_affine(g, x, epsilon),
+            BcDtNorm::Weighted(epsilon) => g.rms_norm(&w.scope(name), x, epsilon),
+        }
+    }
+}
+
+/// A of a state space from `A_log`: its eigenvalues, all below 0.
+pub(super) fn negative_exp(g: &mut Graph, x: &Tensor) -> Tensor {
+    let x = g.unary(Unary::Exp, x);
+    g.unary(Unary::Neg, &x)
+}

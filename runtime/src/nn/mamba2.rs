@@ -1,0 +1,145 @@
+//! Mamba-2's mixer: a causal convolution and structured state space duality, which is linear attention with a decay by head.
+
+use super::mamba::negative_exp;
+use super::{CausalConv, RecurrentLayer, rms_norm_no_affine};
+use crate::Result;
+use crate::dims;
+use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary};
+
+/// Mamba-2's mixer (`Mamba2Mixer`; Dao and Gu, 2024, arXiv:2405.21060).
+///
+/// Its state space is [`Graph::linear_attention`]: keys are B and queries C, which the heads of a group share, values ∆·x, and
+/// the logarithms of decays ∆·A, one for each head.
+#[derive(Clone, Copy, Debug)]
+pub struct Mamba2 {
+    /// Heads (`num_heads`).
+    pub heads: usize,
+    /// Channels of a head (`head_dim`).
+    pub head_dim: usize,
+    /// Groups of heads that share B and C (`n_groups`).
+    pub groups: usize,
+    /// States of each channel (`state_size`).
+    pub state: usize,
+    /// The length of the convolution's kernel (`conv_kernel`).
+    pub kernel: usize,
+    /// Whether the convolution has a bias (`use_conv_bias`).
+    pub conv_bias: bool,
+    /// Whether the input and output projections have biases (`use_bias`).
+    pub bias: bool,
+    /// The activation function behind the convolution.
+    pub act: Activation,
+    /// The least and the largest ∆ (`time_step_limit`).
+    pub time_step_limit: (f64, f64),
+    /// The epsilon of the norm behind the gate, which goes over the channels of each group.
+    pub norm_eps: f64,
+}
+
+impl Mamba2 {
+    /// x `[batch, sequence, hidden]`, mixed over time, by the weights at `w`; the layer's states are `conv` and `recurrent`.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn forward(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        x: &Tensor,
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
+        let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        let x = layer.mask(g, x)?;
+        let width = self.heads * self.head_dim;
+        let conv_width = width + 2 * self.groups * self.state;
+        let projected =
+            g.linear_biased(&w.scope("in_proj"), &x, width + conv_width + self.heads, self.bias)?;
+        let gate = g.slice(&projected, 2, 0..width)?;
+        let dt = g.slice(&projected, 2, width + conv_width..width + conv_width + self.heads)?;
+        let y = g.slice(&projected, 2, width..width + conv_width)?;
+        let y = self.mix(g, w, [&y, &dt], layer)?;
+        let gate = g.activation(Activation::Silu, &gate)?;
+        let y = g.mul(&y, &gate)?;
+        let y = self.normed(g, &w.scope("norm"), &y)?;
+        g.linear_biased(&w.scope("out_proj"), &y, hidden, self.bias)
+    }
+
+    /// The convolution and the state space: x, B and C together `[batch, sequence, width + 2·groups·state]` and ∆
+    /// `[batch, sequence, heads]` to `[batch, sequence, width]`.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn mix(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        [x, dt]: [&Tensor; 2],
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<Tensor> {
+        let (heads, groups, state) = (self.heads, self.groups, self.state);
+        let width = heads * self.head_dim;
+        let conv = CausalConv { kernel: self.kernel, bias: self.conv_bias, act: Some(self.act) };
+        let x = conv.forward(g, &w.scope("conv1d"), x, layer, "conv")?;
+        let x = layer.mask(g, &x)?;
+        let (batch, sequence) = (&x.shape()[0].clone(), &x.shape()[1].clone());
+        let u = g.slice(&x, 2, 0..width)?;
+        let b = g.slice(&x, 2, width..width + groups * state)?;
+        let c = g.slice(&x, 2, width + groups * state..width + 2 * groups * state)?;
+        g.enter(w);
+        let dt_bias = g.weight(&w.name("dt_bias"), &[heads])?;
+        let dt = g.add(dt, &dt_bias)?;
+        let dt = g.unary(Unary::Softplus, &dt);
+        let dt = match self.time_step_limit {
+            (least, most) if most.is_finite() => g.clip(&dt, least as f32, most as f32)?,
+            (least, _) if least > 0.0 => g.clip(&dt, least as f32, f32::MAX)?,
+            _ => dt,
+        };
+        let a = g.weight(&w.name("A_log"), &[heads])?;
+        let a = negative_exp(g, &a);
+        let decay = g.mul(&dt, &a)?;
+        let by_head = g.reshape(&u, dims![batch, sequence, heads, self.head_dim])?;
+        let dt = g.unsqueeze(&dt, 3)?;
+        let v = g.mul(&by_head, &dt)?;
+        let v = g.reshape(&v, dims![batch, sequence, width])?;
+        let k = g.reshape(&b, dims![batch, sequence, groups, 1, state])?;
+        let k = g.expand(&k, dims![batch, sequence, groups, heads / groups.max(1), state])?;
+        let k = g.reshape(&k, dims![batch, sequence, heads * state])?;
+        let past = layer.state(g, "recurrent", &[heads, state, self.head_dim])?;
+        let space = LinearAttention {
+            q: &c,
+            k: &k,
+            v: &v,
+            state: &past,
+            decay: Some(&decay),
+            beta: None,
+            heads,
+            query_heads: groups,
+            scale: 1.0,
+        };
+        let y = layer.attend(g, "recurrent", &space)?;
+        let d = g.weight(&w.name("D"), &[heads])?;
+        let d = g.unsqueeze(&d, 1)?;
+        let skipped = g.mul(&by_head, &d)?;
+        let skipped = g.reshape(&skipped, dims![batch, sequence, width])?;
+        g.add(&y, &skipped)
+    }
+
+    /// The RMS norm behind the gate, group by group (`MambaRMSNormGated`).
+    fn normed(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+        let (groups, epsilon) = (self.groups, self.norm_eps);
+        if groups <= 1 {
+            return g.rms_norm(w, x, epsilon);
+        }
+        let width = self.heads * self.head_dim;
+        let apart = g.reshape(x, dims![&x.shape()[0], &x.shape()[1], groups, width / groups])?;
+        let apart = rms_norm_no_affine(g, &apart, epsilon)?;
+        let x = g.reshape(&apart, x.shape().to_vec())?;
+        g.enter(w);
+        let scale = g.weight(&w.name("weight"), &[width])?;
+        g.mul(&x, &scale)
+    }
+}
+
+/// The least and the largest ∆ of `time_step_limit`; none where the list is shorter.
+pub fn time_step_limit(limits: &[f64]) -> (f64, f64) {
+    let at = |index: usize| limits.get(index).copied();
+    (at(0).unwrap_or(0.0), at(1).unwrap_or(f64::INFINITY))
+}

@@ -1,0 +1,115 @@
+//! Layers whose cache has a fixed size: short convolutions over time and recurrent states.
+
+use super::Cache;
+use crate::Result;
+use crate::graph::dims::SEQUENCE;
+use crate::graph::{Activation, Dim, Dtype, Graph, LinearAttention, Scope, Tensor, show};
+
+/// Which new positions are tokens (`create_recurrent_attention_mask`): 1, and 0 for padding, which is kept out of states:
+/// `attention_mask` `[batch, past + sequence]` or `[batch, sequence]` to `[batch, sequence, 1]`.
+///
+/// # Errors
+/// When the mask has not two axes.
+pub fn recurrent_mask(g: &mut Graph, attention_mask: &Tensor) -> Result<Tensor> {
+    let [_, length] = attention_mask.shape() else {
+        let problem = format!("a mask [batch, sequence] is needed, not {}", show(attention_mask.shape()));
+        return Err(g.error("recurrent_mask", problem));
+    };
+    let length = length.clone();
+    let start = length.clone() - SEQUENCE;
+    let new = match start {
+        Dim::Fixed(0) => attention_mask.clone(),
+        start => g.slice_dims(attention_mask, 1, start, length)?,
+    };
+    let new = g.cast(&new, Dtype::F32);
+    g.unsqueeze(&new, 2)
+}
+
+/// The cache of one layer with states.
+#[derive(Clone, Copy, Debug)]
+pub struct RecurrentLayer<'a> {
+    /// The cache of all layers.
+    pub cache: &'a Cache,
+    /// The layer's index.
+    pub index: usize,
+    /// What [`recurrent_mask`] gives.
+    pub padding: &'a Tensor,
+}
+
+impl RecurrentLayer<'_> {
+    /// x `[batch, sequence, width]` with zeros in the place of padding (`apply_mask_to_padding_states`).
+    ///
+    /// # Errors
+    /// When x has another shape.
+    pub fn mask(&self, g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+        g.mul(x, self.padding)
+    }
+
+    /// [`Graph::linear_attention`] from the cached state on, which is kept as `what`.
+    ///
+    /// `x.state` is the initial one of [`RecurrentLayer::state`].
+    ///
+    /// # Errors
+    /// As [`Graph::linear_attention`].
+    pub fn attend(&self, g: &mut Graph, what: &str, x: &LinearAttention<'_>) -> Result<Tensor> {
+        let (mixed, state) = g.linear_attention(x)?;
+        self.cache.keep_state(g, self.index, what, &state)?;
+        Ok(mixed)
+    }
+
+    /// A cached state `[batch, shape…]`; zeros at first.
+    ///
+    /// # Errors
+    /// Never; as [`Graph::full`].
+    pub fn state(&self, g: &mut Graph, what: &str, shape: &[usize]) -> Result<Tensor> {
+        self.cache.past_state(g, self.index, what, shape)
+    }
+}
+
+/// A causal depthwise convolution over time (`causal_conv1d_fn`, `causal_conv1d_update`; Mamba, arXiv:2312.00752), of which the
+/// cache holds the last inputs.
+#[derive(Clone, Copy, Debug)]
+pub struct CausalConv {
+    /// The length of the kernel.
+    pub kernel: usize,
+    /// Whether it has a bias.
+    pub bias: bool,
+    /// What is applied to the result.
+    pub act: Option<Activation>,
+}
+
+impl CausalConv {
+    /// x `[batch, sequence, channels]` convolved with the weights `weight` `[channels, 1, kernel]` and `bias` at `w`; the
+    /// layer keeps the last inputs as `what`.
+    ///
+    /// # Errors
+    /// When the channels have no fixed number, or the kernel is empty.
+    pub fn forward(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        x: &Tensor,
+        layer: &RecurrentLayer<'_>,
+        what: &str,
+    ) -> Result<Tensor> {
+        g.enter(w);
+        let (Some(channels), Some(before)) = (x.dim(-1).and_then(Dim::fixed), self.kernel.checked_sub(1))
+        else {
+            let problem = format!("a kernel of {} does not go over {}", self.kernel, show(x.shape()));
+            return Err(g.error("CausalConv", problem));
+        };
+        let past = layer.state(g, what, &[before, channels])?;
+        let whole = g.concat(&[&past, x], 1)?;
+        let end = whole.shape()[1].clone();
+        let last = g.slice_dims(&whole, 1, end.clone() - before.into(), end)?;
+        let last = g.reshape(&last, past.shape().to_vec())?;
+        layer.cache.keep_state(g, layer.index, what, &last)?;
+        let weight = g.weight(&w.name("weight"), &[channels, 1, self.kernel])?;
+        let bias = self.bias.then(|| g.weight(&w.name("bias"), &[channels])).transpose()?;
+        let y = g.causal_conv(x, &past, &weight, bias.as_ref(), 1)?;
+        match self.act {
+            Some(act) => g.activation(act, &y),
+            None => Ok(y),
+        }
+    }
+}
