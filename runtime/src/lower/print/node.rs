@@ -125,7 +125,7 @@ impl Printer<'_> {
             Op::CausalConv(op) => {
                 (written.domain, written.operator) = (MICROSOFT, "CausalConvWithState");
                 // The bias stands before the state; what comes behind the last position is cut where it is cached.
-                let bias = (more.len() == 4).then(|| more.remove(3)).unwrap_or_default();
+                let bias = if more.len() == 4 { more.remove(3) } else { String::new() };
                 more.insert(2, bias);
                 written.others.push(format!("{}/State", node.name));
                 vec![Attribute::int("channels_last", 1), Attribute::int("dilation", op.dilation as i64)]
