@@ -30,6 +30,7 @@ pub mod engine;
 mod error;
 #[cfg(feature = "text")]
 pub mod generation;
+pub mod gguf;
 pub mod golden;
 pub mod graph;
 mod hardware;

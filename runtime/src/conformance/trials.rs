@@ -1,4 +1,4 @@
-//! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`,
+//! The tests as libtest sees them: `cpu::f32::masked-lm`, `cpu::f32::tasks/fill-mask`, `cpu::f32::gguf/q4_0`,
 //! `cpu::f32::heads/bert`, `cpu::f32::refusals/fill-mask`, `cpu::f32::refusals/bert`, `cpu::f32::sizes/bert`.
 
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
     let folder = goldens.as_path();
     let cases = cases(folder, "io.safetensors");
     let task_cases = cases_of_tasks(folder);
+    let ggufs = self::cases(&folder.with_file_name("gguf").join(subject.name), "model.gguf");
     if cases.is_empty() {
         eprintln!(
             "error: {} holds no cases\n  help: make them with `cargo xtask reference`",
@@ -36,9 +37,10 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
     }
     let named =
         |dirs: &[PathBuf], case: &str| dirs.iter().any(|dir| dir.file_name().is_some_and(|n| n == case));
-    let has = |case: &str| match case.strip_prefix("tasks/") {
-        Some(task) => named(&task_cases, task),
-        None => named(&cases, case),
+    let has = |case: &str| match case.split_once('/') {
+        Some(("tasks", task)) => named(&task_cases, task),
+        Some(("gguf", file)) => named(&ggufs, file),
+        _ => named(&cases, case),
     };
     let mut trials = vec![];
     for backend in suite.backends {
@@ -65,8 +67,17 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
             let promised =
                 promised.then(|| trial(subject, &plan, tolerance, folder, "heads/", heads::golden));
             let sized = once.then(|| trial(subject, &plan, tolerance, folder, "refusals/", sizes::golden));
+            // Files of another format hold the same weights: how they are read is asked once.
+            let quantized = ggufs.iter().filter(|_| once);
+            let quantized = quantized.map(|dir| trial(subject, &plan, tolerance, dir, "gguf/", golden));
             let full = once.then(|| trial(subject, &plan, tolerance, folder, "sizes/", published::golden));
-            let all = goldens.chain(answers).chain(promised).chain(refused).chain(sized).chain(full);
+            let all = goldens
+                .chain(answers)
+                .chain(quantized)
+                .chain(promised)
+                .chain(refused)
+                .chain(sized)
+                .chain(full);
             trials.extend(all.map(|trial| {
                 // A pass without the hardware says so beside its name.
                 let told = lower::source(hardware).is_some()
@@ -132,7 +143,7 @@ fn trial(
     let case = format!("{prefix}{case}");
     let name = format!("{hardware}::{}::{case}", tolerance.precision);
     let kind = match prefix {
-        "" => "golden",
+        "" | "gguf/" => "golden",
         "tasks/" => "task",
         "heads/" => "head",
         "sizes/" => "size",

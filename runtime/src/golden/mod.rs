@@ -5,6 +5,7 @@
 //! io.safetensors     `in.<argument>` and `out.<field>`, by the reference's own names
 //! case.json          the reference's version and class, a tolerance of its own; optional
 //! model.safetensors  the weights; without them the weight rule gives them
+//! model.gguf         in place of config.json and weights
 //! ```
 
 mod compare;
@@ -110,7 +111,10 @@ impl Case {
 
 /// Weights by the rule for a folder without weight files.
 pub(crate) fn rule(dir: &Path, meta: &Meta) -> Result<Option<Weights>> {
-    if ["model.safetensors", "model.safetensors.index.json"].iter().any(|file| dir.join(file).exists()) {
+    if ["model.safetensors", "model.safetensors.index.json", "model.gguf"]
+        .iter()
+        .any(|file| dir.join(file).exists())
+    {
         return Ok(None);
     }
     if meta.parameters.is_empty() {

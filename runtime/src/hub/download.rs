@@ -33,13 +33,19 @@ impl Remote {
         }
     }
 
-    /// Finds out the revision's commit by fetching its first file.
-    pub(super) fn connect(id: &str, repo: &RepoId, environment: &Environment) -> Result<(PathBuf, Self)> {
+    /// Finds out the revision's commit by fetching its first file: the one that is wanted, or one that repositories have.
+    pub(super) fn connect(
+        id: &str,
+        repo: &RepoId,
+        wanted: Option<&str>,
+        environment: &Environment,
+    ) -> Result<(PathBuf, Self)> {
         // A repository of sentence-transformers may keep its config.json in a subfolder only.
-        for first in ["config.json", "modules.json"] {
+        for first in wanted.into_iter().chain(["config.json", "modules.json"]) {
             match repository(id, repo.name(), repo.revision(), environment)?.get(first) {
                 Ok(path) => {
-                    let snapshot = path.parent().map(Path::to_path_buf).unwrap_or_default();
+                    let folders = first.split('/').count();
+                    let snapshot = path.ancestors().nth(folders).map(Path::to_path_buf).unwrap_or_default();
                     let remote = Self::pinned(repo, &snapshot, environment);
                     return Ok((snapshot, remote));
                 }

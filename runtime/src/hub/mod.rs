@@ -7,16 +7,19 @@ mod environment;
 mod id;
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 pub use environment::Environment;
 pub use id::RepoId;
 
+use crate::gguf::{self, Gguf};
 use crate::{Error, Result};
 
 /// A checkpoint as it is published: `config.json`, `model.safetensors`, `tokenizer.json` and so on.
 ///
 /// It is opened by the path of a folder, or by the id of a hub repository, `org/name` or
-/// `org/name@revision`. Ids are looked up in the local cache of `huggingface_hub`, where files are links
+/// `org/name@revision`; and by a GGUF file: its path, a folder that holds it and no other weights, or `org/name:FILE.gguf`,
+/// whose metadata then stand for `config.json` and the tokenizer's files. Ids are looked up in the local cache of `huggingface_hub`, where files are links
 /// into a folder of blobs; what is missing there is downloaded when it is asked for, unless
 /// `HF_HUB_OFFLINE` is set.
 ///
@@ -38,7 +41,11 @@ pub struct Checkpoint {
     id: String,
     dir: PathBuf,
     source: Source,
+    gguf: Option<Arc<Gguf>>,
 }
+
+/// The weight files of checkpoints of the reference, which go before a GGUF file in the same folder.
+const SAFETENSORS: [&str; 2] = ["model.safetensors", "model.safetensors.index.json"];
 
 /// Where files that `dir` lacks could come from.
 #[derive(Clone, Debug)]
@@ -73,30 +80,53 @@ impl Checkpoint {
     /// As [`Checkpoint::open`].
     pub fn open_in(id_or_dir: &str, environment: &Environment) -> Result<Self> {
         let path = Path::new(id_or_dir);
+        let folder =
+            |dir: &Path| Self { id: id_or_dir.into(), dir: dir.into(), source: Source::Folder, gguf: None };
         if path.is_dir() {
-            return Ok(Self { id: id_or_dir.into(), dir: path.into(), source: Source::Folder });
+            let whole = SAFETENSORS.iter().any(|file| path.join(file).exists());
+            let file = if whole { None } else { gguf::only(path)? };
+            return folder(path).with_gguf(file.as_deref());
         }
         if path.is_file() {
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if name.ends_with(gguf::ENDING) {
+                return folder(parent).with_gguf(Some(&name));
+            }
             return Err(Error::hub(
                 id_or_dir,
                 "is a file; a checkpoint is a folder",
                 format!("give its folder: {}", parent.display()),
             ));
         }
-        if id::looks_like_path(id_or_dir) {
+        // `C:` is a drive.
+        let file =
+            id_or_dir.split_once(':').filter(|(repo, file)| repo.len() > 1 && file.ends_with(gguf::ENDING));
+        let name = file.map_or(id_or_dir, |(repo, _)| repo);
+        if id::looks_like_path(name) {
             return Err(Error::hub(
                 id_or_dir,
                 format!("no such folder (looked in {})", working_folder()),
                 "give an existing folder, or a hub id such as `org/name` or `org/name@revision`",
             ));
         }
-        let repo = RepoId::parse(id_or_dir)?;
-        Self::open_repo(id_or_dir, &repo, environment)
+        let repo = RepoId::parse(name)?;
+        let file = file.map(|(_, file)| file);
+        Self::open_repo(id_or_dir, &repo, file, environment)?.with_gguf(file)
     }
 
-    fn open_repo(id: &str, repo: &RepoId, environment: &Environment) -> Result<Self> {
-        let checkpoint = |dir, missing| Self { id: id.into(), dir, source: Source::Snapshot { missing } };
+    /// With a GGUF file of it, which stands for all others.
+    fn with_gguf(mut self, file: Option<&str>) -> Result<Self> {
+        if let Some(file) = file {
+            self.gguf = Some(Arc::new(Gguf::open(&self, file)?));
+        }
+        Ok(self)
+    }
+
+    /// A repository; `file` is known to be in it.
+    fn open_repo(id: &str, repo: &RepoId, file: Option<&str>, environment: &Environment) -> Result<Self> {
+        let checkpoint =
+            |dir, missing| Self { id: id.into(), dir, source: Source::Snapshot { missing }, gguf: None };
         match (cache::snapshot(&environment.cache, repo)?, offline_reason(environment)) {
             (Some(dir), Some(why)) => Ok(checkpoint(dir, MissingFiles::Stay { why })),
             (None, Some(why)) => Err(not_cached(id, repo, environment, why)),
@@ -107,7 +137,7 @@ impl Checkpoint {
             }
             #[cfg(feature = "hub")]
             (None, None) => {
-                let (dir, remote) = download::Remote::connect(id, repo, environment)?;
+                let (dir, remote) = download::Remote::connect(id, repo, file, environment)?;
                 Ok(checkpoint(dir, MissingFiles::Download(remote)))
             }
             #[cfg(not(feature = "hub"))]
@@ -123,6 +153,11 @@ impl Checkpoint {
     /// The folder that holds its files: as given, or the snapshot in the cache.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The GGUF file that it was opened by.
+    pub fn gguf(&self) -> Option<&Gguf> {
+        self.gguf.as_deref()
     }
 
     /// The path of one of its files (`1_Pooling/config.json`), downloaded if need be; `None` when the
@@ -171,11 +206,16 @@ impl Checkpoint {
         Err(Error::hub(&self.id, format!("no {file} in {}", self.dir.display()), help))
     }
 
-    /// One of its JSON files, parsed; `None` when the checkpoint has no such file.
+    /// One of its JSON files, parsed, or what its GGUF file has in place of it; `None` when the checkpoint has no such file.
     ///
     /// # Errors
     /// As [`Checkpoint::path`], and when the file cannot be read or is not JSON.
     pub fn json(&self, file: &str) -> Result<Option<serde_json::Value>> {
+        if let Some(gguf) = self.gguf()
+            && let Some(json) = gguf.json(file)?
+        {
+            return Ok(Some(json));
+        }
         let Some(path) = self.path(file)? else { return Ok(None) };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
         serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map(Some).map_err(|e| {

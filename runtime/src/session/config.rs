@@ -15,6 +15,9 @@ const FILE: &str = "config.json";
 /// What the file says of this architecture: all of it, or the configuration of a part that the model is here, such as
 /// `text_config` of a CLIP for its text model, whose weights are under `text_model` there.
 pub(super) fn read<A: Architecture>(checkpoint: &Checkpoint) -> Result<Json> {
+    if let Some(gguf) = checkpoint.gguf() {
+        return gguf.config(A::MODEL_TYPES);
+    }
     checkpoint.require(FILE)?;
     let whole = checkpoint.json(FILE)?.unwrap_or_default();
     let known =
@@ -113,7 +116,10 @@ pub(super) fn head<A: Architecture>(checkpoint: &Checkpoint, raw: &Json) -> Resu
 }
 
 fn place(checkpoint: &Checkpoint) -> PathBuf {
-    checkpoint.path(FILE).ok().flatten().unwrap_or_else(|| PathBuf::from(FILE))
+    match checkpoint.gguf() {
+        Some(gguf) => gguf.path().to_owned(),
+        None => checkpoint.path(FILE).ok().flatten().unwrap_or_else(|| PathBuf::from(FILE)),
+    }
 }
 
 #[cfg(test)]

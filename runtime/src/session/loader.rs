@@ -13,7 +13,7 @@ use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, lower};
-use crate::weights::{Files, Weights};
+use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
 use crate::{Hardware, Precision, Result};
 
@@ -238,7 +238,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         let (raw, config, head) = self.configuration()?;
         let weights = match &self.weights {
             Some(weights) => weights.clone(),
-            None => Weights::Files(Files::open(&self.checkpoint)?),
+            None => Weights::open(&self.checkpoint)?,
         };
         Ok((raw, config, head, weights))
     }

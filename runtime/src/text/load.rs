@@ -11,6 +11,7 @@ use tokenizers::{
 };
 
 use super::{Settings, Side, Tokenizer};
+use crate::gguf::Gguf;
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
@@ -26,6 +27,18 @@ const OTHER_FORMATS: [&str; 7] = [
 ];
 
 pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
+    if let Some(gguf) = checkpoint.gguf() {
+        let own = from_gguf(checkpoint, gguf);
+        // One of a kind that is not read may have what was converted beside it.
+        let beside = if own.is_err() { checkpoint.path("tokenizer.json")? } else { None };
+        return match beside {
+            None => own,
+            Some(file) => {
+                let settings = Settings::read(checkpoint).unwrap_or_default();
+                build(&std::fs::read(&file).map_err(|e| Error::io(&file, e))?, settings, &file)
+            }
+        };
+    }
     let settings = Settings::read(checkpoint)?;
     if let Some(file) = checkpoint.path("tokenizer.json")? {
         let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
@@ -55,6 +68,16 @@ pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
         )
     };
     Err(Error::tokenizer(checkpoint.dir(), problem, help))
+}
+
+/// The tokenizer that a GGUF file holds.
+fn from_gguf(checkpoint: &Checkpoint, gguf: &Gguf) -> Result<Tokenizer> {
+    let settings = Settings::read(checkpoint)?;
+    let json = match checkpoint.json("tokenizer.json")? {
+        Some(json) => json,
+        None => word_piece(&gguf.word_pieces()?, &settings),
+    };
+    build(json.to_string().as_bytes(), settings, gguf.path())
 }
 
 fn build(bytes: &[u8], mut settings: Settings, file: &Path) -> Result<Tokenizer> {

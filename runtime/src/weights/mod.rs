@@ -15,7 +15,9 @@ use std::sync::Arc;
 pub use files::{Entry, Files};
 pub use names::Names;
 
+use crate::gguf;
 use crate::graph::{Dtype, Weight};
+use crate::hub::Checkpoint;
 use crate::quantization::BlockQuantized;
 use crate::{Error, Result};
 
@@ -24,6 +26,8 @@ use crate::{Error, Result};
 pub enum Weights {
     /// `model.safetensors` or its shards.
     Files(Files),
+    /// A GGUF file or its shards.
+    Gguf(gguf::Tensors),
     /// No file: the weight rule gives every parameter; names and shapes are those of the reference model.
     Rule(BTreeMap<String, Vec<usize>>),
 }
@@ -122,6 +126,17 @@ enum Problem {
 }
 
 impl Weights {
+    /// The weights of a checkpoint: of its GGUF file where it was opened by one, else of its `safetensors` files.
+    ///
+    /// # Errors
+    /// As [`Files::open`].
+    pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
+        match checkpoint.gguf() {
+            Some(gguf) => gguf.tensors().map(Self::Gguf),
+            None => Files::open(checkpoint).map(Self::Files),
+        }
+    }
+
     /// Finds all weights of a graph; every one that is missing or does not fit is named at once.
     ///
     /// # Errors
@@ -166,6 +181,7 @@ impl Weights {
         let read: HashSet<&str> = read.iter().map(|weight| weight.stored_as.as_str()).collect();
         let mut all: Vec<&String> = match self {
             Self::Files(files) => files.names().collect(),
+            Self::Gguf(tensors) => tensors.names().collect(),
             Self::Rule(parameters) => parameters.keys().collect(),
         };
         all.retain(|name| !read.contains(name.as_str()) && !unexpected::is_ignored(name, &unused, names));
@@ -201,6 +217,7 @@ impl Weights {
     pub fn size(&self) -> u64 {
         match self {
             Self::Files(files) => files.size(),
+            Self::Gguf(tensors) => tensors.size(),
             Self::Rule(parameters) => {
                 parameters.values().map(|s| 4 * s.iter().product::<usize>() as u64).sum()
             }
@@ -216,6 +233,7 @@ impl Weights {
         };
         match self {
             Self::Files(files) => sum(&mut files.shapes()),
+            Self::Gguf(tensors) => sum(&mut tensors.shapes()),
             Self::Rule(parameters) => sum(&mut parameters.values()),
         }
     }
@@ -223,16 +241,23 @@ impl Weights {
     pub(crate) fn place(&self) -> &Path {
         match self {
             Self::Files(files) => files.place(),
+            Self::Gguf(tensors) => tensors.place(),
             Self::Rule(_) => Path::new("case.json"),
         }
     }
 
     /// The name under which a parameter is stored.
     pub(crate) fn stored_as(&self, name: &str, names: &Names) -> Option<String> {
-        names::candidates(name, names).into_iter().find(|name| match self {
-            Self::Files(files) => files.get(name).is_some(),
-            Self::Rule(parameters) => parameters.contains_key(name),
-        })
+        names::candidates(name, names).into_iter().find(|name| self.shape(name).is_some())
+    }
+
+    /// The shape of the tensor that is stored under a name.
+    fn shape(&self, name: &str) -> Option<&[usize]> {
+        match self {
+            Self::Files(files) => files.get(name).map(|_| files.shape(name)),
+            Self::Gguf(tensors) => tensors.shape(name),
+            Self::Rule(parameters) => parameters.get(name).map(Vec::as_slice),
+        }
     }
 
     /// A weight that a file holds as some rows of a tensor.
@@ -263,10 +288,7 @@ impl Weights {
         let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| {
             Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
         })?;
-        let stored = match self {
-            Self::Files(files) => files.shape(&stored_as),
-            Self::Rule(parameters) => &parameters[&stored_as],
-        };
+        let stored = self.shape(&stored_as).unwrap_or_default();
         if stored != weight.shape {
             let asked = &weight.shape;
             let problem = format!("tensor `{stored_as}` is {stored:?}, but config.json asks for {asked:?}");
@@ -274,6 +296,7 @@ impl Weights {
         }
         match self {
             Self::Files(files) => files.locate(&stored_as).map_err(Problem::Dtype),
+            Self::Gguf(tensors) => tensors.locate(&stored_as).map_err(Problem::Dtype),
             Self::Rule(parameters) => {
                 let shape = parameters[&stored_as].clone();
                 let values = rule::generate(&stored_as, &shape);

@@ -1,0 +1,109 @@
+//! The architectures that GGUF files and this library share: how each names its configuration and its tensors, and what the
+//! converter of `llama.cpp` did to them.
+//!
+//! Reference: `convert_hf_to_gguf.py` and `gguf-py`'s `tensor_mapping.py` of llama.cpp, `GGUF_CONFIG_MAPPING` and
+//! `TENSOR_PROCESSORS` of transformers.
+
+mod decoders;
+mod names;
+
+pub use names::Names;
+
+/// An architecture, by the name that files have for it.
+#[derive(Debug)]
+pub struct Architecture {
+    /// `general.architecture`.
+    pub name: &'static str,
+    /// The models that are stored as it; the first that fits where none is asked for.
+    pub models: &'static [Model],
+    /// The fields of `config.json`.
+    pub fields: &'static [&'static [(&'static str, Source)]],
+    /// What the configuration says of rotary position embeddings.
+    pub rope: Rope,
+    /// The names of its tensors.
+    pub tensors: &'static [&'static Names],
+    /// What was done to which tensors, by the file's names.
+    pub changes: &'static [(&'static str, Change)],
+}
+
+/// A model that is stored as an architecture.
+#[derive(Debug)]
+pub struct Model {
+    /// `model_type` of its `config.json`.
+    pub model_type: &'static str,
+    /// Its class with the head that files hold.
+    pub class: &'static str,
+    /// Which files are of it.
+    pub when: When,
+}
+
+/// Which files of an architecture are of a model.
+#[derive(Debug)]
+pub enum When {
+    /// All.
+    Always,
+    /// Those with this key.
+    Has(&'static str),
+    /// Those without.
+    Lacks(&'static str),
+}
+
+/// Where a field of `config.json` comes from; keys are without the architecture's name.
+#[derive(Debug)]
+pub enum Source {
+    /// The first of these keys that the file has; it must have one.
+    Key(&'static [&'static str]),
+    /// The first of these keys, or nothing.
+    Maybe(&'static [&'static str]),
+    /// Whether the file has this tensor.
+    Has(&'static str),
+    /// Whether the file lacks this tensor.
+    Lacks(&'static str),
+    /// The rows of this tensor.
+    Rows(&'static str),
+    /// This, as JSON.
+    Fixed(&'static str),
+    /// The width of a head: the key's value, or that of the embeddings by the number of heads.
+    HeadDim,
+    /// What queries are scaled by the root of: the width of a head, but for models of so many layers, whose embeddings are
+    /// divided by their heads (Gemma's 27B).
+    QueryScalar(u64),
+}
+
+/// Which parameters of rotary position embeddings a file has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rope {
+    /// None: positions are learned or biases.
+    Absent,
+    /// Those of heads, or of a part of them.
+    Heads,
+    /// Those of layers with full attention, and a base of its own where attention slides.
+    ByLayers(f64),
+}
+
+/// What the converter did to a tensor, to be undone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// Rows of each query head are pairs of neighbours where the checkpoint has halves.
+    RotaryQueries,
+    /// As [`Change::RotaryQueries`], of key heads.
+    RotaryKeys,
+    /// All queries, then all keys, then all values, where the checkpoint interleaves them by head.
+    SplitHeads,
+    /// One was added to every value.
+    PlusOne,
+    /// Rows became columns.
+    Transposed,
+    /// A row of a matrix became a vector.
+    Flattened,
+}
+
+/// The architecture of a name.
+pub fn of(name: &str) -> Option<&'static Architecture> {
+    decoders::ALL.iter().find(|architecture| architecture.name == name)
+}
+
+/// The names of all, for messages.
+pub fn all() -> impl Iterator<Item = &'static str> {
+    decoders::ALL.iter().map(|architecture| architecture.name)
+}

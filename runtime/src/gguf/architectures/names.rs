@@ -1,0 +1,152 @@
+//! Names of tensors: in files, and in checkpoints; `{}` is the number of a layer, and in the latter's second place that of
+//! an expert, of which files hold all in one tensor.
+
+/// (in files, in checkpoints), both without `.weight` and `.bias`.
+pub type Names = [(&'static str, &'static str)];
+
+/// Of a decoder as Llama's, but for its MLP and norms.
+pub const DECODER: &Names = &[
+    ("token_embd", "model.embed_tokens"),
+    ("output_norm", "model.norm"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_q", "model.layers.{}.self_attn.q_proj"),
+    ("blk.{}.attn_k", "model.layers.{}.self_attn.k_proj"),
+    ("blk.{}.attn_v", "model.layers.{}.self_attn.v_proj"),
+    ("blk.{}.attn_qkv", "model.layers.{}.self_attn.qkv_proj"),
+    ("blk.{}.attn_output", "model.layers.{}.self_attn.o_proj"),
+    ("blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm"),
+    ("blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm"),
+];
+
+/// Of norms before attention and MLP.
+pub const PRE_NORMS: &Names = &[
+    ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    ("blk.{}.ffn_norm", "model.layers.{}.post_attention_layernorm"),
+];
+
+/// Of norms before and after attention and MLP (Gemma 2).
+pub const FOUR_NORMS: &Names = &[
+    ("blk.{}.attn_norm", "model.layers.{}.input_layernorm"),
+    ("blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"),
+    ("blk.{}.ffn_norm", "model.layers.{}.pre_feedforward_layernorm"),
+    ("blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"),
+];
+
+/// Of a gated MLP.
+pub const GATED_MLP: &Names = &[
+    ("blk.{}.ffn_gate", "model.layers.{}.mlp.gate_proj"),
+    ("blk.{}.ffn_up", "model.layers.{}.mlp.up_proj"),
+    ("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"),
+];
+
+/// Of a mixture of gated experts.
+pub const EXPERTS: &Names = &[
+    ("blk.{}.ffn_gate_inp", "model.layers.{}.mlp.gate"),
+    ("blk.{}.ffn_gate_exps", "model.layers.{}.mlp.experts.{}.gate_proj"),
+    ("blk.{}.ffn_up_exps", "model.layers.{}.mlp.experts.{}.up_proj"),
+    ("blk.{}.ffn_down_exps", "model.layers.{}.mlp.experts.{}.down_proj"),
+];
+
+/// Of an expert that all tokens share, with a gate of its own (Qwen2-MoE).
+pub const SHARED_EXPERT: &Names = &[
+    ("blk.{}.ffn_gate_inp_shexp", "model.layers.{}.mlp.shared_expert_gate"),
+    ("blk.{}.ffn_gate_shexp", "model.layers.{}.mlp.shared_expert.gate_proj"),
+    ("blk.{}.ffn_up_shexp", "model.layers.{}.mlp.shared_expert.up_proj"),
+    ("blk.{}.ffn_down_shexp", "model.layers.{}.mlp.shared_expert.down_proj"),
+];
+
+/// Of Mixtral's experts.
+pub const MIXTRAL: &Names = &[
+    ("blk.{}.ffn_gate_inp", "model.layers.{}.block_sparse_moe.gate"),
+    ("blk.{}.ffn_gate_exps", "model.layers.{}.block_sparse_moe.experts.{}.w1"),
+    ("blk.{}.ffn_up_exps", "model.layers.{}.block_sparse_moe.experts.{}.w3"),
+    ("blk.{}.ffn_down_exps", "model.layers.{}.block_sparse_moe.experts.{}.w2"),
+];
+
+/// Of Phi-2.
+pub const PHI: &Names = &[
+    ("output_norm", "model.final_layernorm"),
+    ("blk.{}.attn_output", "model.layers.{}.self_attn.dense"),
+    ("blk.{}.ffn_up", "model.layers.{}.mlp.fc1"),
+    ("blk.{}.ffn_down", "model.layers.{}.mlp.fc2"),
+];
+
+/// Of Phi-3's MLP, whose gate and first projection are one tensor.
+pub const FUSED_MLP: &Names = &[
+    ("blk.{}.ffn_up", "model.layers.{}.mlp.gate_up_proj"),
+    ("blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"),
+];
+
+/// Of StarCoder2's MLP.
+pub const STARCODER2: &Names =
+    &[("blk.{}.ffn_up", "model.layers.{}.mlp.c_fc"), ("blk.{}.ffn_down", "model.layers.{}.mlp.c_proj")];
+
+/// Of GPT-2.
+pub const GPT2: &Names = &[
+    ("token_embd", "transformer.wte"),
+    ("position_embd", "transformer.wpe"),
+    ("output_norm", "transformer.ln_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "transformer.h.{}.ln_1"),
+    ("blk.{}.attn_qkv", "transformer.h.{}.attn.c_attn"),
+    ("blk.{}.attn_output", "transformer.h.{}.attn.c_proj"),
+    ("blk.{}.ffn_norm", "transformer.h.{}.ln_2"),
+    ("blk.{}.ffn_up", "transformer.h.{}.mlp.c_fc"),
+    ("blk.{}.ffn_down", "transformer.h.{}.mlp.c_proj"),
+];
+
+/// Of GPT-NeoX.
+pub const GPT_NEOX: &Names = &[
+    ("token_embd", "gpt_neox.embed_in"),
+    ("output_norm", "gpt_neox.final_layer_norm"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "gpt_neox.layers.{}.input_layernorm"),
+    ("blk.{}.ffn_norm", "gpt_neox.layers.{}.post_attention_layernorm"),
+    ("blk.{}.attn_qkv", "gpt_neox.layers.{}.attention.query_key_value"),
+    ("blk.{}.attn_output", "gpt_neox.layers.{}.attention.dense"),
+    ("blk.{}.ffn_up", "gpt_neox.layers.{}.mlp.dense_h_to_4h"),
+    ("blk.{}.ffn_down", "gpt_neox.layers.{}.mlp.dense_4h_to_h"),
+];
+
+/// Of BLOOM.
+pub const BLOOM: &Names = &[
+    ("token_embd", "transformer.word_embeddings"),
+    ("token_embd_norm", "transformer.word_embeddings_layernorm"),
+    ("output_norm", "transformer.ln_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "transformer.h.{}.input_layernorm"),
+    ("blk.{}.ffn_norm", "transformer.h.{}.post_attention_layernorm"),
+    ("blk.{}.attn_qkv", "transformer.h.{}.self_attention.query_key_value"),
+    ("blk.{}.attn_output", "transformer.h.{}.self_attention.dense"),
+    ("blk.{}.ffn_up", "transformer.h.{}.mlp.dense_h_to_4h"),
+    ("blk.{}.ffn_down", "transformer.h.{}.mlp.dense_4h_to_h"),
+];
+
+/// Of MPT.
+pub const MPT: &Names = &[
+    ("token_embd", "transformer.wte"),
+    ("output_norm", "transformer.norm_f"),
+    ("output", "lm_head"),
+    ("blk.{}.attn_norm", "transformer.blocks.{}.norm_1"),
+    ("blk.{}.attn_qkv", "transformer.blocks.{}.attn.Wqkv"),
+    ("blk.{}.attn_output", "transformer.blocks.{}.attn.out_proj"),
+    ("blk.{}.ffn_norm", "transformer.blocks.{}.norm_2"),
+    ("blk.{}.ffn_up", "transformer.blocks.{}.ffn.up_proj"),
+    ("blk.{}.ffn_down", "transformer.blocks.{}.ffn.down_proj"),
+];
+
+/// Of BERT, as its base model has them.
+pub const BERT: &Names = &[
+    ("token_embd", "embeddings.word_embeddings"),
+    ("position_embd", "embeddings.position_embeddings"),
+    ("token_types", "embeddings.token_type_embeddings"),
+    ("token_embd_norm", "embeddings.LayerNorm"),
+    ("blk.{}.attn_q", "encoder.layer.{}.attention.self.query"),
+    ("blk.{}.attn_k", "encoder.layer.{}.attention.self.key"),
+    ("blk.{}.attn_v", "encoder.layer.{}.attention.self.value"),
+    ("blk.{}.attn_output", "encoder.layer.{}.attention.output.dense"),
+    ("blk.{}.attn_output_norm", "encoder.layer.{}.attention.output.LayerNorm"),
+    ("blk.{}.ffn_up", "encoder.layer.{}.intermediate.dense"),
+    ("blk.{}.ffn_down", "encoder.layer.{}.output.dense"),
+    ("blk.{}.layer_output_norm", "encoder.layer.{}.output.LayerNorm"),
+];

@@ -1,0 +1,199 @@
+//! Metadata as the `config.json` of a checkpoint.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Gguf;
+use super::architectures::{Model, Rope, Source, When};
+use super::value::Value;
+use crate::Result;
+
+/// `config.json` of the first model that fits, among those named where any is.
+pub(super) fn json(gguf: &Gguf, models: &[&str]) -> Result<Json> {
+    let fits = |model: &&Model| match model.when {
+        When::Always => true,
+        When::Has(key) => gguf.value(key).is_some(),
+        When::Lacks(key) => gguf.value(key).is_none(),
+    };
+    let mut candidates = gguf.architecture.models.iter().filter(fits);
+    let first = candidates.clone().next();
+    let model = candidates.find(|model| models.contains(&model.model_type)).or(first);
+    let model = model.ok_or_else(|| gguf.wrong("is of no model of its architecture"))?;
+    let mut config = Map::new();
+    config.insert("model_type".to_owned(), json!(model.model_type));
+    config.insert("architectures".to_owned(), json!([model.class]));
+    for (field, source) in gguf.architecture.fields.iter().copied().flatten() {
+        if let Some(value) = field_value(gguf, source)? {
+            config.insert((*field).to_owned(), value);
+        }
+    }
+    if let Some(rope) = rope(gguf)? {
+        config.insert("rope_parameters".to_owned(), rope);
+    }
+    for (key, field) in [("bos", "bos_token_id"), ("eos", "eos_token_id"), ("padding", "pad_token_id")] {
+        let id = gguf.files[0].metadata.get(&format!("tokenizer.ggml.{key}_token_id"));
+        if let Some(id) = id.and_then(Value::whole) {
+            config.insert(field.to_owned(), json!(id));
+        }
+    }
+    Ok(Json::Object(config))
+}
+
+fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
+    Ok(match source {
+        Source::Key(keys) => Some(required(gguf, keys)?),
+        Source::Maybe(keys) => optional(gguf, keys)?,
+        Source::Has(tensor) => Some(json!(gguf.tensor(tensor).is_some())),
+        Source::Lacks(tensor) => Some(json!(gguf.tensor(tensor).is_none())),
+        Source::Rows(tensor) => {
+            let found = gguf.tensor(tensor).ok_or_else(|| gguf.wrong(format!("has no tensor `{tensor}`")))?;
+            Some(json!(found.1.shape[0]))
+        }
+        Source::Fixed(value) => serde_json::from_str(value).ok(),
+        Source::HeadDim => Some(json!(head_dim(gguf)?)),
+        Source::QueryScalar(layers) => {
+            let by_heads = whole(gguf, "block_count")? == *layers;
+            let width =
+                if by_heads { whole(gguf, "embedding_length")? / heads(gguf)? } else { head_dim(gguf)? };
+            Some(json!(width))
+        }
+    })
+}
+
+fn required(gguf: &Gguf, keys: &[&str]) -> Result<Json> {
+    optional(gguf, keys)?.ok_or_else(|| {
+        let name = gguf.architecture.name;
+        gguf.wrong(format!("has no metadata `{name}.{}`", keys[0]))
+    })
+}
+
+/// The first of some keys; of those that can differ by layer, the value that all layers have.
+fn optional(gguf: &Gguf, keys: &[&str]) -> Result<Option<Json>> {
+    let Some((key, value)) = keys.iter().find_map(|key| Some((key, gguf.value(key)?))) else {
+        return Ok(None);
+    };
+    if let Some(value) = value.json() {
+        return Ok(Some(value));
+    }
+    let name = format!("{}.{key}", gguf.architecture.name);
+    let numbers = gguf.files[0].numbers(&name).unwrap_or_default();
+    match numbers.first() {
+        Some(first) if numbers.iter().all(|number| number == first) && first.fract() == 0.0 => {
+            Ok(Some(json!(*first as i64)))
+        }
+        _ => {
+            Err(gguf
+                .wrong(format!("has metadata `{name}` that differ by layer, which no such model has here")))
+        }
+    }
+}
+
+/// A positive whole number.
+fn whole(gguf: &Gguf, key: &str) -> Result<u64> {
+    let found = required(gguf, &[key])?.as_u64().filter(|number| *number > 0);
+    found.ok_or_else(|| {
+        gguf.wrong(format!("has metadata `{}.{key}` that are no positive number", gguf.architecture.name))
+    })
+}
+
+pub(super) fn heads(gguf: &Gguf) -> Result<u64> {
+    whole(gguf, "attention.head_count")
+}
+
+pub(super) fn kv_heads(gguf: &Gguf) -> Result<u64> {
+    if gguf.value("attention.head_count_kv").is_some() {
+        whole(gguf, "attention.head_count_kv")
+    } else {
+        heads(gguf)
+    }
+}
+
+fn head_dim(gguf: &Gguf) -> Result<u64> {
+    match gguf.value("attention.key_length") {
+        Some(_) => whole(gguf, "attention.key_length"),
+        None => Ok(whole(gguf, "embedding_length")? / heads(gguf)?),
+    }
+}
+
+/// Parameters of rotary position embeddings, with `rope_freqs` and the factors of long texts, which are tensors.
+fn rope(gguf: &Gguf) -> Result<Option<Json>> {
+    if gguf.architecture.rope == Rope::Absent {
+        return Ok(None);
+    }
+    let theta = optional(gguf, &["rope.freq_base"])?.unwrap_or_else(|| json!(10_000.0));
+    let mut rope = scaling(gguf)?;
+    rope.insert("rope_theta".to_owned(), theta);
+    if let Some(turned) = gguf.value("rope.dimension_count").and_then(Value::whole) {
+        let width = head_dim(gguf)?;
+        if turned > width || turned == 0 {
+            return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));
+        }
+        if turned < width {
+            rope.insert("partial_rotary_factor".to_owned(), json!(turned as f64 / width as f64));
+        }
+    }
+    Ok(Some(match gguf.architecture.rope {
+        Rope::ByLayers(local) => {
+            let local = optional(gguf, &["rope.freq_base_swa"])?.unwrap_or_else(|| json!(local));
+            json!({"full_attention": rope, "sliding_attention": {"rope_type": "default", "rope_theta": local}})
+        }
+        _ => Json::Object(rope),
+    }))
+}
+
+fn scaling(gguf: &Gguf) -> Result<Map<String, Json>> {
+    let mut rope = Map::new();
+    let original = optional(gguf, &["rope.scaling.original_context_length"])?;
+    let mut set = |name: &str, value: Option<Json>| rope.extend(value.map(|value| (name.to_owned(), value)));
+    if let Some(long) = factors(gguf, "rope_factors_long.weight")? {
+        let short = factors(gguf, "rope_factors_short.weight")?.unwrap_or_else(|| long.clone());
+        set("rope_type", Some(json!("longrope")));
+        set("long_factor", Some(json!(long)));
+        set("short_factor", Some(json!(short)));
+        set("attention_factor", optional(gguf, &["rope.scaling.attn_factor"])?);
+        set("original_max_position_embeddings", original);
+    } else if let Some(factors) = factors(gguf, "rope_freqs.weight")? {
+        // Llama 3.1's scaling is in the file as what frequencies are divided by, whatever the length.
+        set("rope_type", Some(json!("longrope")));
+        set("long_factor", Some(json!(factors)));
+        set("short_factor", Some(json!(factors)));
+        set("attention_factor", Some(json!(1.0)));
+        set("original_max_position_embeddings", Some(required(gguf, &["context_length"])?));
+    } else {
+        let kind = gguf.value("rope.scaling.type").and_then(Value::text).unwrap_or("none");
+        let factor = optional(gguf, &["rope.scaling.factor"])?;
+        match kind {
+            "none" => set("rope_type", Some(json!("default"))),
+            "linear" => {
+                set("rope_type", Some(json!("linear")));
+                set("factor", factor);
+            }
+            "yarn" => {
+                set("rope_type", Some(json!("yarn")));
+                set("factor", factor);
+                set("original_max_position_embeddings", original);
+                set(
+                    "attention_factor",
+                    optional(gguf, &["rope.scaling.attn_factor", "rope.scaling.yarn_attn_factor"])?,
+                );
+                set("beta_fast", optional(gguf, &["rope.scaling.yarn_beta_fast"])?);
+                set("beta_slow", optional(gguf, &["rope.scaling.yarn_beta_slow"])?);
+            }
+            other => {
+                return Err(
+                    gguf.wrong(format!("scales rotary position embeddings by `{other}`, which is not known"))
+                );
+            }
+        }
+    }
+    Ok(rope)
+}
+
+/// The values of a vector in single precision.
+fn factors(gguf: &Gguf, name: &str) -> Result<Option<Vec<f32>>> {
+    let Some((file, tensor)) = gguf.tensor(name) else { return Ok(None) };
+    if tensor.kind.name != "F32" {
+        return Err(gguf.wrong(format!("has a tensor `{name}` of type {}, not F32", tensor.kind.name)));
+    }
+    let values = file.bytes(tensor).chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
+    Ok(Some(values.collect()))
+}

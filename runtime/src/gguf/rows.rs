@@ -1,0 +1,288 @@
+//! Tensors of quantized types into the form that kernels run, on all cores, with their rows put back into the checkpoint's
+//! order.
+
+use std::num::NonZero;
+use std::thread;
+
+use half::f16;
+
+use super::types::{Form, Kind};
+use crate::Dtype;
+use crate::quantization::{BlockQuantized, Zeros};
+use crate::weights::Bytes;
+
+/// The order of rows, of which the converter of `llama.cpp` swapped two axes: `[outer, first, second, inner]` in the
+/// checkpoint, `[outer, second, first, inner]` in the file.
+///
+/// Queries and keys of rotary position embeddings are `[heads, 2, head_dim / 2, 1]` in the checkpoint (`permute` of the
+/// converter); fused projections that interleave queries, keys and values by head are `[1, heads, 3, head_dim]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowOrder {
+    pub outer: usize,
+    pub first: usize,
+    pub second: usize,
+    pub inner: usize,
+}
+
+impl RowOrder {
+    /// How many rows it is of; none where that is beyond all numbers.
+    pub fn rows(&self) -> Option<usize> {
+        self.outer.checked_mul(self.first)?.checked_mul(self.second)?.checked_mul(self.inner)
+    }
+
+    /// The row in the file of a row of the checkpoint.
+    pub fn stored(&self, row: usize) -> usize {
+        let (rest, inner) = (row / self.inner, row % self.inner);
+        let (rest, second) = (rest / self.second, rest % self.second);
+        let (outer, first) = (rest / self.first, rest % self.first);
+        ((outer * self.second + second) * self.first + first) * self.inner + inner
+    }
+}
+
+/// Rows of as many bytes each, in the checkpoint's order.
+pub fn reorder(bytes: &[u8], length: usize, order: RowOrder) -> Vec<u8> {
+    let rows = bytes.len() / length.max(1);
+    let row = |row| &bytes[order.stored(row) * length..][..length];
+    (0..rows).flat_map(row).copied().collect()
+}
+
+/// Below this many elements, threads take longer to start than to read.
+const FEW: usize = 1 << 16;
+
+/// The blocks `[rows, columns]` of a quantized type, in the form that kernels run.
+///
+/// # Errors
+/// When the type is not one of blocks, or a scale is not finite: names the row.
+pub fn unpack(
+    kind: &Kind,
+    bytes: &[u8],
+    [rows, columns]: [usize; 2],
+    order: Option<RowOrder>,
+) -> Result<BlockQuantized, String> {
+    let Form::Blocks { bits, group, scales: scale_dtype, minimums: has_minimums, .. } = kind.form else {
+        return Err(format!("is of type {}, which is not read as blocks", kind.name));
+    };
+    let groups = columns / group;
+    let mut codes = vec![0; rows * columns * bits / 8];
+    let mut scales = vec![0_u8; rows * groups * scale_dtype.size()];
+    let mut minimums = vec![0_f32; if has_minimums { rows * groups } else { 0 }];
+    let threads =
+        if rows * columns < FEW { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
+    let share = rows.div_ceil(threads).max(1);
+    let parts = codes
+        .chunks_mut(share * columns * bits / 8)
+        .zip(scales.chunks_mut(share * groups * scale_dtype.size()))
+        .enumerate();
+    let mut left = minimums.as_mut_slice();
+    let jobs: Vec<_> = parts
+        .map(|(index, (codes, scales))| {
+            let first = index * share;
+            let count = share.min(rows - first);
+            let (minimums, rest) =
+                std::mem::take(&mut left).split_at_mut(if has_minimums { count * groups } else { 0 });
+            left = rest;
+            Job { kind, bytes, columns, order, first, count, codes, scales, minimums }
+        })
+        .collect();
+    thread::scope(|scope| {
+        let running: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || job.run())).collect();
+        let done =
+            running.into_iter().map(|job| job.join().unwrap_or_else(|_| Err("cannot be unpacked".into())));
+        done.collect::<Result<Vec<()>, String>>()
+    })?;
+    Ok(BlockQuantized {
+        shape: [rows, columns],
+        bits,
+        group,
+        codes: Bytes::memory(codes),
+        scale_dtype,
+        scales: Bytes::memory(scales),
+        zeros: if has_minimums { Zeros::Minimums(minimums.into()) } else { Zeros::Middle },
+        order: None,
+    })
+}
+
+/// What one thread unpacks: some rows.
+struct Job<'a> {
+    kind: &'a Kind,
+    bytes: &'a [u8],
+    columns: usize,
+    order: Option<RowOrder>,
+    first: usize,
+    count: usize,
+    codes: &'a mut [u8],
+    scales: &'a mut [u8],
+    minimums: &'a mut [f32],
+}
+
+impl Job<'_> {
+    fn run(self) -> Result<(), String> {
+        let Form::Blocks { bits, group, scales: dtype, minimums: has_minimums, unpack } = self.kind.form
+        else {
+            return Ok(());
+        };
+        let (elements, size) = (self.kind.elements, self.kind.bytes);
+        let groups = elements / group;
+        let (mut block_codes, mut block_scales, mut block_minimums) = ([0_u8; 256], [0_f32; 16], [0_f32; 16]);
+        let mut at = 0;
+        for row in self.first..self.first + self.count {
+            let stored = self.order.map_or(row, |order| order.stored(row));
+            let length = self.columns / elements * size;
+            for block in self.bytes[stored * length..][..length].chunks_exact(size) {
+                unpack(
+                    block,
+                    &mut block_codes[..elements],
+                    &mut block_scales[..groups],
+                    &mut block_minimums[..groups],
+                );
+                let (scales, minimums) = (&block_scales[..groups], &block_minimums[..groups]);
+                if !scales.iter().chain(minimums).all(|x| x.is_finite()) {
+                    return Err(format!("has a scale that is no number in row {row}"));
+                }
+                pack(&block_codes[..elements], bits, &mut self.codes[at * group * bits / 8..]);
+                for (scale, into) in
+                    scales.iter().zip(self.scales[at * dtype.size()..].chunks_exact_mut(dtype.size()))
+                {
+                    match dtype {
+                        Dtype::F16 => into.copy_from_slice(&f16::from_f32(*scale).to_le_bytes()),
+                        _ => into.copy_from_slice(&scale.to_le_bytes()),
+                    }
+                }
+                if has_minimums {
+                    self.minimums[at..at + groups].copy_from_slice(minimums);
+                }
+                at += groups;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Codes side by side, the first in the low bits of a byte.
+fn pack(codes: &[u8], bits: usize, into: &mut [u8]) {
+    match bits {
+        8 => into[..codes.len()].copy_from_slice(codes),
+        4 => {
+            for (pair, byte) in codes.chunks_exact(2).zip(into) {
+                *byte = pair[0] | pair[1] << 4;
+            }
+        }
+        _ => {
+            for (four, byte) in codes.chunks_exact(4).zip(into) {
+                *byte = four[0] | four[1] << 2 | four[2] << 4 | four[3] << 6;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row of a type, dequantized.
+    fn row(kind: u32, bytes: &[u8]) -> Vec<f32> {
+        let kind = Kind::of(kind).unwrap();
+        let columns = bytes.len() / kind.bytes * kind.elements;
+        unpack(kind, bytes, [1, columns], None).unwrap().dequantize().unwrap()
+    }
+
+    const HALF: [u8; 2] = [0x00, 0x38];
+
+    #[test]
+    fn q4_0_holds_the_first_half_in_low_nibbles() {
+        let values = row(2, &[&HALF[..], &(0x80..=0x8f).collect::<Vec<u8>>()].concat());
+        let first: Vec<f32> = (-8..8).map(|q| q as f32 * 0.5).collect();
+        assert_eq!((&values[..16], &values[16..]), (first.as_slice(), &[0.0; 16][..]));
+    }
+
+    #[test]
+    fn q8_0_is_signed() {
+        let mut block = [&HALF[..], &[0; 32]].concat();
+        block[2..6].copy_from_slice(&[0x01, 0xff, 0x7f, 0x80]);
+        assert_eq!(row(8, &block)[..5], [0.5, -0.5, 63.5, -64.0, 0.0]);
+    }
+
+    #[test]
+    fn mxfp4_is_a_table_by_an_exponent() {
+        let block = [&[128, 0x10, 0x32, 0x54, 0xf7][..], &[0; 12]].concat();
+        let values = row(39, &block);
+        assert_eq!(
+            (&values[..4], &values[16..20]),
+            (&[0.0, 2.0, 4.0, 12.0][..], &[1.0, 3.0, 6.0, -12.0][..])
+        );
+        // The least exponents are subnormal scales.
+        let least = row(39, &[&[0, 0x01][..], &[0; 15]].concat());
+        assert_eq!(least[0], f32::from_bits(1 << 21));
+    }
+
+    #[test]
+    fn q5_has_its_fifth_bit_apart() {
+        // d = .5, m = -1; bits of elements 0 and 31; nibbles 1 and 2.
+        let bits = 0x8000_0001_u32.to_le_bytes();
+        let mut nibbles = [0; 16];
+        (nibbles[0], nibbles[15]) = (0x01, 0x20);
+        let values = row(6, &[&HALF[..], &bits, &nibbles].concat());
+        assert_eq!((values[0], values[1], values[31]), (0.5, -8.0, 1.0));
+        let values = row(7, &[&HALF[..], &[0x00, 0xbc], &bits, &nibbles].concat());
+        assert_eq!((values[0], values[1], values[31]), (7.5, -1.0, 8.0));
+    }
+
+    #[test]
+    fn q4_k_has_scales_and_minimums_of_six_bits() {
+        let mut block = vec![0; 144];
+        block[..2].copy_from_slice(&HALF);
+        block[2..4].copy_from_slice(&[0x00, 0x3c]);
+        // Group 0: scale 63, minimum 1. Group 4: scale 3 + (2 << 4), minimum 4 + (3 << 4).
+        (block[4], block[8], block[12]) = (63 | 2 << 6, 1 | 3 << 6, 3 | 4 << 4);
+        (block[16], block[16 + 64]) = (0x0f, 0x02);
+        let values = row(12, &block);
+        assert_eq!((values[0], values[1]), (0.5 * 63.0 * 15.0 - 1.0, -1.0));
+        assert_eq!((values[128], values[129]), (0.5 * 35.0 * 2.0 - 52.0, -52.0));
+    }
+
+    #[test]
+    fn ternary_codes_are_digits() {
+        // 0xff: all digits 2; values 1 times d.
+        let block = [&[0xff; 52][..], &HALF].concat();
+        assert!(row(34, &block).iter().all(|x| *x == 0.5));
+        let block = [&[0b1110_0100; 64][..], &HALF].concat();
+        let values = row(35, &block);
+        assert_eq!((values[0], values[32], values[64], values[96]), (-0.5, 0.0, 0.5, 1.0));
+    }
+
+    #[test]
+    fn scales_that_are_no_numbers_are_refused() {
+        for kind in Kind::quantized().filter(|kind| kind.name != "MXFP4") {
+            let bytes = vec![0xff; 2 * kind.bytes];
+            let problem = unpack(kind, &bytes, [2, kind.elements], None).unwrap_err();
+            assert!(problem.contains("no number in row 0"), "{}", kind.name);
+        }
+    }
+
+    #[test]
+    fn rows_come_back_in_the_checkpoints_order() {
+        // Two heads of four rows: pairs of neighbours in the file, halves in the checkpoint.
+        let halves = RowOrder { outer: 2, first: 2, second: 2, inner: 1 };
+        let stored: Vec<usize> = (0..8).map(|row| halves.stored(row)).collect();
+        assert_eq!(stored, [0, 2, 1, 3, 4, 6, 5, 7]);
+        // Two heads of one row: q0 q1 k0 k1 v0 v1 in the file, q0 k0 v0 q1 k1 v1 in the checkpoint.
+        let split = RowOrder { outer: 1, first: 2, second: 3, inner: 1 };
+        assert_eq!((0..6).map(|row| split.stored(row)).collect::<Vec<_>>(), [0, 2, 4, 1, 3, 5]);
+        assert_eq!(reorder(&[0, 1, 2, 3, 4, 5], 1, split), [0, 2, 4, 1, 3, 5]);
+        let rows: Vec<u8> = (0..8).flat_map(|row| [&HALF[..], &[row; 32]].concat()).collect();
+        let blocks = unpack(Kind::of(8).unwrap(), &rows, [8, 32], Some(halves)).unwrap();
+        let values = blocks.dequantize().unwrap();
+        assert_eq!(values.chunks(32).map(|row| (row[0] * 2.0) as usize).collect::<Vec<_>>(), stored);
+    }
+
+    #[test]
+    fn threads_give_what_one_gives() {
+        let kind = Kind::of(14).unwrap();
+        let bytes: Vec<u8> = (0..kind.bytes * 512).map(|i| (i % 97) as u8).collect();
+        let many = unpack(kind, &bytes, [512, 256], None).unwrap().dequantize().unwrap();
+        for (row, values) in many.chunks(256).enumerate() {
+            let bytes = &bytes[row * kind.bytes..(row + 1) * kind.bytes];
+            assert_eq!(unpack(kind, bytes, [1, 256], None).unwrap().dequantize().unwrap(), values);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Tokenizers against those that the vocabularies were taken from, and how files are found.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+
+use super::*;
+use crate::text::chat::{ChatOptions, ChatTemplate, Message};
+use crate::text::{EncodeOptions, Text, Tokenizer};
+
+fn goldens() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/goldens/gguf")
+}
+
+fn open(path: &Path) -> Result<Checkpoint> {
+    Checkpoint::open(path.to_str().unwrap())
+}
+
+#[test]
+fn texts_become_the_tokens_of_the_original_tokenizers() {
+    for name in ["gpt-2", "qwen2", "olmo", "command-r", "llama", "gemma", "bert"] {
+        let folder = goldens().join("tokenizers").join(name);
+        let tokenizer = Tokenizer::from_checkpoint(&open(&folder).unwrap()).unwrap();
+        let texts: Json = serde_json::from_slice(&std::fs::read(folder.join("texts.json")).unwrap()).unwrap();
+        for case in texts.as_array().unwrap() {
+            let text = case["text"].as_str().unwrap();
+            let rows = tokenizer.encode(&[Text::from(text)], &EncodeOptions::default()).unwrap();
+            let wanted: Vec<i64> = serde_json::from_value(case["ids"].clone()).unwrap();
+            assert_eq!(rows[0].ids, wanted, "{name}: {text:?}");
+            // SentencePiece's prefix goes, GPT-2's bytes come back.
+            if ["gpt-2", "llama", "gemma"].contains(&name) {
+                assert_eq!(tokenizer.decode(&rows[0].ids, true).unwrap(), text, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn chat_templates_and_special_tokens_are_metadata() {
+    let checkpoint = open(&goldens().join("tokenizers/qwen2")).unwrap();
+    let tokenizer = Tokenizer::from_checkpoint(&checkpoint).unwrap();
+    let template = ChatTemplate::from_checkpoint(&checkpoint, &tokenizer).unwrap().unwrap();
+    let said = template.render(&[Message::user("Hello")], &ChatOptions::default()).unwrap();
+    assert_eq!(said, "[user] Hello\n");
+    assert_eq!(tokenizer.settings().eos_token.as_deref(), Some("<|endoftext|>"));
+    assert_eq!(tokenizer.settings().model_max_length, Some(64));
+    let generation = checkpoint.json("generation_config.json").unwrap().unwrap();
+    assert_eq!(generation, serde_json::json!({"eos_token_id": 0}));
+}
+
+/// A golden's file in a folder of its own, under other names.
+fn copied(names: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in names {
+        std::fs::copy(goldens().join("llama/q4_0/model.gguf"), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_file_opens_by_its_path_and_by_its_folder() {
+    let folder = copied(&["tiny.Q4_0.gguf", "mmproj-tiny.gguf"]);
+    for path in [folder.path().to_owned(), folder.path().join("tiny.Q4_0.gguf")] {
+        let config = open(&path).unwrap().json("config.json").unwrap().unwrap();
+        assert_eq!((&config["model_type"], &config["hidden_size"]), (&"llama".into(), &32.into()));
+    }
+    let several = copied(&["a.gguf", "b.gguf"]);
+    let text = open(several.path()).unwrap_err().to_string();
+    assert!(
+        text.contains("several GGUF files: a.gguf, b.gguf")
+            && text.contains("a.gguf\n") | text.ends_with("a.gguf"),
+        "{text}"
+    );
+    // Weights of the reference's own format go first.
+    std::fs::write(several.path().join("model.safetensors"), "").unwrap();
+    assert!(open(several.path()).unwrap().gguf().is_none());
+}
+
+#[test]
+fn shards_are_counted_by_their_names() {
+    assert_eq!(shards("x-00002-of-00003.gguf")[0], "x-00001-of-00003.gguf");
+    assert_eq!(shards("x-00002-of-00003.gguf").len(), 3);
+    for whole in ["x.gguf", "x-2-of-3.gguf", "x-00001-of-00001.gguf"] {
+        assert_eq!(shards(whole), [whole]);
+    }
+    let folder = copied(&["x-00001-of-00002.gguf"]);
+    let text = open(folder.path()).unwrap_err().to_string();
+    assert!(text.contains("has no x-00002-of-00002.gguf, one of 2 shards"), "{text}");
+    let folder = copied(&["x-00001-of-00002.gguf", "x-00002-of-00002.gguf"]);
+    let text = open(folder.path()).unwrap_err().to_string();
+    assert!(text.contains("one of 1 shards, but its name counts 2"), "{text}");
+}
+
+#[test]
+fn models_that_share_an_architecture_are_chosen_by_who_asks() {
+    let checkpoint = open(&goldens().join("llama/q4_0")).unwrap();
+    let gguf = checkpoint.gguf().unwrap();
+    assert_eq!(gguf.config(&["mistral"]).unwrap()["architectures"][0], "MistralForCausalLM");
+    assert_eq!(gguf.config(&["mixtral"]).unwrap()["model_type"], "llama");
+    let mixture = open(&goldens().join("mixtral/q4_0")).unwrap();
+    assert_eq!(mixture.gguf().unwrap().config(&["llama"]).unwrap()["model_type"], "mixtral");
+}

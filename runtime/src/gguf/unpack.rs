@@ -1,0 +1,217 @@
+//! Blocks of each quantized type into codes, scales and minimums: `w = (code − 2^(bits − 1)) · scale`, or
+//! `w = code · scale + minimum`.
+//!
+//! Reference: `gguf-py`'s `quants.py` and ggml's `dequantize_row_*`, whose values these give bit for bit.
+
+use half::f16;
+
+/// Reads one block: a code for each element, a scale for each group of them, and a minimum for each where the type has them.
+pub type Unpack = fn(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]);
+
+fn half(bytes: &[u8], at: usize) -> f32 {
+    f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
+}
+
+/// 32 codes of 4 bits: the low nibbles are the first half, the high ones the second.
+fn nibbles(bytes: &[u8], codes: &mut [u8]) {
+    let (first, second) = codes.split_at_mut(bytes.len());
+    for ((byte, low), high) in bytes.iter().zip(first).zip(second) {
+        (*low, *high) = (byte & 15, byte >> 4);
+    }
+}
+
+/// Adds the fifth bit of 32 codes, element e's at bit e.
+fn fifth_bits(bits: &[u8], codes: &mut [u8], bias: u8) {
+    for (element, code) in codes.iter_mut().enumerate() {
+        *code += (bits[element / 8] >> (element % 8) & 1) * 16 + bias;
+    }
+}
+
+pub fn q4_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    scales[0] = half(block, 0);
+    nibbles(&block[2..18], codes);
+}
+
+pub fn q4_1(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    (scales[0], minimums[0]) = (half(block, 0), half(block, 2));
+    nibbles(&block[4..20], codes);
+}
+
+pub fn q5_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    scales[0] = half(block, 0);
+    nibbles(&block[6..22], codes);
+    fifth_bits(&block[2..6], codes, 128 - 16);
+}
+
+pub fn q5_1(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    (scales[0], minimums[0]) = (half(block, 0), half(block, 2));
+    nibbles(&block[8..24], codes);
+    fifth_bits(&block[4..8], codes, 0);
+}
+
+pub fn q8_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    scales[0] = half(block, 0);
+    for (code, byte) in codes.iter_mut().zip(&block[2..34]) {
+        *code = byte ^ 128;
+    }
+}
+
+/// 2 bits of each of 256 codes: 32 bytes hold 128 of them, in rounds of 32 by shifts of 0, 2, 4 and 6.
+fn pairs(bytes: &[u8], codes: &mut [u8]) {
+    for (bytes, codes) in bytes.chunks_exact(32).zip(codes.chunks_exact_mut(128)) {
+        for (round, codes) in codes.chunks_exact_mut(32).enumerate() {
+            for (code, byte) in codes.iter_mut().zip(bytes) {
+                *code = byte >> (2 * round) & 3;
+            }
+        }
+    }
+}
+
+pub fn q2_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    let (d, dmin) = (half(block, 80), half(block, 82));
+    for (group, byte) in block[..16].iter().enumerate() {
+        scales[group] = d * f32::from(byte & 15);
+        minimums[group] = -(dmin * f32::from(byte >> 4));
+    }
+    pairs(&block[16..80], codes);
+}
+
+pub fn q3_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    let (mask, packed, d) = (&block[..32], &block[96..108], half(block, 108));
+    pairs(&block[32..96], codes);
+    for (element, code) in codes.iter_mut().enumerate() {
+        // A clear bit takes 4 off: q − 4 is code 4 + q of those whose zero is 8.
+        *code += 4 + (mask[element % 32] >> (element / 32) & 1) * 4;
+    }
+    for (group, scale) in scales.iter_mut().enumerate() {
+        let low = if group < 8 { packed[group] & 15 } else { packed[group - 8] >> 4 };
+        let high = packed[8 + group % 4] >> (2 * (group / 4)) & 3;
+        *scale = d * (f32::from(low | high << 4) - 32.0);
+    }
+}
+
+/// The 6-bit scales and minimums of eight groups in twelve bytes.
+fn six_bits(packed: &[u8], group: usize) -> (f32, f32) {
+    let (scale, minimum) = if group < 4 {
+        (packed[group] & 63, packed[group + 4] & 63)
+    } else {
+        let both = packed[group + 4];
+        (both & 15 | packed[group - 4] >> 6 << 4, both >> 4 | packed[group] >> 6 << 4)
+    };
+    (f32::from(scale), f32::from(minimum))
+}
+
+/// `d`, `dmin` and the scales and minimums of a block of Q4_K or Q5_K.
+fn scales_and_minimums(block: &[u8], scales: &mut [f32], minimums: &mut [f32]) {
+    let (d, dmin) = (half(block, 0), half(block, 2));
+    for group in 0..8 {
+        let (scale, minimum) = six_bits(&block[4..16], group);
+        (scales[group], minimums[group]) = (d * scale, -(dmin * minimum));
+    }
+}
+
+pub fn q4_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    scales_and_minimums(block, scales, minimums);
+    for (bytes, codes) in block[16..144].chunks_exact(32).zip(codes.chunks_exact_mut(64)) {
+        nibbles(bytes, codes);
+    }
+}
+
+pub fn q5_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    scales_and_minimums(block, scales, minimums);
+    for (bytes, codes) in block[48..176].chunks_exact(32).zip(codes.chunks_exact_mut(64)) {
+        nibbles(bytes, codes);
+    }
+    for (group, codes) in codes.chunks_exact_mut(32).enumerate() {
+        for (code, high) in codes.iter_mut().zip(&block[16..48]) {
+            *code |= (high >> group & 1) << 4;
+        }
+    }
+}
+
+pub fn q6_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    let (low, high, d) = (&block[..128], &block[128..192], half(block, 208));
+    for (part, codes) in codes.chunks_exact_mut(128).enumerate() {
+        nibbles(&low[64 * part..64 * (part + 1)], codes);
+        for (round, codes) in codes.chunks_exact_mut(32).enumerate() {
+            for (code, byte) in codes.iter_mut().zip(&high[32 * part..]) {
+                *code = (*code | (byte >> (2 * round) & 3) << 4) + 128 - 32;
+            }
+        }
+    }
+    for (scale, byte) in scales.iter_mut().zip(&block[192..208]) {
+        *scale = d * f32::from(byte.cast_signed());
+    }
+}
+
+/// The values of IQ4's codes, plus 128.
+const IQ4: [u8; 16] = [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241];
+
+pub fn iq4_nl(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    scales[0] = half(block, 0);
+    nibbles(&block[2..18], codes);
+    look_up(&IQ4, codes);
+}
+
+fn look_up(table: &[u8; 16], codes: &mut [u8]) {
+    for code in codes {
+        *code = table[usize::from(*code & 15)];
+    }
+}
+
+pub fn iq4_xs(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    let (d, high) = (half(block, 0), u16::from_le_bytes([block[2], block[3]]));
+    for (group, scale) in scales.iter_mut().enumerate() {
+        let low = block[4 + group / 2] >> (4 * (group % 2)) & 15;
+        let high = (high >> (2 * group) & 3) as u8;
+        *scale = d * (f32::from(low | high << 4) - 32.0);
+    }
+    for (bytes, codes) in block[8..136].chunks_exact(16).zip(codes.chunks_exact_mut(32)) {
+        nibbles(bytes, codes);
+    }
+    look_up(&IQ4, codes);
+}
+
+/// Twice the values of E2M1's codes, plus 128.
+const E2M1: [u8; 16] = [128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116];
+
+pub fn mxfp4(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    // 2^(e − 128), half of what the exponent says since the table is doubled; the two least are subnormal.
+    let exponent = u32::from(block[0]);
+    scales[0] = f32::from_bits(if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 });
+    nibbles(&block[1..17], codes);
+    look_up(&E2M1, codes);
+}
+
+/// Ternary codes of five to a byte, as a fraction of 256 in base 3: element k of a byte is its k-th digit.
+fn digits(bytes: &[u8], count: usize, codes: &mut [u8]) {
+    let mut power = 1_u8;
+    for codes in codes.chunks_exact_mut(bytes.len()).take(count) {
+        for (code, byte) in codes.iter_mut().zip(bytes) {
+            *code = ((u16::from(byte.wrapping_mul(power)) * 3) >> 8) as u8 + 1;
+        }
+        power = power.wrapping_mul(3);
+    }
+}
+
+pub fn tq1_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
+    scales.fill(half(block, 52));
+    digits(&block[..32], 5, &mut codes[..160]);
+    digits(&block[32..48], 5, &mut codes[160..240]);
+    digits(&block[48..52], 4, &mut codes[240..]);
+}
+
+pub fn tq2_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    let d = half(block, 64);
+    scales.fill(d);
+    minimums.fill(-d);
+    pairs(&block[..64], codes);
+}
+
+pub fn q2_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    let d = half(block, 0);
+    (scales[0], minimums[0]) = (d, -d);
+    for (element, code) in codes.iter_mut().enumerate() {
+        *code = block[2 + element / 4] >> (2 * (element % 4)) & 3;
+    }
+}

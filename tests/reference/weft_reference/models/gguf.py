@@ -1,0 +1,111 @@
+"""GGUF files: one of each element type, and one of each architecture that llama.cpp has too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import transformers
+
+from weft_reference.gguf_files import GgufCase
+from weft_reference.gguf_tokenizers import TokenizerCase, tokenizers
+from weft_reference.inputs import text_batch
+
+ROOTS = ("gguf",)
+MODELS = ("gguf",)
+
+TINY: dict[str, Any] = {
+    "vocab_size": 61,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+WIDE = TINY | {"hidden_size": 256, "intermediate_size": 256, "num_attention_heads": 8}
+SIMPLE = ("F16", "BF16", "F32", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4")
+# One tensor of a layer each: 256 elements are a block.
+WIDE_KINDS = ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "TQ1_0", "TQ2_0")
+
+
+def batch() -> dict[str, Any]:
+    made = text_batch(61, (11, 7), "right")
+    return {name: made[name] for name in ("input_ids", "attention_mask")}
+
+
+def every(kind: str) -> Callable[[str, tuple[int, ...]], str]:
+    """All matrices in one type but those whose rows are no whole blocks, as `llama-quantize --pure`."""
+
+    def of(_name: str, shape: tuple[int, ...]) -> str:
+        return kind if shape[-1] % 32 == 0 else "F16"
+
+    return of
+
+
+def in_turn(kinds: tuple[str, ...]) -> Callable[[str, tuple[int, ...]], str]:
+    """The matrices of the layers in these types, one after the other."""
+    given: dict[str, str] = {}
+
+    def of(name: str, shape: tuple[int, ...]) -> str:
+        if not name.startswith("blk.") or shape[-1] % 256 != 0:
+            return "Q8_0"
+        return given.setdefault(name, kinds[len(given) % len(kinds)])
+
+    return of
+
+
+def case(model: str, name: str, prefix: str, kind: Any, base: dict[str, Any] = TINY, **changes: Any) -> GgufCase:
+    config_class = changes.pop("config_class", f"{prefix}Config")
+    head = changes.pop("head", "ForCausalLM")
+    dropped = changes.pop("without", ())
+    fields = {field: value for field, value in (base | changes).items() if field not in dropped}
+    config = getattr(transformers, config_class)(**fields)
+    return GgufCase(f"gguf/{model}/{name}", f"{prefix}{head}", config, batch(), kind)
+
+
+def goldens() -> Iterator[GgufCase | TokenizerCase]:
+    yield from tokenizers()
+    for kind in SIMPLE:
+        yield case("llama", kind.lower(), "Llama", every(kind))
+    yield case("llama", "k-quants", "Llama", in_turn(WIDE_KINDS), WIDE)
+    yield case("llama", "tied", "Llama", every("Q8_0"), tie_word_embeddings=True)
+    yield case("llama", "bias", "Llama", every("Q4_0"), attention_bias=True, mlp_bias=True, head_dim=16)
+    yield case("mistral", "q4_0", "Mistral", every("Q4_0"), sliding_window=None, head_dim=8)
+    yield case("mixtral", "q4_0", "Mixtral", every("Q4_0"), num_local_experts=3, num_experts_per_tok=2)
+    yield case("qwen2", "q4_0", "Qwen2", every("Q4_0"))
+    yield case("qwen3", "q4_0", "Qwen3", every("Q4_0"), head_dim=16)
+    moe = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    yield case("qwen2_moe", "q4_0", "Qwen2Moe", every("Q4_0"), shared_expert_intermediate_size=32, **moe)
+    yield case("qwen3_moe", "q4_0", "Qwen3Moe", every("Q4_0"), head_dim=16, norm_topk_prob=True, **moe)
+    yield case("gemma", "q8_0", "Gemma", every("Q8_0"), head_dim=16)
+    window = {"head_dim": 16, "sliding_window": 4}
+    yield case("gemma2", "q8_0", "Gemma2", every("Q8_0"), query_pre_attn_scalar=16, **window)
+    yield case(
+        "gemma3_text",
+        "q8_0",
+        "Gemma3",
+        every("Q8_0"),
+        config_class="Gemma3TextConfig",
+        query_pre_attn_scalar=16,
+        num_hidden_layers=6,
+        **window,
+    )
+    yield case("phi", "q8_0", "Phi", every("Q8_0"))
+    yield case("phi3", "q8_0", "Phi3", every("Q8_0"))
+    yield case("starcoder2", "q8_0", "Starcoder2", every("Q8_0"))
+    yield case("gpt2", "q8_0", "GPT2", every("Q8_0"), head="LMHeadModel", without=("num_key_value_heads", "intermediate_size"))
+    yield case("gpt_neox", "q8_0", "GPTNeoX", every("Q8_0"), without=("num_key_value_heads",))
+    small = ("num_key_value_heads", "intermediate_size", "max_position_embeddings")
+    yield case("bloom", "q8_0", "Bloom", every("Q8_0"), without=small)
+    yield case("mpt", "q8_0", "Mpt", every("Q8_0"), without=small, d_model=32, n_layers=2, n_heads=4, max_seq_len=64)
+    yield case("stablelm", "q8_0", "StableLm", every("Q8_0"), use_qkv_bias=True)
+    yield case("cohere", "q8_0", "Cohere", every("Q8_0"))
+    yield case("olmo", "q8_0", "Olmo", every("Q8_0"))
+    yield case("olmo2", "q8_0", "Olmo2", every("Q8_0"))
+    scales = {"embedding_multiplier": 3.0, "residual_multiplier": 0.5, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+    yield case("granite", "q8_0", "Granite", every("Q8_0"), **scales)
+    yield case("nemotron", "q8_0", "Nemotron", every("Q8_0"), head_dim=8)
