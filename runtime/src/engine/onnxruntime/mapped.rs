@@ -1,5 +1,7 @@
 //! Graphs whose weights stay in their mapped pages, in the type they are stored in.
 
+mod quantized;
+
 use std::collections::{HashMap, HashSet};
 
 use super::operators::{self, DOMAIN, IN_BF16};
@@ -18,7 +20,7 @@ pub(super) enum Stay {
     All,
 }
 
-/// The model with weights as they are stored: linear layers are the runtime's own operator, and embeddings are widened
+/// The model with weights as they are stored: linear layers are the runtime's own operators, and embeddings are widened
 /// after they are looked up. None where it would be the same.
 ///
 /// `in_bf16` has all linear layers compute in bfloat16.
@@ -27,9 +29,10 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let graph = model.graph.as_mut()?;
     let single = in_bf16 || stay == Stay::All;
     let linear = own_linear(graph, single, in_bf16);
+    let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
     model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
-    (linear || widened).then_some(model)
+    (linear || quantized || widened).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.

@@ -2,12 +2,14 @@
 
 mod coreml;
 mod in_memory;
+mod linear_quantized;
 mod mapped;
 mod matmul;
 mod operators;
 mod placement;
 mod product;
 mod provider;
+mod quantized;
 mod session;
 mod stored;
 mod tile;

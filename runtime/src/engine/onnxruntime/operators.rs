@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::linear_quantized::LinearQuantized;
 use super::matmul::Matmul;
 use super::product::Product;
 use super::stored::Stored;
@@ -27,6 +28,8 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Linear::<f32>::default())?
         .add(Linear::<bf16>::default())?
         .add(Linear::<f16>::default())?
+        .add(LinearQuantized::<f32>::default())?
+        .add(LinearQuantized::<f16>::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }

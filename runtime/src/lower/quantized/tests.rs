@@ -120,6 +120,29 @@ fn rounded_activations_are_as_near_as_8_bits_allow() {
 }
 
 #[test]
+fn the_runtimes_own_kernels_are_as_near() {
+    if !is_here(Hardware::Cpu) {
+        return;
+    }
+    let plain = target(Kernels { linear_bits: &[], embedding_bits: &[], ..EXACT });
+    for (blocks, kind) in samples() {
+        let (_, want) = run(Hardware::Cpu, &blocks, &plain);
+        let (lowered, _) = run(Hardware::Cpu, &blocks, &Target::of(Hardware::Cpu, Precision::F32));
+        // Weights where they lie: layers of these are the runtime's own operators, as in optimized builds.
+        let options = Options { threads: Some(1), map_weights: Some(true), ..Options::default() };
+        let compiled = engine::compile(Hardware::Cpu, &lowered, &options).unwrap();
+        let operators: Vec<&String> =
+            compiled.placement().devices.values().flat_map(|it| it.keys()).collect();
+        let own = operators.iter().any(|operator| operator.contains("LinearQuantized"));
+        assert!(own || cfg!(not(target_arch = "x86_64")), "{operators:?}");
+        for report in crate::golden::compare(&compiled.run(&given(blocks.shape[1])).unwrap(), &want, 1.5e-2) {
+            let BlockQuantized { shape, bits, group, .. } = &blocks;
+            assert!(report.passed, "{bits} bits, {shape:?} by {group}, {kind}: {report:?}");
+        }
+    }
+}
+
+#[test]
 fn the_forms_of_other_backends_mean_the_same() {
     if !is_here(Hardware::Cpu) {
         return;

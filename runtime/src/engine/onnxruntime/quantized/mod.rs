@@ -1,0 +1,197 @@
+//! `x · wᵀ` of weights in blocks of 2, 4 or 8 bits, where they lie: x is rounded to 8 bits by blocks, and products are of
+//! integers.
+//!
+//! ONNX Runtime's `MatMulNBits` at its fourth level of accuracy computes the same of a copy in another order.
+
+mod few;
+mod many;
+mod rounded;
+#[cfg(test)]
+mod tests;
+mod vector;
+mod weight;
+
+use std::sync::PoisonError;
+
+use super::product::{Slices, slices};
+use super::stored::Stored;
+use rounded::Rounded;
+use vector::{Plain, Vector};
+pub(super) use weight::{Weight, Zeros};
+
+/// Up to so many rows, reading the weights takes longer than multiplying with them.
+const FEW: usize = 4;
+
+/// How many blocks threads take the weights of a product in, where these are not too small or too large.
+const BLOCKS: usize = 16;
+
+/// The fewest and the most bytes of codes of a block for few rows.
+const FEW_BYTES: [usize; 2] = [32 * 1024, 256 * 1024];
+
+/// Rows of the weight in a block for many rows.
+const MANY: usize = 64;
+
+/// A product, cut into blocks of weights that threads take in any order.
+pub(super) struct Product<'a, S> {
+    x: Rounded,
+    weight: Weight<'a, S>,
+    bias: Option<&'a [f32]>,
+    /// Rows of the weight in a block.
+    rows: usize,
+    blocks: Vec<Slices<'a>>,
+    kernel: Kernel<S>,
+}
+
+impl<'a, S: Stored> Product<'a, S> {
+    /// Of `x` `[rows, width]`, plus `bias` `[out]`, into `result` `[rows, out]`; `each` runs its argument for every number below
+    /// its first, on any threads.
+    pub(super) fn new<E>(
+        x: &[f32],
+        weight: Weight<'a, S>,
+        bias: Option<&'a [f32]>,
+        result: &'a mut [f32],
+        each: impl FnOnce(usize, &(dyn Fn(usize) + Sync)) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        Self::by(fastest(), x, weight, bias, result, each)
+    }
+
+    fn by<E>(
+        kernels: Kernels<S>,
+        x: &[f32],
+        weight: Weight<'a, S>,
+        bias: Option<&'a [f32]>,
+        result: &'a mut [f32],
+        each: impl FnOnce(usize, &(dyn Fn(usize) + Sync)) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let of_bits = match weight.bits {
+            2 => 0,
+            4 => 1,
+            _ => 2,
+        };
+        let count = x.len().checked_div(weight.width).unwrap_or(0);
+        let (kernel, layout, rows) = if count <= FEW {
+            let bytes = (weight.codes.len() / BLOCKS).clamp(FEW_BYTES[0], FEW_BYTES[1]);
+            let rows = bytes.checked_div(weight.row_bytes()).unwrap_or(1).max(1).next_multiple_of(4);
+            (Kernel::Few(kernels.few[of_bits]), few::layout(&weight), rows)
+        } else {
+            (Kernel::Many(kernels.many), many::layout(&weight), MANY)
+        };
+        let x = Rounded::new(x, weight.width, layout, weight.middle(), each)?;
+        let blocks = slices(result, weight.out(), rows);
+        Ok(Self { x, weight, bias, rows, blocks, kernel })
+    }
+
+    /// How many blocks there are to compute.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn compute(&self, block: usize) {
+        let mut slices = self.blocks[block].lock().unwrap_or_else(PoisonError::into_inner);
+        let first = block * self.rows;
+        slices.iter_mut().for_each(|slice| slice.fill(0.0));
+        match self.kernel {
+            Kernel::Few(kernel) => kernel(&self.x, &self.weight, first, &mut slices),
+            Kernel::Many(kernel) => many::products(kernel, &self.x, &self.weight, first, &mut slices),
+        }
+        for slice in slices.iter_mut() {
+            let Some(bias) = self.bias else { break };
+            slice.iter_mut().zip(&bias[first..]).for_each(|(result, bias)| *result += bias);
+        }
+    }
+}
+
+/// What computes a product.
+enum Kernel<S> {
+    Few(few::Kernel<S>),
+    Many((many::Kernel, usize)),
+}
+
+/// The kernels of a processor.
+#[derive(Clone, Copy)]
+struct Kernels<S> {
+    /// For codes of 2, 4 and 8 bits.
+    few: [few::Kernel<S>; 3],
+    /// With the lanes of its registers.
+    many: (many::Kernel, usize),
+}
+
+/// The fastest kernels that this processor has.
+fn fastest<S: Stored>() -> Kernels<S> {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        return avx512();
+    } else if has_avx2() && std::arch::is_x86_feature_detected!("avxvnni") {
+        return avx_vnni();
+    } else if has_avx2() {
+        return avx2();
+    }
+    plain()
+}
+
+/// Whether this processor has kernels beside the plain ones, which ONNX Runtime's are faster than.
+pub(super) fn is_fast() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return has_avx2();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has_avx2()
+        && has!("avx512f")
+        && has!("avx512bw")
+        && has!("avx512dq")
+        && has!("avx512vl")
+        && has!("avx512vnni")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("f16c")
+}
+
+/// Kernels compiled for processors that have these instructions.
+macro_rules! kernels {
+    ($name:ident, $vector:ty $(, $features:literal)?) => {
+        #[allow(unsafe_code)]
+        fn $name<S: Stored>() -> Kernels<S> {
+            $(#[target_feature(enable = $features)])?
+            fn few<S: Stored, const BITS: usize>(
+                x: &Rounded,
+                weight: &Weight<'_, S>,
+                first: usize,
+                result: &mut [&mut [f32]],
+            ) {
+                // SAFETY: it is compiled with the instructions.
+                unsafe { few::products::<$vector, S, BITS>(x, weight, first, result) }
+            }
+            $(#[target_feature(enable = $features)])?
+            fn many(x: &Rounded, panel: &many::Panel, result: &mut [&mut [f32]]) {
+                // SAFETY: it is compiled with the instructions.
+                unsafe { many::tiles::<$vector>(x, panel, result) }
+            }
+            // SAFETY: only handed out where the processor has the instructions.
+            #[allow(unused_unsafe)]
+            Kernels {
+                few: [
+                    |x, weight, first, result| unsafe { few::<S, 2>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 4>(x, weight, first, result) },
+                    |x, weight, first, result| unsafe { few::<S, 8>(x, weight, first, result) },
+                ],
+                many: (|x, panel, result| unsafe { many(x, panel, result) }, <$vector>::LANES),
+            }
+        }
+    };
+}
+
+kernels!(plain, Plain);
+#[cfg(target_arch = "x86_64")]
+kernels!(avx512, vector::x86::Avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c");
+#[cfg(target_arch = "x86_64")]
+kernels!(avx_vnni, vector::x86::AvxVnni, "avxvnni,avx2,fma,f16c");
+#[cfg(target_arch = "x86_64")]
+kernels!(avx2, vector::x86::Avx2, "avx2,fma,f16c");
