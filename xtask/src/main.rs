@@ -7,6 +7,7 @@ mod doctor;
 mod generate;
 mod new;
 mod process;
+mod quantize;
 mod query;
 mod record;
 mod reference;
@@ -50,6 +51,7 @@ enum Verb {
     Setup(setup::Args),
     Doctor(doctor::Args),
     Bench(bench::Args),
+    Quantize(quantize::Args),
     Report(report::Args),
     Query(query::Args),
     Reference(reference::Args),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Setup(args) => setup::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Bench(args) => bench::run(args),
+        Verb::Quantize(args) => quantize::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Query(args) => query::run(args),
         Verb::Reference(args) => reference::run(args),

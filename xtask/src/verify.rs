@@ -90,12 +90,12 @@ pub fn run(args: &Args) -> Result<bool> {
 }
 
 /// From so many bytes of weights on, what a build without optimization takes to run them outweighs an optimized build.
-const LARGE: u64 = 100_000_000;
+pub const LARGE: u64 = 100_000_000;
 
 const OPTIMIZED: &str = ", optimized, for checkpoints of more than 100 MB";
 
 /// The bytes of a folder's weights.
-fn weights(dir: &Path) -> u64 {
+pub fn weights(dir: &Path) -> u64 {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     let weights = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "safetensors"));
     // The reference's inputs and outputs are not the model's.

@@ -12,6 +12,7 @@ mod known;
 mod lowered;
 mod machine;
 mod published;
+mod quantize;
 mod record;
 mod refusals;
 mod run;
@@ -100,7 +101,7 @@ impl BackendSuite {
     }
 }
 
-/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect`, `--sparse` and
+/// The binary's `main`: libtest's arguments run the tests; `--verify`, `--task`, `--bench`, `--bisect`, `--sparse`, `--quantize` and
 /// `--doctor` do those.
 pub fn main<A: Architecture>(suite: &'static Suite) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -113,6 +114,7 @@ fn run(subject: Subject, suite: &'static Suite, arguments: &[String]) -> ExitCod
         Some("--task") => tasks::main(subject, &arguments[1..]),
         Some("--doctor") => doctor::main(&arguments[1..]),
         Some("--bisect") => bisect::main(subject, suite, &arguments[1..]),
+        Some("--quantize") => quantize::main(subject, &arguments[1..]),
         Some("--sparse") => sparse::main(subject, &arguments[1..]),
         Some("--bench") => bench::main(subject, &arguments[1..]),
         _ => return trials::main(subject, suite),

@@ -1,7 +1,10 @@
 //! The architecture under test, behind a few pointers: all else here is compiled once and not for every crate.
 
+use std::path::Path;
+
 use crate::graph::Weight;
 use crate::lower::Lowered;
+use crate::quantization::{Recipe, Written};
 use crate::session::{Loader, Lowering};
 use crate::tasks::{JsonPipeline, load_json};
 use crate::weights::Weights;
@@ -45,6 +48,8 @@ pub(super) struct Subject {
     pub build: fn(Request<'_>) -> Result<()>,
     /// The parameters that a checkpoint of a configuration has.
     pub parameters: fn(Request<'_>) -> Result<Vec<Weight>>,
+    /// Writes a checkpoint with its linear layers quantized.
+    pub quantize: fn(Request<'_>, Recipe, &Path) -> Result<Written>,
     /// The graphs that a class can be run by.
     pub graph_kinds: fn(&str) -> &'static [GraphKind],
     /// Opens a checkpoint and gives its graph the form of a backend.
@@ -71,6 +76,7 @@ impl Subject {
             load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
             build: |request| loader::<A>(request)?.build(),
             parameters: |request| loader::<A>(request)?.parameters(),
+            quantize: |request, recipe, out| loader::<A>(request)?.quantize(recipe, out),
             graph_kinds: |class| {
                 let head = A::Head::ALL.iter().find(|head| head.class() == class);
                 A::graph_kinds(*head.unwrap_or(&A::Head::ALL[0]))
@@ -99,6 +105,8 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     let mut loader = Loader::<A>::open(request.checkpoint)?
         .hardware(request.hardware.unwrap_or(Hardware::Cpu))
         .precision(request.precision)
+        // A golden says what the weights stand for; what rounded activations make of that is no matter of reading them.
+        .exact_activations(request.precision == Precision::F32)
         .graph_kind(request.kind)
         .interpolate_pos_encoding(request.interpolate)
         .cpu_fallback(request.cpu_fallback)

@@ -115,6 +115,8 @@ pub struct Weight {
     pub name: String,
     /// The shape that the configuration asks for.
     pub shape: Vec<usize>,
+    /// Whether it is a linear layer's as `[in, out]` (`Conv1D` of GPT-2), which quantized formats store as `[out, in]`.
+    pub transposed: bool,
 }
 
 /// A model graph under construction.
@@ -353,7 +355,7 @@ impl Graph {
             }
             return Ok(known);
         }
-        self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec() });
+        self.weights.push(Weight { name: name.to_owned(), shape: shape.to_vec(), transposed: false });
         let shape = shape.iter().map(|&n| Dim::Fixed(n)).collect();
         let tensor = self.value(name.to_owned(), Dtype::F32, shape, Origin::Weight(self.weights.len() - 1));
         self.weight_ids.insert(name.to_owned(), tensor.id);

@@ -1,6 +1,8 @@
 //! Operations that carry weights; they name the nodes around them after their scope.
 
-use super::{Dtype, Graph, Op, Scope, Tensor, show};
+use std::collections::BTreeSet;
+
+use super::{Dtype, Graph, Op, Origin, Scope, Tensor, show};
 use crate::Result;
 
 impl Graph {
@@ -35,7 +37,7 @@ impl Graph {
     pub fn linear_transposed(&mut self, w: &Scope, x: &Tensor, out: usize) -> Result<Tensor> {
         self.enter(w);
         let width = self.width("Linear", x)?;
-        let weight = self.weight(&w.name("weight"), &[width, out])?;
+        let weight = self.weight_transposed(&w.name("weight"), &[width, out])?;
         let bias = self.weight(&w.name("bias"), &[out])?;
         let h = self.matmul(x, &weight)?;
         self.add(&h, &bias)
@@ -113,6 +115,40 @@ impl Graph {
         let width = self.width("RMSNormalization", x)?;
         let scale = self.weight(&w.name("weight"), &[width])?;
         Ok(self.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
+    }
+
+    /// The weight of a linear layer that lies the other way, `[in, out]`.
+    ///
+    /// # Errors
+    /// As [`Graph::weight`].
+    pub(crate) fn weight_transposed(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let tensor = self.weight(name, shape)?;
+        if let Origin::Weight(index) = self.values[tensor.id].origin {
+            self.weights[index].transposed = true;
+        }
+        Ok(tensor)
+    }
+
+    /// The weights of linear layers that nothing else uses, without heads, which have other names than the base model's
+    /// modules, and without the routers of experts.
+    pub(crate) fn linear_weights(&self, base_model_prefix: &str) -> Vec<&str> {
+        let (mut others, mut linear) = (BTreeSet::new(), BTreeSet::new());
+        for node in &self.nodes {
+            for (place, input) in node.inputs.iter().enumerate() {
+                if let Origin::Weight(index) = self.values[*input].origin {
+                    let of_linear = matches!(node.op, Op::Linear) && place == 1;
+                    _ = if of_linear { linear.insert(index) } else { others.insert(index) };
+                }
+            }
+        }
+        let alone = linear.difference(&others);
+        let mut names: Vec<&str> = alone.map(|index| self.weights[*index].name.as_str()).collect();
+        let prefix = format!("{base_model_prefix}.");
+        if names.iter().any(|name| name.starts_with(&prefix)) {
+            names.retain(|name| name.starts_with(&prefix));
+        }
+        names.retain(|name| !name.ends_with(".gate.weight") && !name.ends_with(".router.weight"));
+        names
     }
 
     fn width(&self, op: &str, x: &Tensor) -> Result<usize> {

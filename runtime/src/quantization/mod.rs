@@ -2,8 +2,11 @@
 
 mod blocks;
 mod forms;
+pub(crate) mod published;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod written;
 
 pub use blocks::{BlockQuantized, Zeros};
 pub(crate) use forms::floats;
+pub use written::{Recipe, Written};

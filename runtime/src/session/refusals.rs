@@ -6,29 +6,14 @@ use serde_json::Value as Json;
 
 use super::config::class_of;
 use crate::Architecture;
+use crate::quantization::published::Published;
 use crate::{Error, Result};
 
-/// Refuses quantized weights, classes of the checkpoint's own code and modules of other architectures.
+/// Refuses weights quantized by methods that are not read, classes of the checkpoint's own code and modules of other architectures.
 pub(super) fn check<A: Architecture>(raw: &Json, path: &Path) -> Result<()> {
-    refuse_quantized(raw, path)?;
+    Published::named(raw, path)?;
     refuse_own_code::<A>(raw, path)?;
     refuse_modules::<A>(raw, path)
-}
-
-/// Refuses weights that are quantized: their tensors hold codes, not values.
-fn refuse_quantized(raw: &Json, path: &Path) -> Result<()> {
-    let quantization = ["quantization_config", "compression_config"].into_iter();
-    let Some((name, config)) =
-        quantization.map(|name| (name, &raw[name])).find(|(_, config)| config.is_object())
-    else {
-        return Ok(());
-    };
-    let method =
-        config["quant_method"].as_str().map_or_else(String::new, |method| format!(", by `{method}`"));
-    let problem = format!("`{name}` says that the weights are quantized{method}: such weights are not read");
-    let help = "open the checkpoint that was quantized, or dequantize it with the reference and save it with \
-                `save_pretrained`";
-    Err(Error::config(path, problem, help))
 }
 
 /// Refuses checkpoints whose classes are code of their own (`trust_remote_code`): none that `auto_map` names is one of the

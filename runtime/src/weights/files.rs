@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use safetensors::tensor::{Metadata, SafeTensors, TensorInfo};
 use safetensors::{Dtype as Stored, SafeTensorError};
 
+use super::decoded::Decoded;
 use super::{Bytes, WeightData};
 use crate::graph::Dtype;
 use crate::hub::Checkpoint;
+use crate::quantization::published::Published;
 use crate::{Error, Result};
 
 const SINGLE: &str = "model.safetensors";
@@ -20,15 +23,18 @@ const PICKLED: &str = "pytorch_model.bin";
 /// The tensors of a checkpoint's weight files.
 #[derive(Clone, Debug)]
 pub struct Files {
-    place: PathBuf,
-    entries: HashMap<String, Entry>,
+    pub(super) place: PathBuf,
+    pub(super) entries: HashMap<String, Entry>,
+    /// How the weights are quantized.
+    pub(super) published: Option<Arc<Published>>,
+    pub(super) decoded: Decoded,
 }
 
 /// One tensor's place.
 #[derive(Clone, Debug)]
 pub struct Entry {
     path: PathBuf,
-    stored: Stored,
+    pub(super) stored: Stored,
     shape: Vec<usize>,
     offset: u64,
     length: u64,
@@ -56,10 +62,13 @@ impl Files {
     /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
     ///
     /// # Errors
-    /// When neither exists, a file is damaged, the index names a file outside the checkpoint, or more than a gigabyte is
-    /// not aligned to its elements' type.
+    /// When neither exists, a file is damaged, the index names a file outside the checkpoint, more than a gigabyte is
+    /// not aligned to its elements' type, or the weights are quantized by a method that is not read.
     pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
-        let files = Self::listed(checkpoint)?;
+        let (place, entries) = Self::listed(checkpoint)?;
+        let published = Published::of(checkpoint)?.map(Arc::new);
+        let files = Self { place, entries, published, decoded: Decoded::default() };
+        files.expect_codes()?;
         let apart = files.entries.iter().filter(|(_, entry)| !entry.is_aligned());
         let copied = apart.clone().map(|(_, entry)| entry.length).sum::<u64>();
         match apart.map(|(name, entry)| (name, entry.offset)).min_by_key(|(_, offset)| *offset) {
@@ -73,11 +82,11 @@ impl Files {
         }
     }
 
-    fn listed(checkpoint: &Checkpoint) -> Result<Self> {
+    fn listed(checkpoint: &Checkpoint) -> Result<(PathBuf, HashMap<String, Entry>)> {
         if let Some(path) = checkpoint.path(SINGLE)? {
             let mut entries = HashMap::new();
             read(&path, &mut entries)?;
-            return Ok(Self { place: path, entries });
+            return Ok((path, entries));
         }
         let Some(index) = checkpoint.path(INDEX)? else {
             let pickled = checkpoint
@@ -96,7 +105,7 @@ impl Files {
             };
             read(&path, &mut entries)?;
         }
-        Ok(Self { place: index, entries })
+        Ok((index, entries))
     }
 
     /// Where the tensors come from, for messages.
@@ -109,8 +118,18 @@ impl Files {
         self.entries.keys()
     }
 
-    pub(super) fn shapes(&self) -> impl Iterator<Item = &Vec<usize>> {
-        self.entries.values().map(|entry| &entry.shape)
+    /// How many tensors there are, and how many elements these stand for together.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let elements = self.entries.values().map(|entry| {
+            let stored = entry.shape.iter().fold(1_usize, |product, n| product.saturating_mul(*n));
+            match (&self.published, entry.stored) {
+                (Some(published), Stored::I32 | Stored::U8 | Stored::I8) => {
+                    stored.saturating_mul(published.elements(entry.stored.bitsize()))
+                }
+                _ => stored,
+            }
+        });
+        (self.entries.len(), elements.fold(0, usize::saturating_add))
     }
 
     /// One tensor's place.
@@ -123,11 +142,30 @@ impl Files {
         self.entries.values().map(|entry| entry.length).sum()
     }
 
+    /// The dtype and the shape of a tensor.
+    pub(crate) fn header(&self, name: &str) -> Option<(Stored, &[usize])> {
+        self.entries.get(name).map(|entry| (entry.stored, &entry.shape[..]))
+    }
+
+    /// All bytes of a tensor that is there.
+    pub(crate) fn bytes(&self, name: &str) -> std::io::Result<Vec<u8>> {
+        self.entries[name].read()
+    }
+
+    /// Where the bytes of a tensor that is there are: in memory where engines could not take them from the file.
+    pub(crate) fn place_of(&self, name: &str) -> std::io::Result<Bytes> {
+        let entry = &self.entries[name];
+        Ok(match entry.is_aligned() {
+            true => Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length },
+            false => Bytes::memory(entry.read()?),
+        })
+    }
+
     pub(super) fn shape(&self, name: &str) -> &[usize] {
         &self.entries[name].shape
     }
 
-    pub(super) fn locate(&self, name: &str) -> std::result::Result<WeightData, String> {
+    pub(crate) fn locate(&self, name: &str) -> std::result::Result<WeightData, String> {
         let entry = &self.entries[name];
         let dtype = match entry.stored {
             Stored::F32 => Dtype::F32,
@@ -135,12 +173,7 @@ impl Files {
             Stored::BF16 => Dtype::Bf16,
             other => return Err(format!("tensor `{name}` is {other:?}; F32, F16 and BF16 can be used")),
         };
-        let bytes = match entry.is_aligned() {
-            true => Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length },
-            false => {
-                entry.read().map(Bytes::memory).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?
-            }
-        };
+        let bytes = self.place_of(name).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
         Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
     }
 }

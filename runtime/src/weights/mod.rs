@@ -1,7 +1,9 @@
 //! Where a model's weights are: byte ranges of `safetensors` files, or the weight rule of the test cases.
 
+mod decoded;
 mod files;
 mod names;
+mod quantized;
 pub mod rule;
 mod unexpected;
 
@@ -123,6 +125,8 @@ enum Problem {
     Misfit(String),
     /// Its element type is not read.
     Dtype(String),
+    /// Its tensors are not what `quantization_config` says.
+    Quantized(String),
 }
 
 impl Weights {
@@ -144,8 +148,8 @@ impl Weights {
     pub fn locate(&self, wanted: &[Weight], names: &Names) -> Result<Vec<WeightData>> {
         let mut found = Vec::with_capacity(wanted.len());
         let mut problems = vec![];
-        for weight in wanted {
-            match self.find(weight, names) {
+        for located in self.find_all(wanted, names) {
+            match located {
                 Ok(located) => found.push(located),
                 Err(problem) => problems.push(problem),
             }
@@ -153,19 +157,25 @@ impl Weights {
         if problems.is_empty() {
             return Ok(found);
         }
-        let dtypes = problems.iter().filter(|problem| matches!(problem, Problem::Dtype(_))).count();
-        let help = match problems.len() - dtypes {
-            0 => {
-                "quantized weights are not read: load the checkpoint with the reference in float32 and save it with \
-                  `save_pretrained`"
+        let help = match (
+            problems.iter().any(|problem| matches!(problem, Problem::Misfit(_))),
+            problems.iter().any(|problem| matches!(problem, Problem::Quantized(_))),
+        ) {
+            (false, false) => {
+                "config.json does not say how the weights are quantized: add its `quantization_config`, or load the \
+                  checkpoint with the reference in float32 and save it with `save_pretrained`"
+            }
+            (false, true) => {
+                "`quantization_config` and the weights must be of one checkpoint: fetch both again, or dequantize it with \
+                  the reference and save it with `save_pretrained`"
             }
             _ => {
                 "config.json and the weights must be of one checkpoint, and its `architectures` must name the class \
                   that was saved; choose another head otherwise"
             }
         };
-        let problems: Vec<String> =
-            problems.into_iter().map(|(Problem::Misfit(text) | Problem::Dtype(text))| text).collect();
+        let text = |(Problem::Misfit(text) | Problem::Dtype(text) | Problem::Quantized(text))| text;
+        let problems: Vec<String> = problems.into_iter().map(text).collect();
         let shown = problems.len().min(5);
         let more = match problems.len() - shown {
             0 => String::new(),
@@ -178,13 +188,23 @@ impl Weights {
     /// those that the graph names as `unused`, with `*` for any piece.
     pub fn unread(&self, read: &[WeightData], unused: &[String], names: &Names) -> Vec<String> {
         let unused: Vec<String> = unused.iter().flat_map(|name| names::candidates(name, names)).collect();
+        let modules: HashSet<&str> = match self {
+            Self::Files(files) => read.iter().filter_map(|weight| files.module(&weight.stored_as)).collect(),
+            Self::Gguf(_) | Self::Rule(_) => HashSet::new(),
+        };
+        let of_read = |name: &str| match self {
+            Self::Files(files) => files.module(name).is_some_and(|module| modules.contains(module)),
+            Self::Gguf(_) | Self::Rule(_) => false,
+        };
         let read: HashSet<&str> = read.iter().map(|weight| weight.stored_as.as_str()).collect();
         let mut all: Vec<&String> = match self {
             Self::Files(files) => files.names().collect(),
             Self::Gguf(tensors) => tensors.names().collect(),
             Self::Rule(parameters) => parameters.keys().collect(),
         };
-        all.retain(|name| !read.contains(name.as_str()) && !unexpected::is_ignored(name, &unused, names));
+        all.retain(|name| {
+            !read.contains(name.as_str()) && !of_read(name) && !unexpected::is_ignored(name, &unused, names)
+        });
         all.sort_unstable();
         all.into_iter().cloned().collect()
     }
@@ -232,7 +252,7 @@ impl Weights {
             })
         };
         match self {
-            Self::Files(files) => sum(&mut files.shapes()),
+            Self::Files(files) => files.counts(),
             Self::Gguf(tensors) => sum(&mut tensors.shapes()),
             Self::Rule(parameters) => sum(&mut parameters.values()),
         }
@@ -248,7 +268,11 @@ impl Weights {
 
     /// The name under which a parameter is stored.
     pub(crate) fn stored_as(&self, name: &str, names: &Names) -> Option<String> {
-        names::candidates(name, names).into_iter().find(|name| self.shape(name).is_some())
+        let has = |name: &String| match self {
+            Self::Files(files) if files.codes(name).is_some() => true,
+            _ => self.shape(name).is_some(),
+        };
+        names::candidates(name, names).into_iter().find(has)
     }
 
     /// The shape of the tensor that is stored under a name.
@@ -280,14 +304,15 @@ impl Weights {
     }
 
     fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<WeightData, Problem> {
+        if let Some(quantized) = self.quantized(weight, names) {
+            return quantized;
+        }
         if self.stored_as(&weight.name, names).is_none()
             && let Some(part) = self.part(weight, names)
         {
             return part;
         }
-        let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| {
-            Problem::Misfit(format!("tensor `{}` {:?} is missing", weight.name, weight.shape))
-        })?;
+        let stored_as = self.stored_as(&weight.name, names).ok_or_else(|| self.missing(weight, names))?;
         let stored = self.shape(&stored_as).unwrap_or_default();
         if stored != weight.shape {
             let asked = &weight.shape;

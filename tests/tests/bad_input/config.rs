@@ -153,10 +153,30 @@ fn sizes_beyond_all_measure() {
 }
 
 #[test]
-fn the_weights_are_quantized() {
+fn the_weights_are_quantized_by_what_is_not_read() {
+    assert_snapshot!(with("quantization_config", json!({"quant_method": "aqlm"})), @r"
+        DIR/config.json: `quantization_config` says that the weights are quantized by `aqlm`, which is not read
+          help: open the checkpoint that was quantized, or one quantized by `gptq`, `awq`, `compressed-tensors`, `fp8`, `mxfp4`, `bitsandbytes`, `torchao`, `hqq`, `quanto`, `bitnet`; or dequantize it with the reference and save it with `save_pretrained`
+        ");
+    let gemv = json!({"quant_method": "awq", "bits": 4, "version": "gemv"});
+    assert_snapshot!(with("quantization_config", gemv), @r"
+        DIR/config.json: `quantization_config`, of `awq`, says `version` `gemv`, which is not read
+          help: open the checkpoint that was quantized, or one quantized by `gptq`, `awq`, `compressed-tensors`, `fp8`, `mxfp4`, `bitsandbytes`, `torchao`, `hqq`, `quanto`, `bitnet`; or dequantize it with the reference and save it with `save_pretrained`
+        ");
+    assert_snapshot!(with("quantization_config", json!({"bits": 4})), @r"
+        DIR/config.json: `quantization_config` has no `quant_method`: how the weights are quantized is not said
+          help: open the checkpoint that was quantized, or one quantized by `gptq`, `awq`, `compressed-tensors`, `fp8`, `mxfp4`, `bitsandbytes`, `torchao`, `hqq`, `quanto`, `bitnet`; or dequantize it with the reference and save it with `save_pretrained`
+        ");
+    let marlin = json!({"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"});
+    let within = with("text_config", json!({"quantization_config": marlin}));
+    assert!(within.contains("`checkpoint_format` `marlin`"), "{within}");
+}
+
+#[test]
+fn the_weights_are_said_to_be_quantized_and_are_not() {
     assert_snapshot!(with("quantization_config", json!({"quant_method": "gptq", "bits": 4})), @r"
-        DIR/config.json: `quantization_config` says that the weights are quantized, by `gptq`: such weights are not read
-          help: open the checkpoint that was quantized, or dequantize it with the reference and save it with `save_pretrained`
+        DIR/model.safetensors: holds no quantized tensor, but the weights are said to be quantized by `gptq`
+          help: fetch config.json and the weights of one checkpoint; or take out `quantization_config` to run these weights as they are
         ");
 }
 

@@ -135,7 +135,7 @@ fn a_tensor_has_the_wrong_dtype() {
     let spoilt = Checkpoint::sound().header(|header| header[QUERY]["dtype"] = json!("I32"));
     assert_snapshot!(spoilt.refusal(), @r"
         DIR/model.safetensors: tensor `bert.encoder.layer.0.attention.self.query.weight` is I32; F32, F16 and BF16 can be used
-          help: quantized weights are not read: load the checkpoint with the reference in float32 and save it with `save_pretrained`
+          help: config.json does not say how the weights are quantized: add its `quantization_config`, or load the checkpoint with the reference in float32 and save it with `save_pretrained`
         ");
     let mut quantized = Checkpoint::sound();
     let [start, end] = range(&quantized.header[QUERY]);
@@ -152,7 +152,7 @@ fn a_tensor_has_the_wrong_dtype() {
     });
     assert_snapshot!(quantized.refusal(), @r"
         DIR/model.safetensors: tensor `bert.encoder.layer.0.attention.self.query.weight` is I8; F32, F16 and BF16 can be used
-          help: quantized weights are not read: load the checkpoint with the reference in float32 and save it with `save_pretrained`
+          help: config.json does not say how the weights are quantized: add its `quantization_config`, or load the checkpoint with the reference in float32 and save it with `save_pretrained`
         ");
 }
 

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use weft::audio::{Audio, ExtractOptions, FeatureExtractor};
 use weft::generation::GenerationConfig;
+use weft::graph::Weight;
 use weft::hub::Checkpoint;
 use weft::image::{Image, ImageProcessor};
 use weft::text::chat::{ChatOptions, ChatTemplate, Message};
 use weft::text::{EncodeOptions, Text, Tokenizer};
 use weft::video::Video;
-use weft::weights::{Files, Weights};
+use weft::weights::{Files, Names as WeightNames, Weights};
 use weft::{Architecture, Hardware};
 
 use crate::mutate::Kind;
 
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 13] = [
     "jpeg",
     "image",
     "frames",
@@ -27,6 +28,8 @@ pub const NAMES: [&str; 11] = [
     "processor",
     "generation",
     "config",
+    "quantized",
+    "quantization",
     "spec",
 ];
 
@@ -72,6 +75,30 @@ pub fn named(name: &str) -> Target {
             let files =
                 ["bert", "llava"].iter().flat_map(|model| goldens(model, &["/config.json"])).collect();
             (Kind::Text, files, in_folder("config.json", config))
+        }
+        "quantized" => {
+            let folders = QUANTIZED.iter().map(|name| format!("llama/quantized-{name}/model.safetensors"));
+            let files = folders.flat_map(|file| goldens("llama", &[&file])).collect();
+            let configs: Vec<_> = QUANTIZED.iter().map(|name| golden(name, "config.json")).collect();
+            let read = move |dir: &Path| {
+                for config in &configs {
+                    std::fs::write(dir.join("config.json"), config).unwrap();
+                    quantized(dir);
+                }
+            };
+            (Kind::Binary, files, in_folder("model.safetensors", read))
+        }
+        "quantization" => {
+            let folders = QUANTIZED.iter().map(|name| format!("llama/quantized-{name}/config.json"));
+            let files = folders.flat_map(|file| goldens("llama", &[&file])).collect();
+            let weights: Vec<_> = QUANTIZED.iter().map(|name| golden(name, "model.safetensors")).collect();
+            let read = move |dir: &Path| {
+                for weights in &weights {
+                    std::fs::write(dir.join("model.safetensors"), weights).unwrap();
+                    quantized(dir);
+                }
+            };
+            (Kind::Text, files, in_folder("config.json", read))
         }
         "spec" => (Kind::Text, files(&root().join("../model_specs"), &["yaml"]), Box::new(spec)),
         other => panic!("no target {other}; one of {}", NAMES.join(", ")),
@@ -152,6 +179,52 @@ fn processor(dir: &Path) {
     }
     if let Ok(extractor) = FeatureExtractor::read(&checkpoint) {
         let _ = extractor.extract(&[&[0.5; 1000]], &ExtractOptions::default());
+    }
+}
+
+/// A golden of each format of quantized weights.
+const QUANTIZED: [&str; 14] = [
+    "awq",
+    "bitnet",
+    "bitsandbytes-int8",
+    "bitsandbytes-nested",
+    "compressed-mxfp4",
+    "compressed-zeros",
+    "fp8",
+    "gptq-3",
+    "gptq-desc-act",
+    "hqq-3",
+    "hqq-4",
+    "quanto-4",
+    "torchao-int4",
+    "torchao-int8",
+];
+
+fn golden(name: &str, file: &str) -> Vec<u8> {
+    std::fs::read(root().join("goldens/llama").join(format!("quantized-{name}")).join(file)).unwrap()
+}
+
+/// Unpacks weights of every linear layer.
+fn quantized(dir: &Path) {
+    let Ok(files) = Files::open(&checkpoint(dir)) else { return };
+    let weights = Weights::Files(files);
+    let layer = "model.layers.0.";
+    for (name, shape) in [
+        ("self_attn.q_proj", [64, 64]),
+        ("self_attn.k_proj", [32, 64]),
+        ("mlp.gate_proj", [96, 64]),
+        ("mlp.down_proj", [64, 96]),
+    ] {
+        for transposed in [false, true] {
+            let mut shape = shape.to_vec();
+            if transposed {
+                shape.reverse();
+            }
+            let wanted = Weight { name: format!("{layer}{name}.weight"), shape, transposed };
+            if let Ok(found) = weights.locate(&[wanted], &WeightNames::default()) {
+                let _ = found[0].bytes.read();
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ from functools import partial
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.models.decoders import classic, mixtures, recurrent, rotary
+from weft_reference.models.decoders import classic, mixtures, quantized, recurrent, rotary
 from weft_reference.models.decoders.family import Changes, Decoder, cases
 from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
@@ -39,3 +39,4 @@ def goldens() -> Iterator[Case | TaskCase]:
             config_class = getattr(transformers, f"{decoder.config or decoder.prefix}Config")
             config = partial(config_class, **(decoder.base | decoder.changes | WRITERS[decoder.model]))
             yield from text_generation_goldens(decoder.model, decoder.prefix + decoder.heads["causal-lm"], config)
+    yield from quantized.goldens()
