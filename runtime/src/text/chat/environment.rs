@@ -26,8 +26,17 @@ pub(super) fn environment() -> Environment<'static> {
         memory::write(text.len())?;
         out.write_str(&text).map_err(Error::from)
     });
-    environment.add_filter("tojson", python::to_json);
-    environment.add_filter("string", |value: &Value| python::text(value));
+    environment.add_filter("tojson", |value: &Value, options: Kwargs| -> Result<String> {
+        let text = python::to_json(value, options)?;
+        memory::take(text.len())?;
+        Ok(text)
+    });
+    environment.add_filter("string", |value: &Value| -> Result<String> {
+        memory::take(value.as_str().map_or(0, str::len))?;
+        let text = python::text(value)?;
+        memory::take(text.len())?;
+        Ok(text)
+    });
     environment.add_filter(SAME, |value: Value| value);
     memory::count(&mut environment);
     environment.add_function("raise_exception", |message: String| -> Result<Value> {

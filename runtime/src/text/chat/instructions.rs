@@ -9,6 +9,8 @@ use minijinja::machinery::{
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Error, Value};
 
+use super::memory;
+
 /// The whitespace options of the reference's environment.
 const WHITESPACE: WhitespaceConfig =
     WhitespaceConfig { keep_trailing_newline: false, lstrip_blocks: true, trim_blocks: true };
@@ -92,8 +94,13 @@ fn checked<'source>(code: &Instructions<'source>) -> Instructions<'source> {
 
 /// What comes before an instruction: a call with its operands, which gives them back.
 fn before<'source>(instruction: &Instruction<'source>) -> Vec<Instruction<'source>> {
+    let call = |name, operands: usize| {
+        vec![Instruction::CallFunction(name, Some(operands as u16)), Instruction::UnpackList(operands)]
+    };
     let name = match instruction {
         Instruction::EmitRaw(text) => return vec![Instruction::LoadConst(Value::from(*text))],
+        Instruction::Slice => return call(memory::SLICE, 4),
+        Instruction::PerformTest(_, Some(operands), _) => return call(memory::TEST, usize::from(*operands)),
         Instruction::Add => "+",
         Instruction::Mul => "*",
         Instruction::StringConcat => "~",
@@ -107,5 +114,5 @@ fn before<'source>(instruction: &Instruction<'source>) -> Vec<Instruction<'sourc
         | Instruction::CompareAndPreserve(_) => "==",
         _ => return vec![],
     };
-    vec![Instruction::CallFunction(name, Some(2)), Instruction::UnpackList(2)]
+    call(name, 2)
 }

@@ -1,5 +1,5 @@
-//! The memory that a template's values may take. Jinja gives memory for any length, within one instruction; here it is counted
-//! before it is given.
+//! The memory that a template's values may take, and the bytes that sorting and looking up may compare. Jinja gives memory and
+//! time for any length, within one instruction; here they are counted before they are given.
 
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
@@ -42,6 +42,15 @@ pub(super) fn take(bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Counts bytes that are compared, on the account of values: they take time as those take memory.
+fn compare(bytes: usize) -> Result<()> {
+    let problem = |_| {
+        let problem = format!("it compares, sorts or looks up more than {} MB", MEMORY >> 20);
+        Error::new(ErrorKind::InvalidOperation, problem)
+    };
+    take(bytes).map_err(problem)
+}
+
 /// Counts text that is written, also into a variable.
 pub(super) fn write(bytes: usize) -> Result<()> {
     let left = TEXT.get().checked_sub(bytes);
@@ -59,30 +68,50 @@ pub(super) fn count(environment: &mut Environment<'static>) {
     for (name, check) in operators {
         environment.add_function(name, move |arguments: Rest<Value>| -> Result<Value> {
             let [a, b] = arguments.as_slice() else { return Ok(Value::UNDEFINED) };
-            check(a, b)?;
-            // `UnpackList` puts the first one on top.
-            Ok(Value::from(vec![b.clone(), a.clone()]))
+            checked(&arguments, check(a, b))
         });
     }
+    environment.add_function(SLICE, |arguments: Rest<Value>| checked(&arguments, slice(&arguments)));
+    environment.add_function(TEST, |arguments: Rest<Value>| checked(&arguments, compare(sizes(&arguments))));
     macro_rules! filters {
-        ($($name:ident $own:literal),*) => {
+        ($($public:literal $name:ident),*) => {
             $(
-                environment.add_filter($own, minijinja::filters::$name);
-                environment.add_filter(stringify!($name), |state: &State<'_, '_>, arguments: Rest<Value>| -> Result<Value> {
-                    filter(stringify!($name), &arguments)?;
-                    state.apply_filter($own, &arguments)
+                environment.add_filter(concat!("_", $public), minijinja::filters::$name);
+                environment.add_filter($public, |state: &State<'_, '_>, arguments: Rest<Value>| -> Result<Value> {
+                    filter($public, &arguments)?;
+                    state.apply_filter(concat!("_", $public), &arguments)
                 });
             )*
         };
     }
     filters!(
-        batch "_batch", capitalize "_capitalize", chain "_chain", dictsort "_dictsort", format "_format",
-        groupby "_groupby", indent "_indent", items "_items", join "_join", lines "_lines", list "_list",
-        lower "_lower", map "_map", pprint "_pprint", reject "_reject", rejectattr "_rejectattr",
-        replace "_replace", reverse "_reverse", select "_select", selectattr "_selectattr", slice "_slice",
-        sort "_sort", split "_split", sum "_sum", title "_title", trim "_trim", unique "_unique",
-        upper "_upper", zip "_zip"
+        "batch" batch, "capitalize" capitalize, "chain" chain, "count" length, "dictsort" dictsort, "e" escape,
+        "escape" escape, "format" format, "groupby" groupby, "indent" indent, "items" items, "join" join,
+        "length" length, "lines" lines, "list" list, "lower" lower, "map" map, "max" max, "min" min,
+        "pprint" pprint, "reject" reject, "rejectattr" rejectattr, "replace" replace, "reverse" reverse,
+        "safe" safe, "select" select, "selectattr" selectattr, "slice" slice, "sort" sort, "split" split,
+        "sum" sum, "title" title, "trim" trim, "unique" unique, "upper" upper, "zip" zip
     );
+}
+
+/// The functions that count what a slice makes of its operands, and what a test reads of its arguments.
+pub(super) const SLICE: &str = "[:]";
+pub(super) const TEST: &str = "is";
+
+/// The operands as they were, for `UnpackList`, which puts the first one on top.
+fn checked(arguments: &[Value], check: Result<()>) -> Result<Value> {
+    check?;
+    Ok(Value::from(arguments.iter().rev().cloned().collect::<Vec<_>>()))
+}
+
+/// A slice is at most what it is of.
+fn slice(arguments: &[Value]) -> Result<()> {
+    take(arguments.first().map_or(0, size))
+}
+
+/// The bytes and elements of all of them.
+fn sizes(values: &[Value]) -> usize {
+    values.iter().map(size).sum()
 }
 
 fn sum(a: &Value, b: &Value) -> Result<()> {
@@ -106,9 +135,43 @@ fn concatenation(a: &Value, b: &Value) -> Result<()> {
     take(written(a)? + written(b)?)
 }
 
-/// Lists are compared item by item, as deep as they nest.
+/// Lists are compared item by item, as deep as they nest; a text is looked up in a list by comparing it with each element.
 fn comparison(a: &Value, b: &Value) -> Result<()> {
-    if length(a) > 0 && length(b) > 0 { take(written(a)?.min(written(b)?)) } else { Ok(()) }
+    match (length(a), length(b)) {
+        (0, 0) => Ok(()),
+        (0, elements) => compare(size(a).saturating_mul(elements)),
+        (_, 0) => Ok(()),
+        _ => compare(written(a)?.min(written(b)?)),
+    }
+}
+
+/// Sorting compares each element with as many others as its number has digits in base 2, by what is written of it or by the
+/// attribute that a path leads to.
+fn sorting(list: &Value, others: &[Value]) -> Result<()> {
+    let mut bytes = 0_usize;
+    let mut elements = 0_usize;
+    let path: usize = others.iter().map(written).sum::<Result<usize>>()?;
+    for item in list.try_iter().into_iter().flatten() {
+        elements += 1;
+        bytes = bytes.saturating_add(written(&item)?).saturating_add(path);
+        if bytes > LEFT.get() {
+            break;
+        }
+    }
+    let rounds = (elements + 1).ilog2() as usize + 1;
+    compare(bytes.saturating_mul(rounds))
+}
+
+/// A test of each element (`select`, `selectattr`) may look through it and through what is given.
+fn tested(list: &Value, others: &[Value]) -> Result<()> {
+    let mut bytes = length(list).saturating_mul(sizes(others));
+    for item in list.try_iter().into_iter().flatten() {
+        bytes = bytes.saturating_add(size(&item));
+        if bytes > LEFT.get() {
+            break;
+        }
+    }
+    compare(bytes)
 }
 
 /// Counts a list of so many elements, which are made when they are read.
@@ -159,6 +222,11 @@ fn filter(name: &str, arguments: &[Value]) -> Result<()> {
     let Some((value, others)) = arguments.split_first() else { return Ok(()) };
     let text = value.as_str().unwrap_or_default();
     let other = |index: usize| others.get(index).and_then(Value::as_str).unwrap_or_default();
+    match name {
+        "dictsort" | "groupby" | "max" | "min" | "sort" | "unique" => sorting(value, others)?,
+        "reject" | "rejectattr" | "select" | "selectattr" => tested(value, others)?,
+        _ => {}
+    }
     take(match name {
         "format" => return super::limits::percent_format(value, others),
         "join" => joined(value, other(0))?,
@@ -175,8 +243,9 @@ fn filter(name: &str, arguments: &[Value]) -> Result<()> {
         }
         "split" => pieces(text, others.first().and_then(Value::as_str)),
         "lines" => pieces(text, Some("\n")),
+        "e" | "escape" => 6 * text.len(),
         "list" => text.chars().count() * ITEM + size(value),
-        _ => arguments.iter().map(size).sum(),
+        _ => sizes(arguments),
     })
 }
 

@@ -251,6 +251,54 @@ fn values_take_bounded_memory() {
 }
 
 #[test]
+fn sorting_and_looking_up_take_bounded_time() {
+    let start = std::time::Instant::now();
+    let long = "(['x' * 999999] * 99999)";
+    let deep =
+        "{% set ns = namespace(x=[1]) %}{% for a in range(30) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}";
+    let compared = "compares, sorts or looks up more than 256 MB";
+    let taken = "values take more than 256 MB";
+    let written = "a value takes more than 16777216 bytes";
+    for (end, problem) in [
+        (format!("{long} | sort"), compared),
+        (format!("{long} | unique"), compared),
+        (format!("{long} | max"), compared),
+        (format!("{long} | min"), compared),
+        (format!("{long} | map('string')"), taken),
+        (format!("{long} | map('tojson')"), taken),
+        (format!("{long} | map('escape')"), taken),
+        (format!("{long} | map('length')"), taken),
+        ("([{'a': 'x' * 9999}] * 99999) | sort(attribute='a')".to_owned(), compared),
+        (format!("('x' * 999999) in {long}"), compared),
+        (format!("{long} | select('equalto', 'x' * 999999)"), compared),
+        (format!("{long} | select('upper')"), compared),
+        ("range(99999) | list | select('in', range(99999) | list)".to_owned(), compared),
+        ("([[ns.x]] * 9999) | sort".to_owned(), written),
+        ("([[ns.x]] * 9999) | unique".to_owned(), written),
+        ("{'a': [ns.x], 'b': [ns.x]} | dictsort(by='value')".to_owned(), written),
+    ] {
+        let problem_met = rendered(&format!("{deep}{{{{ ({end}) | list }}}}")).map(|text| text.len());
+        let text = problem_met.unwrap_err().to_string();
+        assert!(text.contains(problem), "{end}: {text}");
+    }
+    let again = |expression: &str| {
+        let text = "{% set x = 'x' * 9999999 %}{% set ns = namespace(x=[]) %}{% for a in range(9999) %}";
+        rendered(&format!("{text}{expression}{{% endfor %}}")).unwrap_err().to_string()
+    };
+    assert!(again("{% set ns.x = ns.x + [x[1:]] %}").contains(taken));
+    assert!(again("{{ x is upper }}").contains(compared));
+    assert!(again("{{ x | length }}").contains(taken));
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    let usual = "{{ ['b', 'a', 'B'] | sort }} {{ ['b', 'a', 'b'] | unique | list }} {{ [3, 1] | max }} {{ [3, 1] | min }} \
+                 {{ [{'n': 2}, {'n': 1}] | sort(attribute='n') }} {{ {'b': 1, 'a': 2} | dictsort }} \
+                 {{ [1, 2, 3] | select('in', [1, 3]) | list }} {{ [{'r': 'u'}, {'r': 'a'}] | selectattr('r', 'equalto', 'u') | list }} \
+                 {{ (range(20000) | list | sort(reverse=true))[0] }}";
+    let want =
+        "['a', 'b', 'B'] ['b', 'a'] 3 1 [{'n': 1}, {'n': 2}] [['a', 2], ['b', 1]] [1, 3] [{'r': 'u'}] 19999";
+    assert_eq!(rendered(usual).unwrap(), want);
+}
+
+#[test]
 fn bounded_operators_are_those_of_jinja() {
     let source = "{{ 2 * 3 }} {{ 'ab' * 2 }} {{ 2 * 'ab' ~ 'c' }} {{ [1] * 2 + [3] }} {{ -2 * 3 }} {{ 2 ** 3 * 2 }} \
                   {{ (1 + 2) * 3 * 'x' }} {{ 1 + 2.5 }} {{ [1, 2] == [1, 2] }} {{ 1 < 2 < 3 }} {{ 'a' in ['a'] }} \
