@@ -2,6 +2,7 @@
 
 pub mod architectures;
 pub mod check;
+mod config_type;
 mod derive;
 pub mod document;
 pub mod fields;

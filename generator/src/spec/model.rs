@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::config_type::ConfigType;
+
 use super::architectures::HardwareOverride;
 use super::vocabulary::{Hardware, Precision, Support};
 
@@ -274,77 +276,6 @@ pub struct ConfigVariant {
     /// Its fields.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub fields: IndexMap<String, ConfigEntry>,
-}
-
-/// The type of a field of `config.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ConfigType {
-    /// A count or a size.
-    #[serde(rename = "usize")]
-    Usize,
-    /// A whole number that may be negative.
-    #[serde(rename = "i64")]
-    I64,
-    /// A number.
-    #[serde(rename = "f64")]
-    F64,
-    /// `true` or `false`.
-    #[serde(rename = "bool")]
-    Bool,
-    /// A text.
-    #[serde(rename = "string")]
-    String,
-    /// Counts or sizes.
-    #[serde(rename = "[usize]")]
-    Usizes,
-    /// Numbers.
-    #[serde(rename = "[f64]")]
-    Floats,
-    /// Texts.
-    #[serde(rename = "[string]")]
-    Strings,
-    /// Truth values.
-    #[serde(rename = "[bool]")]
-    Bools,
-    /// Lists of counts or sizes.
-    #[serde(rename = "[[usize]]")]
-    UsizeLists,
-    /// Height and width: one number for both, a list of two, or a map of the two names.
-    #[serde(rename = "pair")]
-    Pair,
-    /// One length for height and width: one number, or a list or a map of two that are equal.
-    #[serde(rename = "edge")]
-    Edge,
-    /// The period of a repeating pattern: a number, or the text that is repeated, one letter a layer.
-    #[serde(rename = "period")]
-    Period,
-    /// Ids of tokens: one number or several.
-    #[serde(rename = "tokens")]
-    Tokens,
-    /// States of a stack of layers: one number or several, from 0, or from -1 downwards.
-    #[serde(rename = "layers")]
-    Layers,
-    /// A size of each layer: one number for all, or a list of one for each.
-    #[serde(rename = "per_layer")]
-    PerLayer,
-    /// Words: `a|b` or a list.
-    #[serde(rename = "words")]
-    Words,
-    /// Rotary position embeddings, as `rope_parameters` or as older files have them; the default is `rope_theta`.
-    #[serde(rename = "rope")]
-    Rope,
-    /// Rotary position embeddings for each kind of layer; the default is `rope_theta`.
-    #[serde(rename = "ropes")]
-    Ropes,
-    /// An activation function, by the reference's name for it.
-    #[serde(rename = "activation")]
-    Activation,
-    /// The kind of a feed-forward layer: an activation function's name, behind `gated-` where it is gated.
-    #[serde(rename = "feed_forward")]
-    FeedForward,
-    /// Class names by index, as `id2label` gives them; `num_labels()` counts them.
-    #[serde(rename = "labels")]
-    Labels,
 }
 
 /// What a model's spec says of one backend, on top of its architecture type.

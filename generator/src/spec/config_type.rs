@@ -1,0 +1,75 @@
+//! The types of fields of `config.json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The type of a field of `config.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConfigType {
+    /// A count or a size.
+    #[serde(rename = "usize")]
+    Usize,
+    /// A whole number that may be negative.
+    #[serde(rename = "i64")]
+    I64,
+    /// A number.
+    #[serde(rename = "f64")]
+    F64,
+    /// `true` or `false`.
+    #[serde(rename = "bool")]
+    Bool,
+    /// A text.
+    #[serde(rename = "string")]
+    String,
+    /// Counts or sizes.
+    #[serde(rename = "[usize]")]
+    Usizes,
+    /// Numbers.
+    #[serde(rename = "[f64]")]
+    Floats,
+    /// Texts.
+    #[serde(rename = "[string]")]
+    Strings,
+    /// Truth values.
+    #[serde(rename = "[bool]")]
+    Bools,
+    /// Lists of counts or sizes.
+    #[serde(rename = "[[usize]]")]
+    UsizeLists,
+    /// Height and width: one number for both, a list of two, or a map of the two names.
+    #[serde(rename = "pair")]
+    Pair,
+    /// One length for height and width: one number, or a list or a map of two that are equal.
+    #[serde(rename = "edge")]
+    Edge,
+    /// The period of a repeating pattern: a number, or the text that is repeated, one letter a layer.
+    #[serde(rename = "period")]
+    Period,
+    /// Ids of tokens: one number or several.
+    #[serde(rename = "tokens")]
+    Tokens,
+    /// States of a stack of layers: one number or several, from 0, or from -1 downwards.
+    #[serde(rename = "layers")]
+    Layers,
+    /// A size of each layer: one number for all, or a list of one for each.
+    #[serde(rename = "per_layer")]
+    PerLayer,
+    /// Words: `a|b` or a list.
+    #[serde(rename = "words")]
+    Words,
+    /// Rotary position embeddings, as `rope_parameters` or as older files have them; the default is `rope_theta`.
+    #[serde(rename = "rope")]
+    Rope,
+    /// Rotary position embeddings for each kind of layer; the default is `rope_theta`.
+    #[serde(rename = "ropes")]
+    Ropes,
+    /// An activation function, by the reference's name for it.
+    #[serde(rename = "activation")]
+    Activation,
+    /// The kind of a feed-forward layer: an activation function's name, behind `gated-` where it is gated.
+    #[serde(rename = "feed_forward")]
+    FeedForward,
+    /// Class names by index, as `id2label` gives them; `num_labels()` counts them.
+    #[serde(rename = "labels")]
+    Labels,
+}
