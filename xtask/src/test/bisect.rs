@@ -15,7 +15,12 @@ use crate::{doctor, reference};
 const FILE: &str = "intermediates.safetensors";
 
 /// Lets the reference write what its modules give, and holds the graph against it; whether nothing departs.
-pub fn run(model: &str, filter: Option<&str>, hardware: &[Hardware]) -> Result<bool> {
+pub fn run(
+    model: &str,
+    filter: Option<&str>,
+    hardware: &[Hardware],
+    precision: Option<&str>,
+) -> Result<bool> {
     let members = workspace::select(workspace::root(), &[], &[model.to_owned()])?;
     let member = members.first().context("no such crate")?;
     let dir = workspace::target_dir().join("weft-bisect");
@@ -43,6 +48,7 @@ pub fn run(model: &str, filter: Option<&str>, hardware: &[Hardware]) -> Result<b
                 .arg("--intermediates")
                 .arg(case.join(FILE))
                 .args(["--hw", hardware.name()])
+                .args(precision.iter().flat_map(|precision| ["--precision", precision]))
                 .envs(doctor::environment(hardware))
                 .output()
                 .with_context(|| format!("starting {}", binary.display()))?;
