@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::config::grouped;
 use super::heads::Head;
-use crate::template::{Example, ExampleValue, InputSpec, InputType};
+use crate::template::{Example, ExampleValue, FillWith, InputSpec, InputType};
 
 /// An input as templates see it.
 #[derive(Clone, Debug, Serialize)]
@@ -17,11 +17,33 @@ pub struct Input {
     pub heads: Vec<String>,
     /// What examples give for it.
     pub shown: String,
+    /// What follows `Input::i64(name, shape)` where the graph declares it: axes after the second, default and bound.
+    pub declaration: String,
+    /// The axes after batch and sequence.
+    pub more_axes: Vec<String>,
+    /// How long the sequence may get, where these are its positions and they have a table.
+    pub longest: Option<Longest>,
+}
+
+/// The limit of a sequence's length.
+#[derive(Clone, Debug, Serialize)]
+pub struct Longest {
+    /// In Rust, of the fields of the configuration.
+    pub length: String,
+    /// Those fields in words.
+    pub field: String,
 }
 
 impl Input {
     pub(super) fn new(spec: &InputSpec) -> Self {
-        Self { spec: spec.clone(), heads: vec![], shown: shown(spec) }
+        Self {
+            spec: spec.clone(),
+            heads: vec![],
+            shown: shown(spec),
+            declaration: declaration(spec),
+            more_axes: spec.shape.iter().skip(2).cloned().collect(),
+            longest: longest(spec),
+        }
     }
 
     /// Whether a head takes it.
@@ -41,6 +63,40 @@ pub fn example_import(lines: &[String]) -> &'static str {
         (true, false) => "use ndarray::Array;",
         (false, true) => "use ndarray::array;",
         (false, false) => "",
+    }
+}
+
+fn declaration(spec: &InputSpec) -> String {
+    let axes: String = spec.shape.iter().skip(2).map(|axis| format!(".axis({axis})")).collect();
+    let first = spec.first.unwrap_or(0);
+    let default = match spec.fill {
+        None => String::new(),
+        Some(FillWith::Zeros) => ".or(InputDefault::Zeros)".to_owned(),
+        Some(FillWith::Ones) => ".or(InputDefault::Ones)".to_owned(),
+        Some(FillWith::Positions) if first > 0 => format!(".or(InputDefault::PositionsFrom({first}))"),
+        Some(FillWith::Positions) => ".or(InputDefault::Positions)".to_owned(),
+        Some(FillWith::TokenPositions) => {
+            ".or(InputDefault::TokenPositions { ids: \"input_ids\", padding: c.pad_token_id })".to_owned()
+        }
+    };
+    let below = match (&spec.below, first) {
+        (None, _) => String::new(),
+        (Some(field), 0) => format!(".below(c.{field}, {field:?})"),
+        (Some(field), _) => format!(".below(c.{field} + {first}, \"{field} plus {first}\")"),
+    };
+    format!("{axes}{default}{below}")
+}
+
+/// Default positions reach as far as their table does.
+fn longest(spec: &InputSpec) -> Option<Longest> {
+    let field = spec.below.as_ref()?;
+    match spec.fill? {
+        FillWith::Positions => Some(Longest { length: format!("c.{field}"), field: field.clone() }),
+        FillWith::TokenPositions => Some(Longest {
+            length: format!("c.{field}.saturating_sub(c.pad_token_id + 1)"),
+            field: format!("{field} less those up to pad_token_id"),
+        }),
+        FillWith::Zeros | FillWith::Ones => None,
     }
 }
 

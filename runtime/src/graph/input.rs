@@ -100,6 +100,13 @@ impl Input {
         Self::new(name, Dtype::Bool, shape)
     }
 
+    /// Gives it another axis, of this length, after the others.
+    #[must_use]
+    pub fn axis(mut self, length: impl Into<Dim>) -> Self {
+        self.shape.push(length.into());
+        self
+    }
+
     /// Makes it optional.
     #[must_use]
     pub fn or(mut self, default: InputDefault) -> Self {

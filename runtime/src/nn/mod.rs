@@ -55,7 +55,7 @@ pub use convolution::{
 pub use cross_attention::{CrossAttention, CrossKv};
 pub use detection::mlp_prediction_head;
 pub use differential::{differential_lambda, differential_values};
-pub use embeddings::add_embedding;
+pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{BatchedExperts, add_shared_expert, combine_experts, expert_linear, experts};
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;

@@ -49,7 +49,7 @@ fn descendants_say_what_differs() {
         ");
     insta::assert_snapshot!(changed("graph/text.rs"), @r#"
         /// The sum of token and position embeddings, normalised (`BertEmbeddings`).
-            let q = g.linear(&w.scope("q"), x, c.hidden_size)?;
+                projections: ["q", "self.key", "self.value", "output.dense"],
         "#);
 }
 

@@ -27,7 +27,7 @@ fn each_module_has_a_file_within_its_parents_folder() {
     assert!(!files["graph/pair.rs"].contains("fn projected"));
     // The same module taken alone has other options, and is seen by its parent alone.
     assert!(files["graph/words.rs"].contains("pub(super) fn encoder"));
-    assert!(files["graph/words.rs"].contains("scope(\"query\")"));
+    assert!(files["graph/words.rs"].contains("\"self.query\""));
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn the_configuration_chooses_the_module() {
     );
     assert!(config.contains("unwrap_or_else(|| self.text_config.hidden_size())"), "{config}");
     // What is said of one is that one's; the type of the inputs is that of both.
-    assert!(files["graph/text/electra.rs"].contains("scope(\"q\")"));
-    assert!(files["graph/text/bert.rs"].contains("scope(\"query\")"));
+    assert!(files["graph/text/electra.rs"].contains("[\"q\", "));
+    assert!(files["graph/text/bert.rs"].contains("\"self.query\""));
     assert!(files["graph/text/bert.rs"].contains("use super::Inputs;"));
     assert!(!files["graph/text/bert.rs"].contains("struct Inputs"));
     assert!(files["model.rs"].contains("MODULE_TYPES"));

@@ -250,7 +250,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowC
     let mask = windows.mask(g, &bias, batch, -100.0)?;
     let attention = nn::MultiHead {
         projections: ["self.query", "self.key", "self.value", "output.dense"],
-        bias: [c.qkv_bias; 3],
+        bias: [c.qkv_bias, c.qkv_bias, c.qkv_bias, true],
         mask: Some(&mask),
         ..nn::MultiHead::new(heads, width)
     };

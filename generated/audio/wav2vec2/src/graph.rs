@@ -9,7 +9,7 @@ use weft::graph::dims::BATCH;
 use weft::graph::{
     Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention, FeatureEncoder};
+use weft::nn::{self, Activation, FeatureEncoder};
 use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
@@ -303,17 +303,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_proj"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("k_proj"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("v_proj"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["q_proj", "k_proj", "v_proj", "out_proj"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("out_proj"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -10,7 +10,7 @@ use weft::graph::dims::BATCH;
 use weft::graph::{
     Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention, FeatureEncoder, RelativeBuckets};
+use weft::nn::{self, Activation, FeatureEncoder, RelativeBuckets};
 use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
@@ -287,12 +287,8 @@ fn attention(
     let gate = g.add(&gate, &two)?;
     let bias = g.mul(bias, &gate)?;
     let mask = nn::masked_bias(g, mask, &bias)?;
-    let q = g.linear(&w.scope("q_proj"), x, width)?;
-    let k = g.linear(&w.scope("k_proj"), x, width)?;
-    let v = g.linear(&w.scope("v_proj"), x, width)?;
-    let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("out_proj"), &h, width)
+    let projections = ["q_proj", "k_proj", "v_proj", "out_proj"];
+    nn::MultiHead { projections, mask: Some(&mask), ..nn::MultiHead::new(heads, width) }.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor, Unary};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -77,7 +77,7 @@ impl Inputs {
                     .or(InputDefault::Positions)
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
-            bbox: g.input(Input::f32("bbox", [&shape[..], &dims![4]].concat())),
+            bbox: g.input(Input::f32("bbox", shape).axis(4)),
         }
     }
 }
@@ -159,18 +159,18 @@ impl LayerContext {
 /// Self-attention with a bias by relative bounding boxes (`BrosSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
     let (heads, size) = (c.num_attention_heads, c.hidden_size / c.num_attention_heads);
-    let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
+        ..nn::MultiHead::new(heads, c.hidden_size)
+    };
+    let [q, k, v] = attention.project(g, w, [x, x, x])?;
     let queries = g.reshape(&q, dims![BATCH, SEQUENCE, heads, size])?;
     let bbox_pos_emb = g.transpose(&context.bbox_pos_emb, &[0, 1, 3, 2])?;
     let bias = g.matmul(&queries, &bbox_pos_emb)?;
     let bias = g.transpose(&bias, &[0, 2, 1, 3])?;
     let bias = g.scale(&bias, (size as f64).powf(-0.5))?;
     let mask = nn::masked_bias(g, &context.mask, &bias)?;
-    let options = Attention { heads, kv_heads: heads, mask: Some(&mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    nn::MultiHead { mask: Some(&mask), ..attention }.attend_projected(g, w, [q, k, v])
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

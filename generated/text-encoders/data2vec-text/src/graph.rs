@@ -9,7 +9,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -133,8 +133,11 @@ struct Inputs {
 impl Inputs {
     /// Declares them; all have the same shape.
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
-        let longest = c.max_position_embeddings.saturating_sub(c.pad_token_id + 1);
-        g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
+        g.limit(
+            &SEQUENCE,
+            c.max_position_embeddings.saturating_sub(c.pad_token_id + 1),
+            "max_position_embeddings less those up to pad_token_id",
+        );
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
@@ -153,12 +156,11 @@ impl Inputs {
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            token_type_ids: g.reshape(&self.token_type_ids, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            token_type_ids: g.reshape(&self.token_type_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -201,17 +203,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -121,11 +121,10 @@ impl Inputs {
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -161,17 +160,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_lin"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("k_lin"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("v_lin"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["q_lin", "k_lin", "v_lin", "out_lin"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("out_lin"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -10,7 +10,7 @@ use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{
     Binary, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
 };
-use weft::nn::{self, Activation, Attention, Rotary};
+use weft::nn::{self, Activation, Rotary};
 use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
@@ -84,7 +84,7 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// The inputs of every head.
+/// The inputs of every head, `[batch, sequence]` each.
 struct Inputs {
     input_ids: Tensor,
     attention_mask: Tensor,
@@ -92,23 +92,19 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Declares them; all have the same shape.
+    /// Declares them; rotary position embeddings count padding too.
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
+        let positions = match c.position_embedding_type.as_str() {
+            "rotary" => InputDefault::Positions,
+            _ => {
+                InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id }
+            }
+        };
+        let position_ids = Input::i64("position_ids", shape.clone()).or(positions);
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
-            attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
-            position_ids: g.input(
-                Input::i64("position_ids", shape)
-                    .or(
-                        match c.position_embedding_type.as_str() {
-                            "rotary" => InputDefault::Positions,
-                            _ => {
-                                InputDefault::TokenPositions { ids: "input_ids", padding: c.pad_token_id }
-                            }
-                        },
-                    )
-                    .below(c.max_position_embeddings, "max_position_embeddings"),
-            ),
+            attention_mask: g.input(Input::i64("attention_mask", shape).or(InputDefault::Ones)),
+            position_ids: g.input(position_ids.below(c.max_position_embeddings, "max_position_embeddings")),
         }
     }
 }
@@ -190,18 +186,15 @@ impl LayerContext {
 
 /// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
-    let width = heads * c.head_dim();
-    let q = g.linear(&w.scope("self").scope("query"), x, width)?;
-    let k = g.linear(&w.scope("self").scope("key"), x, width)?;
-    let v = g.linear(&w.scope("self").scope("value"), x, width)?;
-    let (q, k) = match &context.rotary {
-        Some(rotary) => (rotary.apply(g, &q, heads)?, rotary.apply(g, &k, heads)?),
-        None => (q, k),
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
+        bias: [true; 4],
+        output_width: c.hidden_size,
+        rotary: context.rotary.as_ref(),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.num_attention_heads * c.head_dim())
     };
-    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -9,7 +9,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention, Rotary};
+use weft::nn::{self, Activation, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -145,16 +145,18 @@ impl LayerContext {
 
 /// Bidirectional self-attention with rotary position embeddings, queries and keys normalised over all heads (`EsmcAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let (heads, kv_heads, bias) = (c.num_attention_heads, c.num_key_value_heads(), c.attention_bias);
-    let q = g.linear_biased(&w.scope("q_proj"), x, heads * c.head_dim(), bias)?;
-    let k = g.linear_biased(&w.scope("k_proj"), x, kv_heads * c.head_dim(), bias)?;
-    let v = g.linear_biased(&w.scope("v_proj"), x, kv_heads * c.head_dim(), bias)?;
+    let attention = nn::MultiHead {
+        bias: [c.attention_bias; 4],
+        kv_heads: c.num_key_value_heads(),
+        output_width: c.hidden_size,
+        rotary: Some(&context.rotary),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.num_attention_heads * c.head_dim())
+    };
+    let [q, k, v] = attention.project(g, w, [x, x, x])?;
     let q = g.layer_norm_biased(&w.scope("q_norm"), &q, 1e-5, false)?;
     let k = g.layer_norm_biased(&w.scope("k_norm"), &k, 1e-5, false)?;
-    let (q, k) = context.rotary.apply_qk(g, [&q, &k], [heads, kv_heads])?;
-    let options = Attention { heads, kv_heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, bias)
+    attention.attend_projected(g, w, [q, k, v])
 }
 
 /// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::text::token_count_mask;
 use weft::{Result, dims};
 
@@ -169,17 +169,12 @@ fn layer(
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("q_lin"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("k_lin"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("v_lin"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["q_lin", "k_lin", "v_lin", "out_lin"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("out_lin"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

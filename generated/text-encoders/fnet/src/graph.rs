@@ -159,11 +159,10 @@ impl Inputs {
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            token_type_ids: g.reshape(&self.token_type_ids, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            token_type_ids: g.reshape(&self.token_type_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -178,18 +177,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
-fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let base = w;
-    let w = w.scope("embeddings");
+/// The sum of token, token type and position embeddings, normalised and projected to `hidden_size` (`FNetEmbeddings`).
+fn embeddings(g: &mut Graph, c: &Config, base: &Scope, inputs: &Inputs) -> Result<Tensor> {
+    let w = base.scope("embeddings");
     let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let x = nn::add_embedding(
-        g,
-        &w.scope("token_type_embeddings"),
-        &x,
-        &inputs.token_type_ids,
-        c.type_vocab_size,
-    )?;
+    let table = w.scope("token_type_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
     let table = w.scope("position_embeddings");
     let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;

@@ -9,7 +9,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention, Rotary};
+use weft::nn::{self, Activation, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -110,7 +110,11 @@ impl Inputs {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
-            token_type_ids: g.input(Input::i64("token_type_ids", shape.clone()).or(InputDefault::Zeros)),
+            token_type_ids: g.input(
+                Input::i64("token_type_ids", shape.clone())
+                    .or(InputDefault::Zeros)
+                    .below(c.type_vocab_size, "type_vocab_size"),
+            ),
             position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::Positions)),
         }
     }
@@ -169,15 +173,15 @@ impl LayerContext {
 
 /// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
-    let width = heads * c.head_dim();
-    let q = g.linear(&w.scope("self_attn").scope("q_proj"), x, width)?;
-    let k = g.linear(&w.scope("self_attn").scope("k_proj"), x, width)?;
-    let v = g.linear(&w.scope("self_attn").scope("v_proj"), x, width)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, heads)?);
-    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("self_attn").scope("o_proj"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"],
+        bias: [true; 4],
+        output_width: c.hidden_size,
+        rotary: Some(&context.rotary),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.num_attention_heads * c.head_dim())
+    };
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -106,7 +106,8 @@ impl Inputs {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
             bbox: g.input(
-                Input::i64("bbox", [&shape[..], &dims![4]].concat())
+                Input::i64("bbox", shape.clone())
+                    .axis(4)
                     .or(InputDefault::Zeros)
                     .below(c.max_2d_position_embeddings, "max_2d_position_embeddings"),
             ),
@@ -140,19 +141,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
     let table = w.scope("position_embeddings");
     let mut x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;
-    let (left, upper) = (g.take(&inputs.bbox, 2, 0)?, g.take(&inputs.bbox, 2, 1)?);
-    let (right, lower) = (g.take(&inputs.bbox, 2, 2)?, g.take(&inputs.bbox, 2, 3)?);
-    let (height, width) = (g.sub(&lower, &upper)?, g.sub(&right, &left)?);
-    for (axis, length) in [
-        ("x", &left),
-        ("y", &upper),
-        ("x", &right),
-        ("y", &lower),
-        ("h", &height),
-        ("w", &width),
-    ] {
-        let table = w.scope(&format!("{axis}_position_embeddings"));
-        x = nn::add_embedding(g, &table, &x, length, c.max_2d_position_embeddings)?;
+    for edge in nn::bbox_embeddings(g, &w, &inputs.bbox, c.max_2d_position_embeddings, c.hidden_size)? {
+        x = g.add(&x, &edge)?;
     }
     let x = nn::add_embedding(
         g,
@@ -176,17 +166,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -95,8 +95,11 @@ struct Inputs {
 impl Inputs {
     /// Declares them; all have the same shape.
     fn new(g: &mut Graph, c: &Config, shape: Vec<Dim>) -> Self {
-        let longest = c.max_position_embeddings.saturating_sub(c.pad_token_id + 1);
-        g.limit(&SEQUENCE, longest, "max_position_embeddings less those up to pad_token_id");
+        g.limit(
+            &SEQUENCE,
+            c.max_position_embeddings.saturating_sub(c.pad_token_id + 1),
+            "max_position_embeddings less those up to pad_token_id",
+        );
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
@@ -111,7 +114,8 @@ impl Inputs {
                     .below(c.max_position_embeddings, "max_position_embeddings"),
             ),
             bbox: g.input(
-                Input::i64("bbox", [&shape[..], &dims![4]].concat())
+                Input::i64("bbox", shape)
+                    .axis(4)
                     .or(InputDefault::Zeros)
                     .below(c.max_2d_position_embeddings, "max_2d_position_embeddings"),
             ),
@@ -149,23 +153,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 /// Layout embeddings (`LiltLayoutEmbeddings`): `[batch, sequence, hidden_size / channel_shrink_ratio]`.
 fn layout_embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let narrow = c.hidden_size / c.channel_shrink_ratio;
-    let (left, upper) = (g.take(&inputs.bbox, 2, 0)?, g.take(&inputs.bbox, 2, 1)?);
-    let (right, lower) = (g.take(&inputs.bbox, 2, 2)?, g.take(&inputs.bbox, 2, 3)?);
-    let (height, width) = (g.sub(&lower, &upper)?, g.sub(&right, &left)?);
-    let mut parts = vec![];
-    for (axis, length) in [
-        ("x", &left),
-        ("y", &upper),
-        ("x", &right),
-        ("y", &lower),
-        ("h", &height),
-        ("w", &width),
-    ] {
-        let table = w.scope(&format!("{axis}_position_embeddings"));
-        parts.push(g.embedding(&table, length, c.max_2d_position_embeddings, c.hidden_size / 6)?);
-    }
-    let parts: Vec<_> = parts.iter().collect();
-    let x = g.concat(&parts, 2)?;
+    let edges = nn::bbox_embeddings(g, w, &inputs.bbox, c.max_2d_position_embeddings, c.hidden_size / 6)?;
+    let x = g.concat(&edges.each_ref(), 2)?;
     let x = g.linear(&w.scope("box_linear_embeddings"), &x, narrow)?;
     let table = w.scope("box_position_embeddings");
     let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings)?;

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -161,12 +161,11 @@ impl Inputs {
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            token_type_ids: g.reshape(&self.token_type_ids, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            token_type_ids: g.reshape(&self.token_type_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -211,15 +210,14 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
     let eps = c.layer_norm_eps;
     let width = if c.use_bottleneck { c.intra_bottleneck_size } else { c.hidden_size };
     let (queries, values, input) = bottleneck(g, c, &w.scope("bottleneck"), x)?;
-    let own = w.scope("attention").scope("self");
-    let q = g.linear(&own.scope("query"), &queries, width)?;
-    let k = g.linear(&own.scope("key"), &queries, width)?;
-    let v = g.linear(&own.scope("value"), &values, width)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    let h = output(g, c, &w.scope("attention").scope("output"), &h, &input, eps)?;
-    let mut h = h;
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
+        mask: Some(mask),
+        ..nn::MultiHead::new(c.num_attention_heads, width)
+    };
+    let h = attention.attend(g, &w.scope("attention"), [&queries, &queries, &values])?;
+    let h = g.add(&h, &input)?;
+    let mut h = norm_by_type(g, c, &w.scope("attention.output.LayerNorm"), &h, eps)?;
     for index in 1..c.num_feedforward_networks {
         let w = w.scope("ffn").index(index - 1);
         let intermediate = intermediate(g, c, &w, &h)?;

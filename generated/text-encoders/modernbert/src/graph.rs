@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention, RopeParameters, Rotary};
+use weft::nn::{self, RopeParameters, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -114,21 +114,16 @@ impl Inputs {
         Self {
             input_ids: g.input(Input::i64("input_ids", shape.clone()).below(c.vocab_size, "vocab_size")),
             attention_mask: g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones)),
-            position_ids: g.input(
-                Input::i64("position_ids", shape)
-                    .or(InputDefault::Positions)
-                    .below(c.max_position_embeddings, "max_position_embeddings"),
-            ),
+            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::Positions)),
         }
     }
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -149,11 +144,15 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     g.layer_norm_biased(&w.scope("final_norm"), &x, c.norm_eps, c.norm_bias)
 }
 
-/// Token embeddings, normalised (`BertEmbeddings`).
+/// Token embeddings, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let w = w.scope("embeddings");
-    let x = g.embedding(&w.scope("tok_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    g.layer_norm_biased(&w.scope("norm"), &x, c.norm_eps, c.norm_bias)
+    let x = g.embedding(
+        &w.scope("embeddings").scope("tok_embeddings"),
+        &inputs.input_ids,
+        c.vocab_size,
+        c.hidden_size,
+    )?;
+    g.layer_norm_biased(&w.scope("embeddings").scope("norm"), &x, c.norm_eps, c.norm_bias)
 }
 
 /// One pre-norm layer (`ModernBertEncoderLayer`): self-attention and feed-forward.
@@ -210,15 +209,14 @@ fn rotary(g: &mut Graph, c: &Config, inputs: &Inputs, kind: &str, theta: f64) ->
 
 /// Self-attention with rotary position embeddings (`ModernBertAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let (heads, width) = (c.num_attention_heads, c.hidden_size);
-    let joint = g.linear_biased(&w.scope("attn").scope("Wqkv"), x, 3 * width, c.attention_bias)?;
-    let q = g.slice(&joint, 2, 0..width)?;
-    let k = g.slice(&joint, 2, width..2 * width)?;
-    let v = g.slice(&joint, 2, 2 * width..3 * width)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, heads)?);
-    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear_biased(&w.scope("attn").scope("Wo"), &h, width, c.attention_bias)
+    let attention = nn::MultiHead {
+        projections: ["Wqkv", "Wqkv", "Wqkv", "Wo"],
+        bias: [c.attention_bias; 4],
+        rotary: Some(&context.rotary),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    attention.forward(g, &w.scope("attn"), x)
 }
 
 /// The GeGLU feed-forward layer with one projection of input and gate (`ModernBertMLP`).

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention, Rotary};
+use weft::nn::{self, Activation, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -89,11 +89,7 @@ impl Inputs {
                     .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
-            position_ids: g.input(
-                Input::i64("position_ids", shape)
-                    .or(InputDefault::Positions)
-                    .below(c.max_position_embeddings, "max_position_embeddings"),
-            ),
+            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::Positions)),
         }
     }
 }
@@ -108,17 +104,14 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of token and token type embeddings, normalised (`BertEmbeddings`).
+/// Token embeddings, and token type embeddings where there are any, normalised.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
-    let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let x = nn::add_embedding(
-        g,
-        &w.scope("token_type_embeddings"),
-        &x,
-        &inputs.token_type_ids,
-        c.type_vocab_size,
-    )?;
+    let mut x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
+    if c.type_vocab_size > 0 {
+        let table = w.scope("token_type_embeddings");
+        x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
+    }
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
@@ -154,15 +147,15 @@ impl LayerContext {
 
 /// Bidirectional self-attention with rotary position embeddings.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
-    let width = heads * c.head_dim();
-    let q = g.linear_no_bias(&w.scope("self_attn").scope("q_proj"), x, width)?;
-    let k = g.linear_no_bias(&w.scope("self_attn").scope("k_proj"), x, width)?;
-    let v = g.linear_no_bias(&w.scope("self_attn").scope("v_proj"), x, width)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, heads)?);
-    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear_no_bias(&w.scope("self_attn").scope("o_proj"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"],
+        bias: [false; 4],
+        output_width: c.hidden_size,
+        rotary: Some(&context.rotary),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.num_attention_heads * c.head_dim())
+    };
+    attention.forward(g, w, x)
 }
 
 /// The gated feed-forward layer: `down(act(gate(x)) · up(x))`.

@@ -123,18 +123,21 @@ impl Inputs {
                     .or(InputDefault::Zeros)
                     .below(c.type_vocab_size, "type_vocab_size"),
             ),
-            position_ids: g.input(Input::i64("position_ids", shape).or(InputDefault::PositionsFrom(2))),
+            position_ids: g.input(
+                Input::i64("position_ids", shape)
+                    .or(InputDefault::PositionsFrom(2))
+                    .below(c.max_position_embeddings + 2, "max_position_embeddings plus 2"),
+            ),
         }
     }
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            token_type_ids: g.reshape(&self.token_type_ids, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            token_type_ids: g.reshape(&self.token_type_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -149,17 +152,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of token, token type and position embeddings, normalised (`BertEmbeddings`).
+/// The sum of token, token type and position embeddings, normalised (`NystromformerEmbeddings`).
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
     let w = w.scope("embeddings");
     let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.hidden_size)?;
-    let x = nn::add_embedding(
-        g,
-        &w.scope("token_type_embeddings"),
-        &x,
-        &inputs.token_type_ids,
-        c.type_vocab_size,
-    )?;
+    let table = w.scope("token_type_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
     let table = w.scope("position_embeddings");
     let x = nn::add_embedding(g, &table, &x, &inputs.position_ids, c.max_position_embeddings + 2)?;
     g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, CHOICES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention, Rotary};
+use weft::nn::{self, Rotary};
 use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
@@ -152,12 +152,11 @@ impl Inputs {
 
     /// Flattens the choices of every item into the batch: `[batch * choices, sequence]`.
     fn flatten(self, g: &mut Graph) -> Result<Self> {
-        let flat = dims![BATCH * CHOICES, SEQUENCE];
         Ok(Self {
-            input_ids: g.reshape(&self.input_ids, flat.clone())?,
-            attention_mask: g.reshape(&self.attention_mask, flat.clone())?,
-            token_type_ids: g.reshape(&self.token_type_ids, flat.clone())?,
-            position_ids: g.reshape(&self.position_ids, flat)?,
+            input_ids: g.reshape(&self.input_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            attention_mask: g.reshape(&self.attention_mask, dims![BATCH * CHOICES, SEQUENCE])?,
+            token_type_ids: g.reshape(&self.token_type_ids, dims![BATCH * CHOICES, SEQUENCE])?,
+            position_ids: g.reshape(&self.position_ids, dims![BATCH * CHOICES, SEQUENCE])?,
         })
     }
 }
@@ -172,18 +171,12 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tens
     Ok(x)
 }
 
-/// The sum of token and token type embeddings, normalised (`BertEmbeddings`).
-fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let base = w;
-    let w = w.scope("embeddings");
+/// The sum of token and token type embeddings, normalised and projected where their width is another (`RoFormerEmbeddings`).
+fn embeddings(g: &mut Graph, c: &Config, base: &Scope, inputs: &Inputs) -> Result<Tensor> {
+    let w = base.scope("embeddings");
     let x = g.embedding(&w.scope("word_embeddings"), &inputs.input_ids, c.vocab_size, c.embedding_size())?;
-    let x = nn::add_embedding(
-        g,
-        &w.scope("token_type_embeddings"),
-        &x,
-        &inputs.token_type_ids,
-        c.type_vocab_size,
-    )?;
+    let table = w.scope("token_type_embeddings");
+    let x = nn::add_embedding(g, &table, &x, &inputs.token_type_ids, c.type_vocab_size)?;
     let x = g.layer_norm(&w.scope("LayerNorm"), &x, c.layer_norm_eps)?;
     if c.embedding_size() == c.hidden_size {
         return Ok(x);
@@ -226,16 +219,19 @@ impl LayerContext {
 
 /// Self-attention with interleaved rotary position embeddings (`RoFormerSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let heads = c.num_attention_heads;
-    let own = w.scope("self");
-    let q = g.linear(&own.scope("query"), x, c.hidden_size)?;
-    let k = g.linear(&own.scope("key"), x, c.hidden_size)?;
-    let v = g.linear(&own.scope("value"), x, c.hidden_size)?;
-    let (q, k) = (context.rotary.apply(g, &q, heads)?, context.rotary.apply(g, &k, heads)?);
-    let v = if c.rotary_value { context.rotary.apply(g, &v, heads)? } else { v };
-    let options = Attention { heads, kv_heads: heads, mask: Some(&context.mask), ..Attention::default() };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
+        rotary: Some(&context.rotary),
+        mask: Some(&context.mask),
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    let [q, k, v] = attention.project(g, w, [x, x, x])?;
+    let v = if c.rotary_value {
+        context.rotary.apply(g, &v, c.num_attention_heads)?
+    } else {
+        v
+    };
+    attention.attend_projected(g, w, [q, k, v])
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -19,7 +19,7 @@ pub struct Inputs {
     pub attention_mask: Option<Array2<i64>>,
     /// The token type of each token; all 0 if not given. `[batch, sequence]`
     pub token_type_ids: Option<Array2<i64>>,
-    /// The position of each token; 0, 1, 2 … if not given. `[batch, sequence]`
+    /// Not read; the sinusoidal table has `max_position_embeddings` positions. `[batch, sequence]`
     pub position_ids: Option<Array2<i64>>,
 }
 
@@ -41,7 +41,7 @@ pub struct ForMultipleChoiceInputs {
     pub attention_mask: Option<Array3<i64>>,
     /// The token type of each token; all 0 if not given. `[batch, choices, sequence]`
     pub token_type_ids: Option<Array3<i64>>,
-    /// The position of each token; 0, 1, 2 … if not given. `[batch, choices, sequence]`
+    /// Not read; the sinusoidal table has `max_position_embeddings` positions. `[batch, choices, sequence]`
     pub position_ids: Option<Array3<i64>>,
 }
 

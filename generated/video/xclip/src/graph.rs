@@ -126,7 +126,7 @@ fn prompts(g: &mut Graph, c: &Config, w: &Scope, texts: &Tensor, patches: &Tenso
         let h = g.layer_norm(&w.scope("norm1"), &x, epsilon)?;
         let attention = nn::MultiHead {
             projections: ["q_proj", "k_proj", "v_proj", "proj"],
-            bias: [false; 3],
+            bias: [false, false, false, true],
             ..nn::MultiHead::new(c.prompt_num_attention_heads, width)
         };
         let h = attention.attend(g, &w.scope("cross_attn"), [&h, &visual, &visual])?;

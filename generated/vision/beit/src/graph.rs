@@ -138,7 +138,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tenso
     }
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let attention = nn::MultiHead {
-        bias: [true, false, true],
+        bias: [true, false, true, true],
         mask: mask.as_ref(),
         ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };

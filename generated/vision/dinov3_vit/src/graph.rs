@@ -8,7 +8,7 @@
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::image::{AngleFunction, rope2d_table};
-use weft::nn::{self, Attention, Rotary};
+use weft::nn::{self, Rotary};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -102,13 +102,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, rotary: &Rotary) -> R
 
 /// Self-attention with rotary position embeddings (`DINOv3ViTAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, rotary: &Rotary) -> Result<Tensor> {
-    let (heads, width) = (c.num_attention_heads, c.hidden_size);
-    let q = g.linear_biased(&w.scope("q_proj"), x, width, c.query_bias)?;
-    let k = g.linear_biased(&w.scope("k_proj"), x, width, c.key_bias)?;
-    let v = g.linear_biased(&w.scope("v_proj"), x, width, c.value_bias)?;
-    let (q, k) = rotary.apply_qk(g, [&q, &k], [heads, heads])?;
-    let h = g.attention(&q, &k, &v, &Attention { heads, kv_heads: heads, ..Attention::default() })?;
-    g.linear_biased(&w.scope("o_proj"), &h, width, c.proj_bias)
+    let attention = nn::MultiHead {
+        bias: [c.query_bias, c.key_bias, c.value_bias, c.proj_bias],
+        rotary: Some(rotary),
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
+    };
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer, gated where the configuration says so (`DINOv3ViTGatedMLP`, `DINOv3ViTMLP`).

@@ -90,7 +90,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let attention = nn::MultiHead {
         projections: ["q_proj", "k_proj", "v_proj", "o_proj"],
-        bias: [c.qkv_bias; 3],
+        bias: [c.qkv_bias, c.qkv_bias, c.qkv_bias, true],
         ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
     attention.forward(g, w, x)

@@ -83,7 +83,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let attention = nn::MultiHead {
         projections: ["q_proj", "k_proj", "v_proj", "projection_layer"],
-        bias: [c.attention_bias; 3],
+        bias: [c.attention_bias, c.attention_bias, c.attention_bias, true],
         ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
     attention.forward(g, w, x)

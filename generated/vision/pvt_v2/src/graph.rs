@@ -98,7 +98,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, stage: usize, grid: &
     }
     let attention = nn::MultiHead {
         projections: ["query", "key", "value", "proj"],
-        bias: [c.qkv_bias; 3],
+        bias: [c.qkv_bias, c.qkv_bias, c.qkv_bias, true],
         ..nn::MultiHead::new(heads, width)
     };
     let h = attention.attend(g, &w.scope("attention"), [&h, &reduced, &reduced])?;

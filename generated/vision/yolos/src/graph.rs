@@ -115,7 +115,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("layernorm_before"), x, c.layer_norm_eps)?;
     let attention = nn::MultiHead {
         projections: ["attention.query", "attention.key", "attention.value", "output.dense"],
-        bias: [c.qkv_bias; 3],
+        bias: [c.qkv_bias, c.qkv_bias, c.qkv_bias, true],
         ..nn::MultiHead::new(heads, width)
     };
     let h = attention.forward(g, &w.scope("attention"), &h)?;

@@ -10,7 +10,7 @@
 use weft::Result;
 use weft::graph::dims::SEQUENCE;
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Attention};
+use weft::nn;
 
 use crate::TextConfig as Config;
 
@@ -81,17 +81,12 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Res
 
 /// Multi-head self-attention (`BertSelfAttention`).
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope("self").scope("query"), x, c.hidden_size)?;
-    let k = g.linear(&w.scope("self").scope("key"), x, c.hidden_size)?;
-    let v = g.linear(&w.scope("self").scope("value"), x, c.hidden_size)?;
-    let options = Attention {
-        heads: c.num_attention_heads,
-        kv_heads: c.num_attention_heads,
+    let attention = nn::MultiHead {
+        projections: ["self.query", "self.key", "self.value", "output.dense"],
         mask: Some(mask),
-        ..Attention::default()
+        ..nn::MultiHead::new(c.num_attention_heads, c.hidden_size)
     };
-    let h = g.attention(&q, &k, &v, &options)?;
-    g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
+    attention.forward(g, w, x)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
