@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::hardware::Hardware;
+use crate::hardware::{Hardware, Precision};
 
 /// The runtime's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -178,6 +178,17 @@ impl Error {
 
     pub(crate) fn case(path: impl AsRef<Path>, problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Case { path: path.as_ref().to_path_buf(), problem: problem.into(), help: help.into() }
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|precision| precision.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::input("precision", format!("`{name}` is no precision"), format!("one of {names}"))
+        })
     }
 }
 

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(doc)]
+use crate::Quantization;
+
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -69,9 +72,9 @@ impl fmt::Display for Hardware {
     }
 }
 
-/// The number format a backend computes in.
+/// The number format a backend computes in, or the one that weights are quantized into when a checkpoint opens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// IEEE single precision, as most checkpoints are published.
     #[default]
@@ -80,15 +83,50 @@ pub enum Precision {
     F16,
     /// bfloat16: single precision's range with eight bits of mantissa.
     Bf16,
+    /// Weights in blocks of 32 codes of 8 bits; so are embeddings and heads in all that follow. See [`Quantization::of`].
+    Int8,
+    /// Weights in blocks of 32 codes of 4 bits.
+    Int4,
+    /// [`Precision::Int4`] with 8 bits for those layers that lose most, where llama.cpp's `use_more_bits` holds.
+    #[serde(rename = "int4-mixed")]
+    Int4Mixed,
+    /// Weights in blocks of 32 codes of 3 bits, which run as 4.
+    Int3,
+    /// Weights in blocks of 32 codes of 2 bits.
+    Int2,
 }
 
 impl Precision {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::F32, Self::F16, Self::Bf16, Self::Int8, Self::Int4, Self::Int4Mixed, Self::Int3, Self::Int2];
+
+    /// Whether weights are quantized.
+    pub fn is_quantized(self) -> bool {
+        !matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
+    /// What a backend computes in, where weights may be quantized: half precision on those whose kernels of quantized weights
+    /// or whose units have nothing else.
+    pub(crate) fn computed_in(self, hardware: Hardware) -> Self {
+        match hardware {
+            _ if !self.is_quantized() => self,
+            Hardware::Cuda | Hardware::Metal | Hardware::Qnn => Self::F16,
+            _ => Self::F32,
+        }
+    }
+
     /// The name used on the command line, in specs and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+            Self::Int4 => "int4",
+            Self::Int4Mixed => "int4-mixed",
+            Self::Int3 => "int3",
+            Self::Int2 => "int2",
         }
     }
 }

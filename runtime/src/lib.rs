@@ -64,6 +64,7 @@ pub use hardware::{
 pub use head::{FromOutputs, HeadModel, HeadOutput, IntoInput};
 pub use model::{Configuration, Head, TaskHeads};
 pub use processing::{Processing, ScoreFunction};
+pub use quantization::Quantization;
 pub use session::{Architecture, Cache, Loader, Loads, Session, Timings};
 pub use task::Task;
 pub use value::{Value, Values};

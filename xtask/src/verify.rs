@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "HW", value_parser = workspace::hw_parser(), default_value = "cpu")]
     hw: Vec<String>,
     /// What to compute in: f32 where not given, but f16 on qnn, which has nothing else.
-    #[arg(long, value_parser = ["f32", "f16", "bf16"])]
+    #[arg(long, value_parser = crate::test::PRECISIONS)]
     precision: Option<String>,
     /// Print one JSON record a line instead of the table.
     #[arg(long)]

@@ -308,7 +308,7 @@ pub struct ModelHardware {
     pub cpu_fallback_ops: Vec<String>,
     /// How far results may be off, where the backend's own bound does not do.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(extend("propertyNames" = {"enum": ["f32", "f16", "bf16"]}))]
+    #[schemars(extend("propertyNames" = {"enum": ["f32", "f16", "bf16", "int8", "int4", "int4-mixed", "int3", "int2"]}))]
     pub tolerances: IndexMap<Precision, ToleranceOverride>,
 }
 

@@ -92,9 +92,9 @@ pub enum Support {
     No,
 }
 
-/// A number format.
+/// A number format, or the one that weights are quantized into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Precision {
     /// IEEE single precision.
     F32,
@@ -102,6 +102,17 @@ pub enum Precision {
     F16,
     /// bfloat16.
     Bf16,
+    /// Weights of 8 bits.
+    Int8,
+    /// Weights of 4 bits.
+    Int4,
+    /// Weights of 4 bits, and of 8 where most is lost.
+    #[serde(rename = "int4-mixed")]
+    Int4Mixed,
+    /// Weights of 3 bits.
+    Int3,
+    /// Weights of 2 bits.
+    Int2,
 }
 
 impl Precision {
@@ -111,6 +122,11 @@ impl Precision {
             Self::F32 => "f32",
             Self::F16 => "f16",
             Self::Bf16 => "bf16",
+            Self::Int8 => "int8",
+            Self::Int4 => "int4",
+            Self::Int4Mixed => "int4-mixed",
+            Self::Int3 => "int3",
+            Self::Int2 => "int2",
         }
     }
 
@@ -120,6 +136,11 @@ impl Precision {
             Self::F32 => "F32",
             Self::F16 => "F16",
             Self::Bf16 => "Bf16",
+            Self::Int8 => "Int8",
+            Self::Int4 => "Int4",
+            Self::Int4Mixed => "Int4Mixed",
+            Self::Int3 => "Int3",
+            Self::Int2 => "Int2",
         }
     }
 }

@@ -46,8 +46,15 @@ pub(crate) fn free_on(hardware: Hardware) -> Option<u64> {
 
 /// Bytes of a GPU's memory that so many parameters take, with a fifth for what is computed.
 pub(crate) fn needed_on_gpu(elements: u64, precision: Precision) -> u64 {
-    let bytes = if precision == Precision::F32 { 4 } else { 2 };
-    elements.saturating_mul(bytes).saturating_mul(6) / 5
+    // Scales take half a bit of a weight, and heads and embeddings have 8.
+    let bits = match precision {
+        Precision::F32 => 32,
+        Precision::F16 | Precision::Bf16 => 16,
+        Precision::Int8 => 9,
+        Precision::Int4 | Precision::Int4Mixed | Precision::Int3 => 6,
+        Precision::Int2 => 4,
+    };
+    elements.saturating_mul(bits).saturating_mul(6) / 40
 }
 
 /// Bytes of the machine's memory that weights take besides the pages of their files, which can be dropped.

@@ -28,7 +28,11 @@ pub(super) struct Arguments {
 const OPTIONS: [(&str, &str, &str); 12] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
-    ("--precision", "P", "f32 (where not given, but on qnn), f16 or bf16"),
+    (
+        "--precision",
+        "P",
+        "f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2",
+    ),
     ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
     ("--threads", "N", "Threads within an operation"),
     (
@@ -109,10 +113,7 @@ impl Arguments {
             "--task" => self.task = Some(value.parse().map_err(shown)?),
             "--hw" => self.hardware = Hardware::from_str(&value).map_err(shown)?,
             "--precision" => {
-                let known = [Precision::F32, Precision::F16, Precision::Bf16];
-                let found = known.into_iter().find(|precision| precision.name() == value);
-                let unknown = || format!("`{value}` is no precision: f32, f16 or bf16");
-                self.precision = Some(found.ok_or_else(unknown)?);
+                self.precision = Some(Precision::from_str(&value).map_err(shown)?);
             }
             "--head" => self.head = Some(value),
             "--threads" => {
@@ -184,9 +185,13 @@ mod tests {
         insta::assert_snapshot!(problem("--json"), @"CHECKPOINT is missing: a folder, or an id of the Hugging Face hub");
         insta::assert_snapshot!(problem("dir --hw"), @"`--hw` needs a value: `--hw HW`");
         insta::assert_snapshot!(problem("dir -x"), @"`-x` is no option; an input that begins with `-` goes after `--`");
-        insta::assert_snapshot!(problem("dir --precision f8"), @"`f8` is no precision: f32, f16 or bf16");
         insta::assert_snapshot!(problem("dir --threads two"), @"--threads: `two` is no whole number");
         insta::assert_snapshot!(problem("dir --set top_k"), @"--set: `top_k` is not NAME=VALUE");
+        let precision = problem("dir --precision f8");
+        assert!(
+            precision.contains("`f8` is no precision") && precision.contains("int4-mixed"),
+            "{precision}"
+        );
         assert!(problem("dir --hw gpu").contains("unknown backend `gpu`"));
         assert!(problem("dir --task x").contains("unknown task `x`"));
     }
@@ -205,7 +210,7 @@ mod tests {
         Options:
           --task TASK           What to do; what the checkpoint's class is for where not given
           --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
-          --precision P         f32 (where not given, but on qnn), f16 or bf16
+          --precision P         f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template

@@ -64,12 +64,7 @@ impl Arguments {
     pub(super) fn precision(&self) -> Result<Precision> {
         match self.get("precision") {
             None => Ok(self.hardware()?.default_precision()),
-            Some("f32") => Ok(Precision::F32),
-            Some("f16") => Ok(Precision::F16),
-            Some("bf16") => Ok(Precision::Bf16),
-            Some(other) => {
-                Err(Error::input("--precision", format!("`{other}` is unknown"), "f32, f16 or bf16"))
-            }
+            Some(name) => Precision::from_str(name),
         }
     }
 }

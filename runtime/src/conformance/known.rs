@@ -56,7 +56,9 @@ pub(super) fn read(
         if !has(&known.case) {
             return Err(wrong(format!("{model} has no case `{}`", known.case)));
         }
-        let runs = |precision| suite.precisions.iter().any(|bound| bound.precision == precision);
+        let runs = |precision: Precision| {
+            precision.is_quantized() || suite.precisions.iter().any(|bound| bound.precision == precision)
+        };
         if let Some(precision) = known.precision.filter(|&precision| !runs(precision)) {
             return Err(wrong(format!("{precision} is not run on {hardware}")));
         }

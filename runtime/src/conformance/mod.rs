@@ -13,6 +13,7 @@ mod lowered;
 mod machine;
 mod published;
 mod quantize;
+mod quantized;
 mod record;
 mod refusals;
 mod run;

@@ -39,6 +39,9 @@ pub struct Record {
     pub reason: Option<String>,
     /// How each output compared.
     pub outputs: Vec<OutputReport>,
+    /// How near quantized weights are to the reference: `logits relative`, `logits kl`, `logits top1`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accuracy: BTreeMap<String, f64>,
     /// Nodes by the device that ran them.
     pub placement: BTreeMap<String, usize>,
     /// Milliseconds by step: `graph`, `emit`, `load`, `first`.
@@ -68,6 +71,7 @@ impl Record {
             expected_failure: None,
             reason: None,
             outputs: vec![],
+            accuracy: BTreeMap::new(),
             placement: BTreeMap::new(),
             ms: BTreeMap::new(),
             memory_bytes: None,

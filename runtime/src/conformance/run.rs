@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::known::KnownFailure;
 use super::subject::{Request, Subject};
-use super::{Record, cached, lowered, machine};
+use super::{Record, cached, lowered, machine, quantized};
 use crate::golden::{Case, OutputReport, compare};
 use crate::session::{Lowering, millis};
 use crate::weights::Weights;
@@ -86,11 +86,9 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
     record.class = case.meta.class.clone().unwrap_or_default();
     record.versions.extend(case.meta.reference.clone());
     let folder = dir.to_string_lossy();
-    let request = Request {
-        class: case.meta.class.clone(),
-        interpolate: case.meta.forward.interpolate_pos_encoding,
-        ..target.request(&folder, case.weights()?)
-    };
+    let interpolate = case.meta.forward.interpolate_pos_encoding;
+    let request =
+        Request { class: case.meta.class.clone(), interpolate, ..target.request(&folder, case.weights()?) };
     let lowering = request.lowering.clone();
     let start = Instant::now();
     let loaded = (subject.load)(request)?;
@@ -105,9 +103,19 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
         [("graph", timings.graph_ms), ("emit", timings.lower_ms), ("load", load), ("first", millis(start))];
     record.ms = steps.map(|(step, ms)| (step.to_owned(), ms)).into();
     record.memory_bytes = machine::private_bytes();
-    record.outputs = compare(&outputs, &case.outputs, case.meta.tolerance(target.tolerance));
-    if let Some(outputs) = cached::steps(loaded.as_ref(), &case)? {
-        let wanted = case.outputs.iter().filter(|(name, _)| outputs.contains_key(*name));
+    let exact = match target.precision.is_quantized() {
+        true => {
+            let request =
+                Request { class: case.meta.class.clone(), interpolate, ..quantized::exact(target, &folder) };
+            record.accuracy = quantized::accuracy(&outputs, &case.outputs);
+            Some(quantized::outputs(subject, Request { weights: case.weights()?, ..request }, &case)?)
+        }
+        false => None,
+    };
+    let wanted = exact.as_ref().unwrap_or(&case.outputs);
+    record.outputs = compare(&outputs, wanted, case.meta.tolerance(target.tolerance));
+    if let Some(outputs) = cached::steps(loaded.as_ref(), &case, wanted)? {
+        let wanted = wanted.iter().filter(|(name, _)| outputs.contains_key(*name));
         let wanted = wanted.map(|(name, value)| (name.clone(), value.clone())).collect();
         let reports = compare(&outputs, &wanted, case.meta.tolerance(target.tolerance));
         record.outputs.extend(

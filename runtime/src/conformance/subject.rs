@@ -28,6 +28,8 @@ pub(super) struct Request<'a> {
     pub map_weights: Option<bool>,
     pub weights: Option<Weights>,
     pub cpu_fallback: &'a [&'a str],
+    /// Whether quantized weights run by their dequantized values.
+    pub dequantized: bool,
     pub lowering: Option<Lowering>,
     /// Parts whose values are wanted besides the outputs.
     pub probes: &'a [String],
@@ -114,6 +116,9 @@ fn loader<A: Architecture>(request: Request<'_>) -> Result<Loader<A>> {
     let named = |head: &&A::Head| request.class.as_deref() == Some(head.class());
     if let Some(head) = A::Head::ALL.iter().find(named) {
         loader = loader.head(*head);
+    }
+    if request.dequantized {
+        loader = loader.dequantized();
     }
     if let Some(threads) = request.threads {
         loader = loader.threads(threads);

@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub use passes::Pass;
 pub use published::{source, unsupported_ops};
 pub use quantized::Kernels;
+pub(crate) use quantized::Readers;
 pub use target::Target;
 
 use crate::graph::Graph;

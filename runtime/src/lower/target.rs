@@ -53,13 +53,13 @@ impl Target {
     }
 
     fn reached(hardware: Hardware, precision: Precision, in_browser: bool) -> Self {
-        let float = match precision {
+        let float = match precision.computed_in(hardware) {
             // OpenVINO computes in a precision that it is told beside the graph, and so does the CPU in bfloat16.
             _ if hardware == Hardware::Openvino => Dtype::F32,
             Precision::Bf16 if matches!(hardware, Hardware::Cpu | Hardware::Auto) => Dtype::F32,
-            Precision::F32 => Dtype::F32,
             Precision::F16 => Dtype::F16,
             Precision::Bf16 => Dtype::Bf16,
+            _ => Dtype::F32,
         };
         // ONNX Runtime Web leaves 64-bit integers to the CPU; WebNN has them.
         let narrow = in_browser && hardware == Hardware::Webgpu;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::quantizing::Quantizing;
 use super::route::{self, Request};
 use super::subgraph::{self, Settings, Subgraphs};
 use super::{Lowering, Session, config};
@@ -13,8 +14,8 @@ use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, lower};
-use crate::quantization::{Recipe, Written, written};
+use crate::lower::{Kernels, Lowered, lower};
+use crate::quantization::{Quantization, Recipe, Written, written};
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
 use crate::{Hardware, Precision, Result};
@@ -44,6 +45,11 @@ pub struct Loader<A: Architecture, T = A> {
     weights: Option<Weights>,
     hardware: Hardware,
     precision: Option<Precision>,
+    quantization: Option<Quantization>,
+    /// Modules of a precision of their own.
+    modules: Vec<(String, Precision)>,
+    /// Whether quantized weights run by their dequantized values.
+    dequantized: bool,
     head: Option<A::Head>,
     kind: GraphKind,
     dims: BTreeMap<String, usize>,
@@ -66,6 +72,9 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             weights: None,
             hardware: Hardware::Auto,
             precision: None,
+            quantization: None,
+            modules: vec![],
+            dequantized: false,
             head: T::head(),
             kind: GraphKind::Forward,
             dims: Default::default(),
@@ -88,12 +97,47 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
 
     /// What to compute in; the backend's [`Hardware::default_precision`] where not given.
     ///
+    /// The quantized ones, such as [`Precision::Int4`], quantize weights when the checkpoint opens, by [`Quantization::of`].
+    ///
     /// On CPU, [`Precision::Bf16`] multiplies with weights of linear layers in bfloat16, where the processor has it
     /// (AVX512-BF16); sums and all else are in single precision.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = Some(precision);
         self
+    }
+
+    /// How weights are quantized, in full; by the preset of [`Loader::precision`] where not given.
+    #[must_use]
+    pub fn quantization(mut self, quantization: Quantization) -> Self {
+        self.quantization = Some(quantization);
+        self
+    }
+
+    /// The precision of a module's weights: those whose name holds `module` (`vision_tower`), or is of a pattern with `*`. Of
+    /// floating point, they stay as they are stored.
+    #[must_use]
+    pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {
+        self.modules.push((module.to_owned(), precision));
+        self
+    }
+
+    /// Runs quantized weights by their dequantized values: the reference of what they say.
+    #[must_use]
+    #[cfg(feature = "conformance")]
+    pub(crate) fn dequantized(mut self) -> Self {
+        self.dequantized = true;
+        self
+    }
+
+    /// How weights are quantized; none where they stay as they are stored.
+    fn quantized(&self) -> Option<Quantization> {
+        let preset = self.precision.and_then(Quantization::of);
+        let own = self.quantization.clone().or(preset);
+        let some = self.modules.iter().find_map(|(_, precision)| Quantization::of(*precision));
+        let all = own.or_else(|| Some(Quantization { exceptions: vec![("*".to_owned(), None)], ..some? }))?;
+        let modules = self.modules.iter();
+        Some(modules.fold(all, |all, (module, precision)| all.with_module(module, *precision)))
     }
 
     /// Threads within an operation; the physical cores where not given.
@@ -203,6 +247,10 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
         let precision = self.precision.unwrap_or_else(|| form.default_precision());
         let mut target = engine::target(form, precision);
+        if self.dequantized {
+            target.kernels = Kernels::NONE;
+        }
+        let quantization = self.quantized();
         target.dims = self.dims;
         if self.exact_activations {
             target.kernels.accuracy_level = 0;
@@ -213,11 +261,12 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             Settings {
                 target,
                 hardware: chosen.hardware,
-                options: Options { precision, ..self.options },
+                options: Options { precision: precision.computed_in(form), ..self.options },
                 lowering: self.lowering,
                 interpolate: self.interpolate,
                 probes: self.probes,
             },
+            quantization,
         );
         let main = subgraphs.get(&config, self.kind)?;
         let notes = main.note.iter().map(|note| format!("\n  {note}"));
@@ -300,6 +349,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         if self.kind == GraphKind::Forward {
             weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
         }
+        let located = Quantizing::new(self.quantized()).apply(&graph, located)?;
         let precision = self.precision.unwrap_or_else(|| hardware.default_precision());
         let mut target = engine::target(hardware, precision);
         target.dims.clone_from(&self.dims);

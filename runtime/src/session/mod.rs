@@ -8,6 +8,7 @@ mod kv_bucket;
 mod loader;
 mod lowering;
 mod older;
+mod quantizing;
 mod refusals;
 mod route;
 mod subgraph;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::executable::Executable;
 use super::inputs::{self, Limits};
+use super::quantizing::Quantizing;
 use super::{Lowering, kv_bucket, millis};
 use crate::auto::memory;
 use crate::engine::{KvState, Options};
@@ -15,6 +16,7 @@ use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Target;
+use crate::quantization::Quantization;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
@@ -188,14 +190,21 @@ pub(super) struct Subgraphs<A: Architecture> {
     head: A::Head,
     pub weights: Weights,
     setting: Settings,
+    quantizing: Quantizing,
     ready: Mutex<BTreeMap<GraphKind, Arc<Subgraph>>>,
     /// What ran last of [`GraphKind::Forward`] and [`GraphKind::TextOnly`].
     ran: Mutex<Option<Arc<Subgraph>>>,
 }
 
 impl<A: Architecture> Subgraphs<A> {
-    pub(super) fn new(head: A::Head, weights: Weights, setting: Settings) -> Self {
-        Self { head, weights, setting, ready: Mutex::default(), ran: Mutex::default() }
+    pub(super) fn new(
+        head: A::Head,
+        weights: Weights,
+        setting: Settings,
+        quantization: Option<Quantization>,
+    ) -> Self {
+        let quantizing = Quantizing::new(quantization);
+        Self { head, weights, setting, quantizing, ready: Mutex::default(), ran: Mutex::default() }
     }
 
     /// The graph for these inputs: [`GraphKind::TextOnly`] instead of [`GraphKind::Forward`] where only text is given.
@@ -245,6 +254,7 @@ impl<A: Architecture> Subgraphs<A> {
         if kind == GraphKind::Forward {
             self.weights.expect_read(&unused, &located)?;
         }
+        let located = self.quantizing.apply(&graph, located)?;
         let inputs = graph.inputs().to_vec();
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();

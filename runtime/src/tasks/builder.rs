@@ -6,6 +6,7 @@ use super::Task;
 use crate::Architecture;
 use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
+use crate::quantization::Quantization;
 use crate::{Hardware, Loader, Precision, Result};
 
 /// A pipeline: a model with what stands before and after it.
@@ -69,6 +70,20 @@ impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Self {
         self.loader = self.loader.precision(precision);
+        self
+    }
+
+    /// How weights are quantized; see [`Loader::quantization`].
+    #[must_use]
+    pub fn quantization(mut self, quantization: Quantization) -> Self {
+        self.loader = self.loader.quantization(quantization);
+        self
+    }
+
+    /// The precision of a module's weights; see [`Loader::precision_of`].
+    #[must_use]
+    pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {
+        self.loader = self.loader.precision_of(module, precision);
         self
     }
 

@@ -217,7 +217,7 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
 
 /// The first of the formats that ran at all, single precision first.
 fn main_precision(precisions: &BTreeMap<String, String>) -> String {
-    let order = ["f32", "f16", "bf16"];
+    let order = crate::test::PRECISIONS;
     let ran = |name: &&str| {
         precisions.get(*name).is_some_and(|level| level != "untested" && level != "unsupported")
     };

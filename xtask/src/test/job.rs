@@ -35,12 +35,18 @@ pub struct Settings {
     pub limit: Duration,
     /// Where a process writes its records before they are merged.
     pub scratch: PathBuf,
+    /// The precisions to test, with commas; each backend's own where none are named.
+    pub precisions: String,
 }
 
-/// The tests a binary has, in its order.
-pub fn list(binary: &Path) -> Result<Vec<String>> {
+/// Tells a test binary which precisions to test.
+const PRECISIONS: &str = "WEFT_PRECISION";
+
+/// The tests a binary has of these precisions, in its order.
+pub fn list(binary: &Path, precisions: &str) -> Result<Vec<String>> {
     let output = binaries::command(binary)
         .arg("--list")
+        .env(PRECISIONS, precisions)
         .output()
         .with_context(|| format!("starting {}", binary.display()))?;
     if !output.status.success() {
@@ -112,6 +118,7 @@ impl Job {
             command.args(["--skip", other]);
         }
         command.env("WEFT_RESULTS", records).env("WEFT_RUN", &settings.run);
+        command.env(PRECISIONS, &settings.precisions);
         command.envs(crate::doctor::environment(self.hardware));
         command
     }

@@ -34,6 +34,7 @@ use crate::workspace::{self, Member};
   cargo xtask test --hw cpu --hw openvino --model bert
   cargo xtask test --hw all --category text-encoders --shard 1/4 --junit tests.xml
   cargo xtask test --changed                        only what is not known to pass as it is
+  cargo xtask test --model llama --precision int4   quantized weights, and how accurate they are
   cargo xtask test --cover --hw qnn                 a sample that has every template and part in it
   cargo xtask test --bisect bert masked-lm          where a graph departs from the reference
   cargo xtask test masked-lm                        only tests whose name contains this")]
@@ -41,6 +42,10 @@ pub struct Args {
     /// Backend to test on (repeatable).
     #[arg(long, value_name = "HW", value_parser = workspace::hw_parser(), default_value = "cpu")]
     hw: Vec<String>,
+    /// Precision to test in place of the backends' own (repeatable). Quantized ones are held to the CPU's run of what their
+    /// weights stand for, and their accuracy against the reference is recorded.
+    #[arg(long, value_name = "P", value_parser = PRECISIONS)]
+    precision: Vec<String>,
     /// Only models of this category (repeatable).
     #[arg(long, value_name = "CATEGORY")]
     category: Vec<String>,
@@ -83,6 +88,9 @@ pub struct Args {
     /// Only tests whose name, `<model>::<hw>::<precision>::<case>`, contains this.
     filter: Option<String>,
 }
+
+/// The names of all precisions.
+pub const PRECISIONS: [&str; 8] = ["f32", "f16", "bf16", "int8", "int4", "int4-mixed", "int3", "int2"];
 
 /// The i-th of n shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +151,8 @@ pub fn run(args: &Args) -> Result<bool> {
     let dir = std::path::absolute(&dir).with_context(|| format!("resolving {}", dir.display()))?;
     let scratch = dir.join(format!("{run}.{}", record::PARTS));
     fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
-    let settings = Settings { run: run.clone(), limit: Duration::from_secs(args.timeout.max(1)), scratch };
+    let limit = Duration::from_secs(args.timeout.max(1));
+    let settings = Settings { run: run.clone(), limit, scratch, precisions: args.precision.join(",") };
     let (mut jobs, mut records) = plan(&members, &binaries, &hardware, args.filter.as_deref(), &settings);
     let file = dir.join(format!("{run}.jsonl"));
     append(&file, &records)?;
@@ -203,7 +212,7 @@ fn plan(
     let mut failed = Vec::new();
     for member in members {
         let listed = match binaries.get(&member.package) {
-            Some(binary) => job::list(binary).map(|all| (binary.clone(), all)),
+            Some(binary) => job::list(binary, &settings.precisions).map(|all| (binary.clone(), all)),
             None => Err(anyhow::anyhow!("{} does not compile: cargo's messages say why", member.package)),
         };
         for &hardware in hardware {

@@ -34,7 +34,7 @@ fn fake(dir: &Path) -> Job {
     let binary = dir.join("hardware");
     fs::write(&binary, FAKE).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
-    let all = job::list(&binary).unwrap();
+    let all = job::list(&binary, "").unwrap();
     let member = Member {
         category: "fakes".into(),
         model: "fake".into(),
@@ -49,8 +49,12 @@ fn fake(dir: &Path) -> Job {
 fn a_crash_and_a_hang_cost_only_their_own_cases() {
     let dir = tempfile::tempdir().unwrap();
     let job = fake(dir.path());
-    let settings =
-        Settings { run: "run-1".into(), limit: Duration::from_secs(1), scratch: dir.path().to_owned() };
+    let settings = Settings {
+        run: "run-1".into(),
+        limit: Duration::from_secs(1),
+        scratch: dir.path().to_owned(),
+        precisions: String::new(),
+    };
     let file = dir.path().join("run-1.jsonl");
     let mut records = run_all(std::slice::from_ref(&job), &settings, 2, &file).unwrap();
     assert_eq!(record::read_all(std::slice::from_ref(&file)).unwrap().len(), records.len());

@@ -33,6 +33,9 @@ pub struct Kernels {
 const GROUPS: &[usize] = &[256, 128, 64, 32, 16];
 
 impl Kernels {
+    /// No kernels: everything runs by dequantized values.
+    pub(crate) const NONE: Self = Self::of(Hardware::Metal);
+
     /// Those of a backend.
     pub(crate) const fn of(hardware: Hardware) -> Self {
         let all = Self {

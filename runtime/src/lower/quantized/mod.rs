@@ -2,6 +2,7 @@
 
 mod kernels;
 mod parts;
+mod readers;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use crate::quantization::{BlockQuantized, floats};
 use crate::weights::{Bytes, WeightData};
 pub use kernels::Kernels;
 use parts::Parts;
+pub(crate) use readers::Readers;
 
 /// The graph with operations of block-quantized weights where linear layers and embeddings read some, and its weights: codes,
 /// scales and zeros as weights of their own. What else reads one gets its values.
@@ -32,10 +34,10 @@ pub(super) fn formed<'a>(
     }
     let mut weights = weights.to_vec();
     let (mut linear, mut embedding) = (HashMap::new(), HashMap::new());
-    for index in 0..weights.len() {
+    let readers = Readers::of(&graph);
+    for (index, readers) in readers.into_iter().enumerate() {
         let Bytes::Quantized(blocks) = &weights[index].bytes else { continue };
         let blocks = Arc::clone(blocks);
-        let readers = Readers::of(&graph, index);
         let name = graph.weights[index].name.clone();
         let kernels = &target.kernels;
         let scaled = |form: BlockQuantized| match kernels.casts_scales {
@@ -73,31 +75,6 @@ pub(super) fn formed<'a>(
         _ => Ok(None),
     })?;
     Ok((graph, Cow::Owned(weights)))
-}
-
-/// What reads a weight.
-#[derive(Default)]
-struct Readers {
-    linear: bool,
-    embedding: bool,
-    others: bool,
-}
-
-impl Readers {
-    fn of(graph: &Graph, weight: usize) -> Self {
-        let is = |id: usize| graph.weight_index(graph.tensor(id)) == Some(weight);
-        let mut readers = Self { others: graph.outputs.iter().any(|(_, id)| is(*id)), ..Self::default() };
-        for node in &graph.nodes {
-            for (place, _) in node.inputs.iter().enumerate().filter(|(_, id)| is(**id)) {
-                match (&node.op, place) {
-                    (Op::Linear, 1) => readers.linear = true,
-                    (Op::Gather { axis: 0 }, 0) => readers.embedding = true,
-                    _ => readers.others = true,
-                }
-            }
-        }
-        readers
-    }
 }
 
 /// A weight's values in memory: in the type that the target computes in.

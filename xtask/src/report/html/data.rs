@@ -151,7 +151,8 @@ fn cell<'a>(
 
 /// The formats that were tried, from the widest.
 fn precisions(cell: &gather::Cell) -> impl Iterator<Item = (&str, &str)> {
-    let rank = |name: &str| ["f32", "f16", "bf16"].iter().position(|known| *known == name).unwrap_or(3);
+    let known = crate::test::PRECISIONS;
+    let rank = |name: &str| known.iter().position(|known| *known == name).unwrap_or(known.len());
     let mut tried: Vec<_> = cell.precisions.iter().map(|(name, is)| (name.as_str(), is.as_str())).collect();
     tried.sort_by_key(|(name, _)| rank(name));
     tried.into_iter()

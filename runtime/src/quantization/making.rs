@@ -1,0 +1,163 @@
+//! Weights of floating-point numbers as block-quantized ones, a few rows at a time on all cores.
+
+use std::sync::{Mutex, PoisonError};
+
+use half::{bf16, f16};
+
+use super::rounding::{MOST, Rounding};
+use super::{BlockQuantized, Quantization, Zeros};
+use crate::weights::{Bytes, WeightData};
+use crate::{Dtype, Error, Result};
+
+/// Bytes of a weight that a thread reads at a time.
+const STEP: usize = 1 << 20;
+
+/// Quantizes a weight `[out, in]` into codes of `bits`.
+///
+/// # Errors
+/// When its file cannot be read, the settings ask for codes or blocks that there are not, or it holds what is no finite number.
+pub(crate) fn quantize(weight: &WeightData, bits: usize, settings: &Quantization) -> Result<BlockQuantized> {
+    let &[out, columns] = weight.shape.as_slice() else {
+        return Err(refused(weight, "is no matrix"));
+    };
+    let stored = match bits {
+        2 | 4 | 8 => bits,
+        3 => 4,
+        _ => {
+            let help = "choose 2, 3, 4 or 8";
+            return Err(Error::input("quantization", format!("there are no codes of {bits} bits"), help));
+        }
+    };
+    let group = group(columns, settings.group)?;
+    let Quantization { symmetric, search, .. } = *settings;
+    let rounding = Rounding { bits, stored, group, symmetric, search, halves: true };
+    let made = match rows(weight, [out, columns], rounding)? {
+        Some(made) => made,
+        // A scale that half precision does not hold.
+        None => rows(weight, [out, columns], Rounding { halves: false, ..rounding })?
+            .ok_or_else(|| refused(weight, "holds what is no finite number"))?,
+    };
+    let (scale_dtype, scales) = match made.halves {
+        true => (Dtype::F16, super::floats(Dtype::F16, &made.scales)),
+        false => (Dtype::F32, super::floats(Dtype::F32, &made.scales)),
+    };
+    Ok(BlockQuantized {
+        shape: [out, columns],
+        bits: stored,
+        group,
+        codes: Bytes::memory(made.codes),
+        scale_dtype,
+        scales: Bytes::memory(scales),
+        zeros: if symmetric { Zeros::Middle } else { Zeros::Codes(made.zeros.into()) },
+        order: None,
+    })
+}
+
+/// The block for rows of so many columns: what is asked for, or a smaller one that divides them, or one that ends within.
+fn group(columns: usize, asked: usize) -> Result<usize> {
+    if ![16, 32, 64, 128, 256].contains(&asked) {
+        let help = "choose 16, 32, 64, 128 or 256";
+        return Err(Error::input("quantization", format!("there are no blocks of {asked}"), help));
+    }
+    let halves = std::iter::successors(Some(asked), |group| Some(group / 2).filter(|&half| half >= 16));
+    let dividing = halves.clone().find(|&group| columns.is_multiple_of(group));
+    Ok(dividing.unwrap_or(if columns < asked { 16 } else { asked }))
+}
+
+/// Codes, scales and zero points, by row.
+struct Made {
+    codes: Vec<u8>,
+    scales: Vec<f32>,
+    zeros: Vec<u8>,
+    halves: bool,
+}
+
+/// All rows; none where a scale is no normal number of its type.
+fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> Result<Option<Made>> {
+    let blocks = columns.div_ceil(rounding.group);
+    let row_codes = blocks * rounding.code_bytes();
+    let mut made = Made {
+        codes: vec![0; out * row_codes],
+        scales: vec![0.0; out * blocks],
+        zeros: vec![0; out * blocks],
+        halves: rounding.halves,
+    };
+    let row_bytes = columns * weight.dtype.size();
+    let step = (STEP / row_bytes.max(1)).clamp(1, out.max(1));
+    let parts =
+        made.codes.chunks_mut((step * row_codes).max(1)).zip(made.scales.chunks_mut((step * blocks).max(1)));
+    let parts = Mutex::new(parts.zip(made.zeros.chunks_mut((step * blocks).max(1))).enumerate());
+    let work = || -> Result<bool> {
+        let mut values = vec![];
+        let mut fits = true;
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((index, ((codes, scales), zeros))) = next else { return Ok(fits) };
+            numbers(weight, index * step * row_bytes, scales.len() / blocks * row_bytes, &mut values)?;
+            let all = values.chunks(columns).flat_map(|row| row.chunks(rounding.group));
+            let places = codes.chunks_mut(rounding.code_bytes()).zip(scales).zip(zeros);
+            for (block, ((codes, scale), zero)) in all.zip(places) {
+                (*scale, *zero) = rounding.block(block, codes);
+                // A sum is no finite number where one of its parts is none.
+                let size: f32 = block.iter().map(|x| x.abs()).sum();
+                fits &= scale.is_finite() && size.is_finite() && (!rounding.halves || is_half(*scale, size));
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(out.div_ceil(step)).max(1);
+    let fits = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let crashed = || Error::input("quantization", "a thread ended early", "try again");
+        others
+            .into_iter()
+            .map(|other| other.join().map_err(|_| crashed())?)
+            .chain([own])
+            .collect::<Result<Vec<_>>>()
+    })?;
+    Ok(fits.into_iter().all(|fits| fits).then_some(made))
+}
+
+/// Whether half precision holds a scale to a part in 256 or better: a block of zeros has none.
+fn is_half(scale: f32, size: f32) -> bool {
+    const LEAST: f32 = 1.0 / (1 << 17) as f32;
+    scale.abs() >= LEAST || size == 0.0
+}
+
+/// A range of a weight's bytes as numbers in single precision.
+fn numbers(weight: &WeightData, start: usize, length: usize, into: &mut Vec<f32>) -> Result<()> {
+    let piece = match &weight.bytes {
+        Bytes::File { path, offset, .. } => {
+            Bytes::File { path: path.clone(), offset: offset + start as u64, length: length as u64 }
+        }
+        other => other.clone(),
+    };
+    let read = piece.read()?;
+    let bytes = if matches!(piece, Bytes::File { .. }) { &read[..] } else { &read[start..start + length] };
+    into.clear();
+    match weight.dtype {
+        Dtype::F32 => into.extend(bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x))),
+        Dtype::F16 => into.extend(bytes.as_chunks().0.iter().map(|x| f16::from_le_bytes(*x).to_f32())),
+        Dtype::Bf16 => into.extend(bytes.as_chunks().0.iter().map(|x| bf16::from_le_bytes(*x).to_f32())),
+        other => return Err(refused(weight, &format!("is {other}, which is no floating point"))),
+    }
+    Ok(())
+}
+
+fn refused(weight: &WeightData, problem: &str) -> Error {
+    let name = &weight.stored_as;
+    let place = match &weight.bytes {
+        Bytes::File { path, .. } => path.clone(),
+        Bytes::Memory(_) | Bytes::Quantized(_) => "weights".into(),
+    };
+    Error::weights(
+        place,
+        format!("tensor `{name}` {problem}, so it is not quantized"),
+        "leave it out by an exception",
+    )
+}
+
+const _: () = assert!(MOST == 256, "the largest block that `group` allows");
+
+#[cfg(test)]
+mod tests;

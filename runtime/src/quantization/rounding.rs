@@ -1,0 +1,113 @@
+//! Blocks of numbers as codes and scales, round to nearest.
+
+use half::f16;
+
+/// A row of codes of `bits` in blocks, of which each has a scale.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounding {
+    /// Levels that are used: 3 bits are stored in 4.
+    pub bits: usize,
+    /// Bits that a code takes.
+    pub stored: usize,
+    pub group: usize,
+    pub symmetric: bool,
+    /// Whether each block's scale is the best of several.
+    pub search: bool,
+    /// Whether scales are rounded to half precision.
+    pub halves: bool,
+}
+
+/// Adding this leaves a number's nearest integer in its low bits.
+const MAGIC: f32 = 12_582_912.0;
+
+/// The largest block.
+pub(super) const MOST: usize = 256;
+
+impl Rounding {
+    /// Bytes of a block's codes.
+    pub(super) fn code_bytes(&self) -> usize {
+        self.group * self.stored / 8
+    }
+
+    /// Rounds a block, which may be shorter than the others at the end of a row: its codes, its scale and its zero point.
+    pub(super) fn block(&self, values: &[f32], codes: &mut [u8]) -> (f32, u8) {
+        let mut wide = [0_u8; MOST];
+        let wide = &mut wide[..self.group];
+        let (scale, zero) = if self.symmetric { self.symmetric(values) } else { self.asymmetric(values) };
+        self.round(values, scale, zero, wide);
+        pack(wide, self.stored, codes);
+        (scale, zero)
+    }
+
+    /// The scale of which the number farthest from zero is the lowest code, as llama.cpp's Q4_0 and ONNX Runtime's quantizer.
+    fn symmetric(&self, values: &[f32]) -> (f32, u8) {
+        let farthest = values.iter().fold(0.0, |most: f32, x| if x.abs() > most.abs() { *x } else { most });
+        let half = (1 << (self.bits - 1)) as f32;
+        let scale = self.scale(farthest / -half);
+        let zero = 1 << (self.stored - 1);
+        if !self.search || scale == 0.0 {
+            return (scale, zero);
+        }
+        let tried = (0..23).map(|step| self.scale(farthest / -half * (0.6 + 0.025 * step as f32)));
+        let error = |scale: f32| self.error(values, scale, half);
+        let best = tried.filter(|scale| *scale != 0.0).map(|scale| (error(scale), scale));
+        let best = best.fold((error(scale), scale), |best, next| if next.0 < best.0 { next } else { best });
+        (best.1, zero)
+    }
+
+    /// The scale and the zero point by which the lowest and the highest number are the first and the last code; zero is among
+    /// the codes.
+    fn asymmetric(&self, values: &[f32]) -> (f32, u8) {
+        let least = values.iter().fold(0.0, |least: f32, x| least.min(*x));
+        let most = values.iter().fold(0.0, |most: f32, x| most.max(*x));
+        let last = ((1 << self.bits) - 1) as f32;
+        let scale = self.scale((most - least) / last);
+        let zero = if scale == 0.0 { 0.0 } else { (-least / scale).round().clamp(0.0, last) };
+        (scale, zero as u8)
+    }
+
+    fn scale(&self, scale: f32) -> f32 {
+        if self.halves { f16::from_f32(scale).to_f32() } else { scale }
+    }
+
+    /// The squared error of a scale.
+    fn error(&self, values: &[f32], scale: f32, half: f32) -> f32 {
+        let inverse = 1.0 / scale;
+        let error = |x: &f32| {
+            let code = (x * inverse).clamp(-half, half - 1.0) + MAGIC - MAGIC;
+            let off = x - code * scale;
+            off * off
+        };
+        values.iter().map(error).sum()
+    }
+
+    fn round(&self, values: &[f32], scale: f32, zero: u8, codes: &mut [u8]) {
+        let inverse = if scale == 0.0 { 0.0 } else { 1.0 / scale };
+        let (least, most) = match self.symmetric {
+            true => (-((1 << (self.bits - 1)) as f32), ((1 << (self.bits - 1)) - 1) as f32),
+            false => (-f32::from(zero), ((1 << self.bits) - 1) as f32 - f32::from(zero)),
+        };
+        let bias = MAGIC + f32::from(zero);
+        codes.fill(zero);
+        for (code, x) in codes.iter_mut().zip(values) {
+            *code = ((x * inverse).clamp(least, most) + bias).to_bits() as u8;
+        }
+    }
+}
+
+/// Codes of a byte each as those of fewer bits, the first in the low bits.
+fn pack(wide: &[u8], bits: usize, codes: &mut [u8]) {
+    match bits {
+        4 => {
+            for (code, pair) in codes.iter_mut().zip(wide.as_chunks::<2>().0) {
+                *code = pair[0] | pair[1] << 4;
+            }
+        }
+        2 => {
+            for (code, four) in codes.iter_mut().zip(wide.as_chunks::<4>().0) {
+                *code = four[0] | four[1] << 2 | four[2] << 4 | four[3] << 6;
+            }
+        }
+        _ => codes.copy_from_slice(wide),
+    }
+}

@@ -1,0 +1,109 @@
+//! Weights quantized when a checkpoint opens, each once for all graphs that read it.
+
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::graph::Graph;
+use crate::lower::Readers;
+use crate::quantization::{BlockQuantized, Quantization, Role, layer_index, quantize};
+use crate::weights::{Bytes, WeightData};
+
+/// After so long, progress is shown on a terminal.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was quantized so far of a checkpoint, by the names that graphs have for weights.
+pub(super) struct Quantizing {
+    settings: Option<Quantization>,
+    made: Mutex<HashMap<String, Arc<BlockQuantized>>>,
+}
+
+impl Quantizing {
+    pub(super) fn new(settings: Option<Quantization>) -> Self {
+        Self { settings, made: Mutex::default() }
+    }
+
+    /// The weights with those quantized that linear layers and embeddings read, and nothing else.
+    pub(super) fn apply(&self, graph: &Graph, mut weights: Vec<WeightData>) -> Result<Vec<WeightData>> {
+        let Some(settings) = &self.settings else { return Ok(weights) };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let layers = layers(graph);
+        let mut progress = Progress::of(&weights);
+        for ((weight, readers), wanted) in weights.iter_mut().zip(Readers::of(graph)).zip(graph.weights()) {
+            progress.add(weight);
+            let role = match (readers.linear, readers.embedding, readers.others) {
+                (true, false, false) => Role::Linear,
+                (false, true, false) => Role::Embedding,
+                (true, true, false) => Role::Tied,
+                _ => continue,
+            };
+            if weight.shape.len() != 2
+                || !weight.dtype.is_float()
+                || matches!(weight.bytes, Bytes::Quantized(_))
+            {
+                continue;
+            }
+            let layers = layer_index(&wanted.name).and_then(|(list, _)| layers.get(&list).copied());
+            let Some(bits) = settings.bits_of(&wanted.name, role, layers.unwrap_or_default()) else {
+                continue;
+            };
+            let blocks = match made.get(&wanted.name) {
+                Some(blocks) => Arc::clone(blocks),
+                None => {
+                    let blocks = Arc::new(quantize(weight, bits, settings)?);
+                    made.insert(wanted.name.clone(), Arc::clone(&blocks));
+                    blocks
+                }
+            };
+            weight.bytes = Bytes::Quantized(blocks);
+        }
+        Ok(weights)
+    }
+}
+
+/// How many layers each list of them has.
+fn layers(graph: &Graph) -> HashMap<String, usize> {
+    let mut layers = HashMap::new();
+    for (list, index) in graph.weights().iter().filter_map(|weight| layer_index(&weight.name)) {
+        let count = layers.entry(list).or_insert(0);
+        *count = (index + 1).max(*count);
+    }
+    layers
+}
+
+/// A line on a terminal about what takes long.
+struct Progress {
+    all: u64,
+    done: u64,
+    next: u64,
+    start: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    fn of(weights: &[WeightData]) -> Self {
+        let all = weights.iter().map(|weight| weight.bytes.length()).sum();
+        Self { all, done: 0, next: 0, start: Instant::now(), shown: false }
+    }
+
+    /// The weight before is done.
+    fn add(&mut self, weight: &WeightData) {
+        self.done += std::mem::replace(&mut self.next, weight.bytes.length());
+        if self.start.elapsed() > PATIENCE && std::io::stderr().is_terminal() {
+            self.shown = true;
+            eprint!("\rquantizing: {} %", self.done * 100 / self.all.max(1));
+            // A terminal that is gone is no reason to stop.
+            let _ = std::io::stderr().flush();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            eprintln!("\rquantizing: done");
+        }
+    }
+}
