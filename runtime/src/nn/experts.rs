@@ -1,8 +1,8 @@
 //! Experts of a mixture of experts: a list of gated MLPs, or two batched weights, summed by routing weights; shared experts.
 
 use super::{Activation, GatedMlp, glu};
-use crate::Result;
-use crate::graph::{Dim, Graph, Scope, Tensor, show};
+use crate::graph::{Dim, Graph, Scope, Tensor, product, show};
+use crate::{Result, dims};
 
 /// Mixture of experts with a module for each (`MixtralExperts` as checkpoints have it, `experts.0.gate_proj.weight`): the
 /// outputs of the gated MLPs at `w` for x `[batch, sequence, hidden]`, summed by routing weights
@@ -17,7 +17,19 @@ pub fn experts(
     routing_weights: &Tensor,
     expert: &GatedMlp<'_>,
 ) -> Result<Tensor> {
-    combine_experts(g, routing_weights, |g, index| expert.forward(g, &w.index(index), x))
+    // On two axes from first to last, and not once more for every linear layer of every expert.
+    let [rows, weights] = [x, routing_weights].map(|x| rows(g, x));
+    let (rows, weights) = (rows?, weights?);
+    let h = combine_experts(g, &weights, |g, index| expert.forward(g, &w.index(index), &rows))?;
+    g.reshape(&h, x.shape().to_vec())
+}
+
+/// x `[…, hidden]` as rows `[positions, hidden]`.
+fn rows(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let Some((width, positions)) = x.shape().split_last() else {
+        return Err(g.error("experts", format!("{} has no rows", show(x.shape()))));
+    };
+    g.reshape(x, dims![product(positions), width])
 }
 
 /// Adds the shared expert at `w` (`DeepseekV3MoE.shared_experts`) to the sum of the routed ones: h and x
@@ -71,21 +83,22 @@ impl BatchedExperts<'_> {
     }
 }
 
-/// Weighted sum of the experts' outputs `[batch, sequence, hidden]`, by routing weights `[batch, sequence, experts]`.
+/// Weighted sum of the experts' outputs `[…, hidden]`, by routing weights `[…, experts]`.
 ///
 /// Every expert computes every token, so that shapes are fixed; weights of 0 add nothing.
 ///
 /// # Errors
-/// When the routing weights are not `[batch, sequence, experts]` with a fixed number of experts, or an expert does not fit.
+/// When the routing weights have no fixed number of experts, or an expert does not fit.
 pub fn combine_experts(
     g: &mut Graph,
     routing_weights: &Tensor,
     expert: impl Fn(&mut Graph, usize) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let mut sum: Option<Tensor> = None;
+    let axis = routing_weights.rank().saturating_sub(1);
     for index in 0..routing_weights.dim(-1).and_then(Dim::fixed).unwrap_or_default() {
         let h = expert(g, index)?;
-        let weight = g.slice(routing_weights, 2, index..index + 1)?;
+        let weight = g.slice(routing_weights, axis, index..index + 1)?;
         let h = g.mul(&h, &weight)?;
         sum = Some(match sum {
             Some(sum) => g.add(&sum, &h)?,
