@@ -70,7 +70,7 @@ pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use multi_head::MultiHead;
 pub use norms::{
     layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
-    layer_norm_per_head, rms_norm_no_affine, rms_norm_offset,
+    layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
 };
 pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
@@ -86,7 +86,7 @@ pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
-pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer};
+pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
 pub use token_shift::{shift_right, shift_tokens_right};

@@ -12,6 +12,23 @@ pub fn rms_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Re
     Ok(g.node(Op::RmsNorm { epsilon }, &[x, &scale], x.dtype(), x.shape().to_vec()))
 }
 
+/// RMS norm where its epsilon is given, and layer norm without bias elsewhere (`Cohere2MoeDecoderLayer`).
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn rms_or_layer_norm(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    rms_norm_eps: Option<f64>,
+    layer_norm_eps: f64,
+) -> Result<Tensor> {
+    match rms_norm_eps {
+        Some(epsilon) => g.rms_norm(w, x, epsilon),
+        None => g.layer_norm_biased(w, x, layer_norm_eps, false),
+    }
+}
+
 /// RMS norm without affine parameters.
 ///
 /// # Errors

@@ -59,8 +59,7 @@ impl GroupLimitedTopk {
             None => scores.clone(),
         };
         let choice = self.in_best_groups(g, &choice)?;
-        let selected = top_k_mask(g, &choice, self.top_k)?;
-        selected_scores(g, scores, &selected, self.norm_topk_prob)
+        topk_by(g, &choice, scores, self.top_k, self.norm_topk_prob)
     }
 
     /// Scores, the lowest number where an expert's group is not selected.
@@ -82,6 +81,22 @@ impl GroupLimitedTopk {
         let kept = g.select(&selected, &grouped, &least)?;
         g.reshape(&kept, scores.shape().to_vec())
     }
+}
+
+/// Top-k of `choice` `[…, experts]`, weighted by `scores` of this shape (`Kolibri1TopKRouter`): routing weights, which
+/// `norm_topk_prob` makes sum to 1.
+///
+/// # Errors
+/// When there are fewer than `top_k` experts, or their number is not fixed.
+pub fn topk_by(
+    g: &mut Graph,
+    choice: &Tensor,
+    scores: &Tensor,
+    top_k: usize,
+    norm_topk_prob: bool,
+) -> Result<Tensor> {
+    let selected = top_k_mask(g, choice, top_k)?;
+    selected_scores(g, scores, &selected, norm_topk_prob)
 }
 
 /// Routing weights of SparseMixer-v2 (`sparsemixer` of `transformers.models.phimoe`; arXiv:2409.12136) for two experts: the

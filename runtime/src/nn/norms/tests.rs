@@ -35,6 +35,18 @@ fn rms_norms_divide_by_the_root_of_the_mean_square() {
 }
 
 #[test]
+fn an_epsilon_makes_it_an_rms_norm() {
+    let w = Scope::root().scope("norm");
+    for (epsilon, want) in [(None, [-1.0, 2.0]), (Some(4.0), [1.0 / 3.0, 2.0])] {
+        let build = |g: &mut Graph| {
+            let x = one_three(g);
+            rms_or_layer_norm(g, &w, &x, epsilon, 0.0)
+        };
+        expect(&[("norm.weight", &[1.0, 2.0])], build, &[1, 2], &want);
+    }
+}
+
+#[test]
 fn layer_norms_differ_by_their_weights() {
     let w = Scope::root().scope("norm");
     let plain = |g: &mut Graph| {

@@ -65,6 +65,8 @@ fn settled(mut rope: Map<String, Json>, raw: &Map<String, Json>, theta: f64) -> 
     ];
     for (name, older, standard) in fields {
         let value = present(&rope, name).or_else(|| present(raw, name)).or_else(|| present(raw, older));
+        let value =
+            value.or_else(|| (name == "partial_rotary_factor").then(|| rotated_fraction(raw)).flatten());
         let value = value.or(standard);
         rope.remove(name);
         rope.extend(value.map(|value| (name.to_owned(), value)));
@@ -74,4 +76,10 @@ fn settled(mut rope: Map<String, Json>, raw: &Map<String, Json>, theta: f64) -> 
         rope.insert(original.to_owned(), value);
     }
     Json::Object(rope)
+}
+
+/// The fraction of a head that is rotated, of files that say its width, `rotary_dim` (MiniMax).
+fn rotated_fraction(raw: &Map<String, Json>) -> Option<Json> {
+    let number = |name: &str| raw.get(name).and_then(Json::as_f64).filter(|number| *number > 0.0);
+    Some(json!(number("rotary_dim")? / number("head_dim")?))
 }

@@ -103,6 +103,14 @@ fn older_files_say_the_same() {
     assert_eq!(read(json!({"rope_theta": 5000.0, "rope_scaling": {"type": "linear", "factor": 2}})), linear);
     let half = RopeParameters { partial_rotary_factor: 0.5, ..of(1e6) };
     assert_eq!(read(json!({"rope_theta": 1e6, "partial_rotary_factor": 0.5})), half);
+    let width = |more: Json| {
+        let mut config = json!({"rope_theta": 1e6, "rotary_dim": 4, "head_dim": 8});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        read(config).partial_rotary_factor
+    };
+    assert_eq!(width(json!({})), 0.5);
+    assert_eq!(width(json!({"partial_rotary_factor": 0.25})), 0.25);
+    assert_eq!(width(json!({"head_dim": null})), 1.0);
     let both = json!({"rope_theta": 7.0, "rope_parameters": {"rope_type": "default", "rope_theta": 9.0}});
     assert_eq!(read(both), of(9.0));
     let both = json!({"rope_scaling": {"rope_type": "linear", "factor": 3.0}, "rope_parameters": {"rope_theta": 9.0}});

@@ -78,6 +78,17 @@ fn the_correction_bias_selects_and_does_not_weigh() {
 }
 
 #[test]
+fn one_order_selects_and_other_scores_weigh() {
+    for (normalised, want) in [(false, [0.5, 0.0, 0.25]), (true, [2.0 / 3.0, 0.0, 1.0 / 3.0])] {
+        let build = |g: &mut Graph| {
+            let (choice, scores) = (row(g, &[3.0, -1.0, 2.0]), row(g, &[0.5, 0.9, 0.25]));
+            topk_by(g, &choice, &scores, 2, normalised)
+        };
+        expect(&[], build, &[1, 1, 3], &want);
+    }
+}
+
+#[test]
 fn sparse_mixer_weighs_each_expert_among_those_near_it() {
     // With a noise of 0.1 what is more than a fifth below, relative to the larger magnitude, does not compete: 10 competes
     // with 9 alone, 9 with nothing.
