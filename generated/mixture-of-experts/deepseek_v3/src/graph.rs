@@ -210,7 +210,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
-/// Routing weights (`DeepseekV3TopkRouter`), 0 for experts that are not selected: `[batch, sequence, n_routed_experts]`.
+/// Routing weights (`DeepseekV3TopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
 fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);

@@ -16,6 +16,8 @@ LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 INNER = ("intermediate_size", "ffn_dim", "dff", "n_inner")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
 POSITIONS = ("max_position_embeddings", "n_positions")
+# Lists of one entry for each layer, where they are lists.
+BY_LAYER = ("layer_types", "mlp_layer_types", "moe_topk")
 # Half of the heads are subtracted from the others; projections are joined in four pieces.
 HEADS_BY = {"diffllama": 2, "codegen": 4}
 # The projection after attention takes heads to be shares of the hidden size.
@@ -46,6 +48,7 @@ def random_case(decoder: Decoder, rng: Random, path: str) -> Case:
         # One change took the window away, another asks for layers that have it.
         given["sliding_window"] = rng.randint(1, 12)
     given |= sizes(decoder, rng, given)
+    given |= by_layer(given)
     if decoder.model not in ONE_ACTIVATION:
         given |= functions(rng, known)
     given["num_labels"] = rng.randint(1, 6) if head in LABELLED else 2
@@ -83,11 +86,20 @@ def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
             drawn[name] = rng.randint(8, 120)
         elif name in KEY_HEADS:
             drawn[name] = heads if "kv_lora_rank" in given else key_heads(decoder, rng, heads)
+        elif name == "attn_config" and "kv_n_heads" in given[name]:
+            drawn[name] = given[name] | {"kv_n_heads": key_heads(decoder, rng, heads)}
         elif name == "head_dim":
             drawn[name] = wide if decoder.model in EVEN_SHARES else rng.choice((4, 6, 8, 16)) * 2
         elif name in ("sliding_window", "window_size") and given[name]:
             drawn[name] = rng.randint(1, 12)
     return drawn
+
+
+def by_layer(given: Changes) -> Changes:
+    """Lists by layer, repeated or cut to as many entries as there are layers."""
+    layers = next((given[name] for name in LAYERS if name in given), 0)
+    lists = {name: given[name] for name in BY_LAYER if isinstance(given.get(name), list)}
+    return {name: [entries[index % len(entries)] for index in range(layers)] for name, entries in lists.items()}
 
 
 def key_heads(decoder: Decoder, rng: Random, heads: int) -> int:

@@ -86,7 +86,9 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         path = f"{decoder.model}/{name}"
         if any(field in decoder.changes for field in CHOSEN):
             padding = "left" if inputs is left else "right"
-            return SteadyCase(path, model_class, config, inputs, notes, attention=attention, padding=padding)
+            return SteadyCase(
+                path, model_class, config, inputs, notes, attention=attention, written=written, padding=padding
+            )
         return Case(path, model_class, config, inputs, notes, attention=attention, written=written)
 
     language = decoder.prefix + decoder.heads["causal-lm"]

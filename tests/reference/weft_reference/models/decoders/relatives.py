@@ -35,6 +35,7 @@ EXPERTS: Changes = {
 # What decides which layers have experts, and between which experts a token chooses.
 MIXED: dict[str, tuple[str, Changes]] = {
     "mlp_only_layers": ("dense-first", {"mlp_only_layers": [0]}),
+    "mlp_layer_types": ("mlp-layer-types", {"mlp_layer_types": ["sparse", "dense"]}),
     "decoder_sparse_step": ("every-other", {"decoder_sparse_step": 2}),
     "first_k_dense_replace": ("all-sparse", {"first_k_dense_replace": 0}),
     "moe_layer_start_index": ("all-sparse", {"moe_layer_start_index": 0}),

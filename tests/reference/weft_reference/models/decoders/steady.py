@@ -20,7 +20,7 @@ from weft_reference.files import Files
 from weft_reference.inputs import text_batch
 
 # The fields that say how many experts a token is given to, and so that a model is such a mixture.
-CHOSEN = ("num_experts_per_tok", "moe_k")
+CHOSEN = ("num_experts_per_tok", "moe_k", "moe_topk", "ffn_config")
 DRAWS = 6
 NOISE = 0.005  # About as much as bfloat16 rounds by, twice.
 MOST = 0.025  # Where a choice changes, outputs change by more.
