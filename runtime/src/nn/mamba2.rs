@@ -11,7 +11,7 @@ use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary
 /// Its state space is [`Graph::linear_attention`]: keys are B and queries C, which the heads of a group share, values ∆·x, and
 /// the logarithms of decays ∆·A, one for each head.
 #[derive(Clone, Copy, Debug)]
-pub struct Mamba2 {
+pub struct Mamba2<'a> {
     /// Heads (`num_heads`).
     pub heads: usize,
     /// Channels of a head (`head_dim`).
@@ -24,17 +24,34 @@ pub struct Mamba2 {
     pub kernel: usize,
     /// Whether the convolution has a bias (`use_conv_bias`).
     pub conv_bias: bool,
-    /// Whether the input and output projections have biases (`use_bias`).
+    /// Whether the input projection has a bias (`use_bias`).
     pub bias: bool,
+    /// Whether the output projection has one.
+    pub out_bias: bool,
     /// The activation function behind the convolution.
     pub act: Activation,
     /// The least and the largest ∆ (`time_step_limit`).
     pub time_step_limit: (f64, f64),
-    /// The epsilon of the norm behind the gate, which goes over the channels of each group.
+    /// Where the norm over the channels of each group stands.
+    pub norm: GatedNorm,
+    /// The epsilon of that norm.
     pub norm_eps: f64,
+    /// Multipliers of what is projected: the gate, x, B, C and ∆ (`FalconH1Mixer`); none where there are fewer.
+    pub multipliers: &'a [f64],
 }
 
-impl Mamba2 {
+/// Where the norm of a gated mixer stands (`MambaRMSNormGated`, `FalconH1RMSNormGated`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatedNorm {
+    /// Nowhere: there is a gate alone.
+    None,
+    /// Before the gate.
+    BeforeGate,
+    /// Behind the gate.
+    BehindGate,
+}
+
+impl Mamba2<'_> {
     /// x `[batch, sequence, hidden]`, mixed over time, by the weights at `w`; the layer's states are `conv` and `recurrent`.
     ///
     /// # Errors
@@ -52,14 +69,17 @@ impl Mamba2 {
         let conv_width = width + 2 * self.groups * self.state;
         let projected =
             g.linear_biased(&w.scope("in_proj"), &x, width + conv_width + self.heads, self.bias)?;
+        let projected = self.multiplied(g, &projected)?;
         let gate = g.slice(&projected, 2, 0..width)?;
         let dt = g.slice(&projected, 2, width + conv_width..width + conv_width + self.heads)?;
         let y = g.slice(&projected, 2, width..width + conv_width)?;
         let y = self.mix(g, w, [&y, &dt], layer)?;
         let gate = g.activation(Activation::Silu, &gate)?;
+        let norm = w.scope("norm");
+        let y = if self.norm == GatedNorm::BeforeGate { self.normed(g, &norm, &y)? } else { y };
         let y = g.mul(&y, &gate)?;
-        let y = self.normed(g, &w.scope("norm"), &y)?;
-        g.linear_biased(&w.scope("out_proj"), &y, hidden, self.bias)
+        let y = if self.norm == GatedNorm::BehindGate { self.normed(g, &norm, &y)? } else { y };
+        g.linear_biased(&w.scope("out_proj"), &y, hidden, self.out_bias)
     }
 
     /// The convolution and the state space: x, B and C together `[batch, sequence, width + 2·groups·state]` and ∆
@@ -122,7 +142,21 @@ impl Mamba2 {
         g.add(&y, &skipped)
     }
 
-    /// The RMS norm behind the gate, group by group (`MambaRMSNormGated`).
+    /// What is projected, times its multipliers.
+    fn multiplied(&self, g: &mut Graph, projected: &Tensor) -> Result<Tensor> {
+        let [gate, x, b, c, dt] = *self.multipliers else { return Ok(projected.clone()) };
+        if self.multipliers.iter().all(|multiplier| *multiplier == 1.0) {
+            return Ok(projected.clone());
+        }
+        let (width, shared) = (self.heads * self.head_dim, self.groups * self.state);
+        let parts = [(gate, width), (x, width), (b, shared), (c, shared), (dt, self.heads)];
+        let row: Vec<f32> =
+            parts.iter().flat_map(|&(multiplier, width)| vec![multiplier as f32; width]).collect();
+        let row = g.constant(&[row.len()], row)?;
+        g.mul(projected, &row)
+    }
+
+    /// The RMS norm of the mixer, group by group (`MambaRMSNormGated`).
     fn normed(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
         let (groups, epsilon) = (self.groups, self.norm_eps);
         if groups <= 1 {

@@ -64,7 +64,7 @@ pub use heads::{
 };
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use mamba::{BcDtNorm, Mamba};
-pub use mamba2::{Mamba2, time_step_limit};
+pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use multi_head::MultiHead;

@@ -82,9 +82,6 @@ pub struct Args {
     /// whose name contains the filter.
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["category", "model", "cover", "shard"])]
     bisect: Option<String>,
-    /// With --bisect, the precision to compute in: f32, f16 or bf16; the backend's own if left out.
-    #[arg(long, value_name = "PRECISION", requires = "bisect")]
-    precision: Option<String>,
     /// Only tests whose name, `<model>::<hw>::<precision>::<case>`, contains this.
     filter: Option<String>,
 }
@@ -123,7 +120,12 @@ pub fn run(args: &Args) -> Result<bool> {
     let hardware = workspace::backends(&args.hw);
     if let Some(model) = &args.bisect {
         prepare(&hardware);
-        return bisect::run(model, args.filter.as_deref(), &hardware, args.precision.as_deref());
+        return bisect::run(
+            model,
+            args.filter.as_deref(),
+            &hardware,
+            args.precision.first().map(String::as_str),
+        );
     }
     let mut members = workspace::select(workspace::root(), &args.category, &args.model)?;
     if args.cover {

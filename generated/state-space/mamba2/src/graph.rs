@@ -104,9 +104,12 @@ fn mixer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
         kernel: c.mamba_d_conv,
         conv_bias: c.mamba_conv_bias,
         bias: c.mamba_proj_bias,
+        out_bias: c.mamba_proj_bias,
         act: c.hidden_act,
         time_step_limit: nn::time_step_limit(&c.time_step_limit),
+        norm: nn::GatedNorm::BehindGate,
         norm_eps: c.rms_norm_eps,
+        multipliers: &[],
     };
     mamba.forward(g, w, x, &layer)
 }

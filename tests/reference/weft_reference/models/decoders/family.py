@@ -85,9 +85,9 @@ def cases(decoder: Decoder) -> Iterator[Case]:
         attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
         path = f"{decoder.model}/{name}"
         if any(field in decoder.changes for field in CHOSEN):
-            padding = "left" if inputs is left else "right"
+            padding = "left" if inputs is left or name == "long" else "right"
             return SteadyCase(
-                path, model_class, config, inputs, notes, attention=attention, written=written, padding=padding
+                path, model_class, config, inputs, notes, attention=attention, padding=padding, written=written
             )
         return Case(path, model_class, config, inputs, notes, attention=attention, written=written)
 

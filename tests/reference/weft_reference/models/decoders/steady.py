@@ -52,7 +52,8 @@ class SteadyCase(Case):
         raise ValueError(f"{self.path}: of {TEXTS} texts each has a token that two experts suit; change its sizes")
 
     def texts(self, number: int) -> Inputs:
-        made = text_batch(self.config.vocab_size, (11, 7), self.padding, key=f"text.{number}")  # type: ignore[arg-type]
+        lengths = tuple(int(length) for length in self.inputs["attention_mask"].sum(axis=1))
+        made = text_batch(self.config.vocab_size, lengths, self.padding, key=f"text.{number}")  # type: ignore[arg-type]
         return {name: made[name] for name in ("input_ids", "attention_mask")}
 
 
