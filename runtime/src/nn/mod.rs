@@ -3,7 +3,9 @@
 
 mod alibi;
 mod attention;
+mod block_sparse;
 mod cache;
+mod cell_selection;
 mod convolution;
 mod cross_attention;
 mod detection;
@@ -15,6 +17,7 @@ mod feature_encoder;
 mod feed_forward;
 mod heads;
 mod layer_types;
+mod local_blocks;
 mod mamba;
 mod mamba2;
 mod masked_lm;
@@ -32,9 +35,11 @@ mod rotary;
 mod routers;
 mod similarity;
 mod sinusoidal;
+mod sliding_window;
 #[cfg(test)]
 pub(crate) mod testing;
 mod token_shift;
+mod transient_global;
 mod weighted_layer_sum;
 mod windows;
 mod xielu;
@@ -48,7 +53,9 @@ pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
     padding_mask, same_segment_mask,
 };
+pub use block_sparse::BlockSparse;
 pub use cache::Cache;
+pub use cell_selection::{CellSelection, same_cell};
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, squeeze_excite,
 };
@@ -63,6 +70,7 @@ pub use heads::{
     clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
 };
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use local_blocks::LocalBlocks;
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use masked_lm::masked_lm_decoder;
@@ -83,13 +91,17 @@ pub use pooling::{
 };
 pub use qa_span::qa_span;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
-pub use relative::{RelativeBuckets, bias_by_distance, masked_bias, relative_bias, signed_distances};
+pub use relative::{
+    RelativeBuckets, bias_by_distance, masked_bias, relative_bias, relative_shift, signed_distances,
+};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
+pub use sliding_window::SlidingWindow;
 pub use token_shift::{shift_right, shift_tokens_right};
+pub use transient_global::{TransientGlobal, TransientGlobalContext};
 pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{Windows, patch_merge, relative_bias_with_cls};
 pub use xielu::learned_activation;

@@ -1,7 +1,7 @@
 //! Relative position biases of attention scores: T5's buckets, DeBERTa's signed distances.
 
 use crate::Result;
-use crate::graph::{Binary, Dtype, Graph, MASKED_SCORE, Scope, Tensor};
+use crate::graph::{Binary, Dim, Dtype, Graph, MASKED_SCORE, Scope, Tensor};
 
 /// T5's relative position buckets: exact for near positions, logarithmic up to `max_distance`
 /// (`T5Attention._relative_position_bucket`; Raffel et al., 2019, arXiv:1910.10683).
@@ -34,6 +34,23 @@ impl RelativeBuckets {
         after + exact.saturating_add(wide as i64).clamp(0, count - 1)
     }
 
+    /// The relative attention bias `[…, heads]` of distances `[…]` i64, how far a key is after its query: rows of the embedding
+    /// `[buckets, heads]` at `w` (`LongT5TransientGlobalAttention.compute_side_bias`).
+    ///
+    /// # Errors
+    /// When the distances are not whole numbers.
+    pub fn bias(self, g: &mut Graph, w: &Scope, distance: &Tensor, heads: usize) -> Result<Tensor> {
+        let table = g.weight(&w.name("weight"), &[self.count, heads])?;
+        let index = by_distance(g, distance, self.rows())?;
+        g.gather(&table, &index, 0)
+    }
+
+    /// The buckets of all distances that have others than those beyond.
+    fn rows(self) -> Vec<i64> {
+        let reach = self.reach();
+        (-reach..=reach).map(|distance| self.of(distance)).collect()
+    }
+
     /// The distance from which on none has another bucket. With a longest distance below the exact ones, what is beyond
     /// these goes back through the buckets, down to the first: the reference has none for what is farther.
     fn reach(self) -> i64 {
@@ -56,9 +73,7 @@ pub fn relative_bias(
     buckets: RelativeBuckets,
 ) -> Result<Tensor> {
     let table = g.weight(&w.name("weight"), &[buckets.count, heads])?;
-    let reach = buckets.reach();
-    let rows = (-reach..=reach).map(|distance| buckets.of(distance)).collect();
-    let index = bias_by_distance(g, queries, keys, rows)?;
+    let index = bias_by_distance(g, queries, keys, buckets.rows())?;
     let bias = g.gather(&table, &index, 0)?;
     let bias = g.transpose(&bias, &[2, 0, 1])?;
     g.unsqueeze(&bias, 0)
@@ -73,16 +88,38 @@ pub fn bias_by_distance(g: &mut Graph, queries: &Tensor, keys: &Tensor, table: V
     let ([query_count], [key_count]) = (queries.shape(), keys.shape()) else {
         return Err(g.error("bias_by_distance", "positions must have one axis"));
     };
-    let reach = (table.len() / 2) as i64;
     let rows = g.reshape(queries, crate::dims![query_count, 1])?;
     let columns = g.reshape(keys, crate::dims![1, key_count])?;
     let distance = g.sub(&columns, &rows)?;
+    by_distance(g, &distance, table)
+}
+
+/// An entry of `table` for each distance `[…]`; the middle is for 0, and the ends are for those beyond.
+fn by_distance(g: &mut Graph, distance: &Tensor, table: Vec<i64>) -> Result<Tensor> {
+    let reach = (table.len() / 2) as i64;
     let (longest, shortest) = (g.integer(reach), g.integer(-reach));
-    let distance = g.binary(Binary::Min, &distance, &longest)?;
+    let distance = g.binary(Binary::Min, distance, &longest)?;
     let distance = g.binary(Binary::Max, &distance, &shortest)?;
     let index = g.add(&distance, &longest)?;
     let table = g.integers(&[table.len()], table)?;
     g.gather(&table, &index, 0)
+}
+
+/// Transformer-XL's relative shift (`XLNetRelativeAttention.rel_shift_bnij`): scores by distance `[batch, heads, queries,
+/// 2 * queries]`, of `queries` down to `1 - queries`, to scores by key `[batch, heads, queries, queries]`.
+///
+/// # Errors
+/// When x has another shape.
+pub fn relative_shift(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let [batch, heads, queries, distances] = x.shape() else {
+        return Err(g.error("relative_shift", "scores are [batch, heads, queries, 2 * queries]"));
+    };
+    let (batch, heads, queries, distances) =
+        (batch.clone(), heads.clone(), queries.clone(), distances.clone());
+    let h = g.reshape(x, crate::dims![&batch, &heads, &distances, &queries])?;
+    let h = g.slice_dims(&h, 2, Dim::Fixed(1), distances.clone())?;
+    let h = g.reshape(&h, vec![batch, heads, queries.clone(), distances - Dim::Fixed(1)])?;
+    g.slice_dims(&h, 3, Dim::Fixed(0), queries)
 }
 
 /// DeBERTa's relative position rows (`build_relative_position`): those that a table of signed distances has for `-reach` to
@@ -172,6 +209,16 @@ mod tests {
             bias_by_distance(g, &queries, &keys, vec![70, 80, 90])
         };
         expect(&[], build, &[2, 3], &[80.0, 90.0, 90.0, 70.0, 70.0, 90.0]);
+    }
+
+    #[test]
+    fn shifted_scores_are_those_of_keys() {
+        let build = |g: &mut Graph| {
+            // Of two queries, by the distances 2, 1, 0 and -1.
+            let x = g.constant(&[1, 1, 2, 4], vec![2.0, 1.0, 0.0, -1.0, 12.0, 11.0, 10.0, 9.0])?;
+            relative_shift(g, &x)
+        };
+        expect(&[], build, &[1, 1, 2, 2], &[0.0, -1.0, 11.0, 10.0]);
     }
 
     #[test]

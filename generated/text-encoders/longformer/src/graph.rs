@@ -7,10 +7,10 @@
 //! Reference: `transformers`, `models/longformer/modeling_longformer.py`.
 
 use weft::graph::dims::{BATCH, SEQUENCE};
-use weft::graph::{Binary, Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::nn::{self, Activation, Attention};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::nn::{self, Activation, SlidingWindow};
 use weft::text::question_global;
-use weft::{Error, Result, dims};
+use weft::{Result, dims};
 
 use crate::{Config, Head};
 
@@ -134,7 +134,8 @@ impl Inputs {
 
 /// Embeddings, then `num_hidden_layers` layers: hidden states `[batch, sequence, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
-    let contexts = LayerContext::of_layers(g, c, inputs)?;
+    let [mask, global] = [&inputs.attention_mask, &inputs.global_attention_mask];
+    let contexts = SlidingWindow::of_layers(g, mask, global, &c.attention_window, c.num_hidden_layers)?;
     let mut x = embeddings(g, c, w, inputs)?;
     for (index, context) in contexts.iter().enumerate() {
         x = layer(g, c, &w.scope("encoder.layer").index(index), &x, context)?;
@@ -159,7 +160,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
 }
 
 /// One post-norm layer (`BertLayer`): self-attention and feed-forward.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
+fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &SlidingWindow) -> Result<Tensor> {
     let h = attention(g, c, &w.scope("attention"), x, context)?;
     let x = g.add(&h, x)?;
     let x = g.layer_norm(&w.scope("attention").scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)?;
@@ -168,79 +169,10 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContex
     g.layer_norm(&w.scope("output").scope("LayerNorm"), &x, c.layer_norm_eps)
 }
 
-/// What attention of one layer takes besides hidden states.
-#[derive(Clone)]
-struct LayerContext {
-    /// What `mask` was made for, `attention_window`.
-    window: usize,
-    /// The keys of local tokens, those in the window and global ones: bool `[batch, 1, sequence, sequence]`.
-    mask: Tensor,
-    /// The keys of global tokens, all but padding: bool `[batch, 1, 1, sequence]`.
-    padding_mask: Tensor,
-    /// Which tokens are global: bool `[batch, sequence, 1]`.
-    is_global: Tensor,
-    /// Which are tokens and no padding: bool `[batch, sequence, 1]`.
-    is_token: Tensor,
-}
-
-impl LayerContext {
-    /// One for each layer.
-    fn of_layers(g: &mut Graph, c: &Config, inputs: &Inputs) -> Result<Vec<Self>> {
-        let wrong = |problem: String| Error::Graph {
-            op: "Attention".to_owned(),
-            scope: String::new(),
-            problem: format!("attention_window: {problem}"),
-        };
-        let windows = c.attention_window.of_layers(c.num_hidden_layers).map_err(wrong)?;
-        let padding_mask = nn::padding_mask(g, &inputs.attention_mask)?;
-        let global_keys = nn::padding_mask(g, &inputs.global_attention_mask)?;
-        let global_keys = g.binary(Binary::And, &global_keys, &padding_mask)?;
-        let is_global = g.reshape(&global_keys, dims![BATCH, SEQUENCE, 1])?;
-        let is_token = g.reshape(&padding_mask, dims![BATCH, SEQUENCE, 1])?;
-        let mut contexts: Vec<Self> = vec![];
-        for window in windows {
-            if window == 0 || window % 2 == 1 {
-                return Err(wrong(format!("is {window}, but must be even and at least 2")));
-            }
-            let context = match contexts.iter().find(|known| known.window == window) {
-                Some(known) => known.clone(),
-                None => {
-                    let near = nn::bidirectional_mask(
-                        g,
-                        &inputs.attention_mask,
-                        &Dim::Fixed(0),
-                        Some(window / 2),
-                    )?;
-                    let mask = g.binary(Binary::Or, &near, &global_keys)?;
-                    let [padding_mask, is_global, is_token] = [&padding_mask, &is_global, &is_token]
-                        .map(Tensor::clone);
-                    Self { window, mask, padding_mask, is_global, is_token }
-                }
-            };
-            contexts.push(context);
-        }
-        Ok(contexts)
-    }
-}
-
 /// Sliding-window self-attention with global tokens (`LongformerSelfAttention`), which have projections of their own.
-fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext) -> Result<Tensor> {
-    let local = attend(g, c, &w.scope("self"), x, "", &context.mask)?;
-    let global = attend(g, c, &w.scope("self"), x, "_global", &context.padding_mask)?;
-    let h = g.select(&context.is_global, &global, &local)?;
-    let zero = g.scalar(0.0);
-    let h = g.select(&context.is_token, &h, &zero)?;
+fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &SlidingWindow) -> Result<Tensor> {
+    let h = context.attention(g, &w.scope("self"), x, c.num_attention_heads)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
-}
-
-/// Attention by the projections of this suffix, without that of the result: `[batch, sequence, hidden_size]`.
-fn attend(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, suffix: &str, mask: &Tensor) -> Result<Tensor> {
-    let q = g.linear(&w.scope(&format!("query{suffix}")), x, c.hidden_size)?;
-    let k = g.linear(&w.scope(&format!("key{suffix}")), x, c.hidden_size)?;
-    let v = g.linear(&w.scope(&format!("value{suffix}")), x, c.hidden_size)?;
-    let heads = c.num_attention_heads;
-    let options = Attention { heads, kv_heads: heads, mask: Some(mask), ..Attention::default() };
-    g.attention(&q, &k, &v, &options)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.
