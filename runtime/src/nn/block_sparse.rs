@@ -27,7 +27,9 @@ impl BlockSparse {
         num_random_blocks: usize,
     ) -> Result<Self> {
         let seen = padding_mask(g, attention_mask)?;
-        let [batch, _, _, sequence] = seen.shape() else { return Err(g.error("BlockSparse", "a mask is 2d")) };
+        let [batch, _, _, sequence] = seen.shape() else {
+            return Err(g.error("BlockSparse", "a mask is 2d"));
+        };
         let (batch, sequence) = (batch.clone(), sequence.clone());
         let (block_size, longest) = (block_size.max(1), (5 + 2 * num_random_blocks) * block_size);
         let blocks = block_of(g, &sequence, block_size)?;

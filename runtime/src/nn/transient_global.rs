@@ -75,8 +75,7 @@ impl TransientGlobal {
         let is_token = g.reshape(attention_mask, crate::dims![&batch, &sequence, 1])?;
         let visible = g.binary(Binary::Equal, &is_token, &exists)?;
         let distance = g.sub(&numbers, &blocks)?;
-        let bias =
-            self.buckets.bias(g, &w.scope("global_relative_attention_bias"), &distance, self.heads)?;
+        let bias = self.buckets.bias(g, &w.scope("global_relative_attention_bias"), &distance, self.heads)?;
         let hidden = g.scalar(HIDDEN);
         let visible = g.unsqueeze(&visible, 3)?;
         let bias = g.select(&visible, &bias, &hidden)?;
@@ -88,7 +87,8 @@ impl TransientGlobal {
         let whole = g.reshape(&whole, crate::dims![1, 1, &globals, 1])?;
         let absent = g.scalar(MASKED_SCORE);
         let bias = g.select(&whole, &bias, &absent)?;
-        let bias = g.reshape(&bias, crate::dims![&batch, &sequence, globals.clone() * Dim::Fixed(self.heads)])?;
+        let bias =
+            g.reshape(&bias, crate::dims![&batch, &sequence, globals.clone() * Dim::Fixed(self.heads)])?;
         let bias = self.blocks.split(g, &bias)?;
         let [rows, block, _] = bias.shape() else { return Err(g.error("Attention", "blocks are 3d")) };
         let shape = crate::dims![rows, block, &globals, self.heads];

@@ -18,7 +18,7 @@ import torch
 import transformers
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from weft_reference.cases import ruled_model, save_config, versions
+from weft_reference.cases import rewrite, ruled_model, save_config, versions
 from weft_reference.files import Files, folder_files, to_json
 from weft_reference.margins import Margin, margin
 
@@ -46,7 +46,7 @@ def pipeline(task: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBa
 class TaskCase:
     """`answers` makes the function that answers calls: the pipeline unless the release has none for the task.
 
-    `generation` is what `generation_config.json` says, if there is one.
+    `generation` is what `generation_config.json` says, if there is one; `written` as of a `Case`.
     """
 
     path: str
@@ -58,12 +58,14 @@ class TaskCase:
     notes: str = ""
     answers: Answers = pipeline
     generation: Mapping[str, Any] | None = None
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self) -> Files:
         model, parameters = ruled_model(self.model_class, self.config)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             save_config(model, folder)
+            rewrite(folder / "config.json", self.written)
             if self.generation is not None:
                 model.generation_config = transformers.GenerationConfig(**self.generation)
                 model.generation_config.save_pretrained(folder)
