@@ -56,6 +56,14 @@ FITTED: dict[str, Fit] = {
     "longformer": lambda rng, given: {
         "attention_window": rng.choice((6, [rng.choice((4, 8, 16)) for _ in range(given["num_hidden_layers"])])),
     },
+    # The reference takes no mask of padding with `uni`.
+    "xlnet": lambda rng, _: {
+        "attn_type": "bi",
+        "d_model": 8 * rng.randint(1, 6),
+        "n_head": rng.choice((1, 2, 4)),
+        "n_layer": rng.randint(1, 3),
+        "d_inner": rng.randint(8, 60),
+    },
     "modernbert": lambda rng, given: {
         "num_hidden_layers": 2 if "layer_types" in given else rng.randint(1, 5),
         "local_attention": rng.choice((4, 6, 8, 12)),
@@ -112,7 +120,7 @@ def sizes(rng: Random, given: Changes) -> Changes:
 
 def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) -> Changes:
     """Texts that leave room for positions that begin after the padding's."""
-    longest = min(40, given["max_position_embeddings"] - encoder.pad - 1)
+    longest = min(40, given.get("max_position_embeddings", 48) - encoder.pad - 1)
     padding = rng.choice(("right", "left")) if head != "causal-lm" else "right"
 
     def batch(key: str) -> dict[str, np.ndarray]:
@@ -127,6 +135,9 @@ def inputs(encoder: Encoder, rng: Random, path: str, head: str, given: Changes) 
     for extra in encoder.extras:
         if "bbox" in extra.inputs and (encoder.classes in PLACED or rng.random() < 0.5):
             made["bbox"] = boxes(rng, made["input_ids"].shape, extra.inputs["bbox"].dtype)
+    if "type_vocab_sizes" in given and rng.random() < 0.8:
+        kinds = [grid(rng, made["input_ids"].shape, rows) for rows in given["type_vocab_sizes"]]
+        made["token_type_ids"] = np.stack(kinds, axis=-1)
     # Where none is given, a question and its context must have three separators.
     known = any("global_attention_mask" in extra.inputs for extra in encoder.extras)
     if known and (head == "question-answering" or rng.random() < 0.5):

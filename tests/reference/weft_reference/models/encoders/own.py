@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from weft_reference import stores
 from weft_reference.models.encoders.family import HEADS, NSP, Encoder, Extra
 from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, UNTIED
 
@@ -34,6 +35,15 @@ WAVES = {
     "full_attention": {"rope_type": "default", "rope_theta": 500.0},
     "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
 }
+
+# Segment, column, row, whether it was an answer, ranks and relations: a question, a header, cells of one and two tokens.
+TABLE = np.array(
+    [
+        [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 2, 0], [1, 1, 1], [1, 1, 1], [1, 2, 1], [1, 1, 2], [1, 2, 2], [1, 9, 9], [1, 9, 9]],
+        [[0, 0, 0], [1, 1, 0], [1, 2, 0], [1, 1, 1], [1, 2, 1], [1, 2, 1], [1, 3, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ]
+)
+TABLE = np.concatenate([TABLE, TABLE[..., 1:2] % 2, TABLE[..., 2:3], 3 - TABLE[..., 2:3] % 4, TABLE[..., 1:2] % 3], axis=-1)
 
 ENCODERS = {
     "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
@@ -82,6 +92,49 @@ ENCODERS = {
         extras=(
             UNTIED,
             Extra("distances", "base", "Longer than the distances that are told apart.", lengths=(150, 140)),
+        ),
+    ),
+    "xlnet": Encoder(
+        "XLNet",
+        {"vocab_size": 99, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48, "use_mems_eval": False},
+        pad=5,
+        without=("masked-lm", "causal-lm", "question-answering"),
+        more={"lm-head": "LMHeadModel", "question-answering-simple": "ForQuestionAnsweringSimple"},
+        extras=(
+            Extra("causal", "lm-head", "No token sees a later one; the reference takes no mask then.", {"attn_type": "uni"}, mask=False),
+            Extra("clamped", "base", "Distances beyond three are one.", {"clamp_len": 3, "ff_activation": "relu"}),
+            Extra("mean", "sequence-classification", "The mean of all states.", {"summary_type": "mean"}),
+            Extra("first", "sequence-classification", "The first state as it is.", {"summary_type": "first", "summary_use_proj": False}),
+            Extra("untied", "lm-head", "A head of its own, no mask.", {"tie_word_embeddings": False}, mask=False),
+            Extra("file", "lm-head", "model.safetensors as save_pretrained writes it.", store=stores.whole),
+        ),
+        tiny={},
+    ),
+    "tapas": Encoder(
+        "Tapas",
+        {"type_vocab_sizes": [3, 10, 12, 2, 10, 10, 10], "max_num_rows": 6, "max_num_columns": 5, "num_aggregation_labels": 4},
+        types=0,
+        without=("causal-lm", "token-classification", "multiple-choice"),
+        extras=(
+            *(
+                Extra(f"table-{head}", head, "A table of cells.", inputs={"token_type_ids": TABLE})
+                for head in ("base", "masked-lm", "sequence-classification", "question-answering")
+            ),
+            Extra(
+                "absolute-positions",
+                "question-answering",
+                "Positions are not counted by cell, and the column may be none.",
+                {"reset_position_index_per_cell": False, "allow_empty_column_selection": True, "num_aggregation_labels": 0},
+                {"token_type_ids": TABLE},
+            ),
+            Extra(
+                "left-padding",
+                "question-answering",
+                "Padding on the left; the logits of tokens are doubled.",
+                {"temperature": 0.5},
+                {"token_type_ids": TABLE[:, ::-1].copy()},
+                "left",
+            ),
         ),
     ),
     "layoutlm": Encoder(
