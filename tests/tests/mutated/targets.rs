@@ -17,13 +17,14 @@ use weft::{Architecture, Hardware};
 
 use crate::mutate::Kind;
 
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 14] = [
     "jpeg",
     "image",
     "frames",
     "audio",
     "chat",
     "safetensors",
+    "gguf",
     "tokenizer",
     "processor",
     "generation",
@@ -59,6 +60,7 @@ pub fn named(name: &str) -> Target {
             let files = goldens("bert", &["io.safetensors"]);
             (Kind::Binary, files, in_folder("model.safetensors", |dir| _ = Files::open(&checkpoint(dir))))
         }
+        "gguf" => (Kind::Binary, goldens("gguf", &["model.gguf"]), in_folder("model.gguf", gguf)),
         "tokenizer" => {
             (Kind::Text, goldens("generation", &["tokenizer.json"]), in_folder("tokenizer.json", tokenizer))
         }
@@ -164,6 +166,18 @@ fn chat(input: &[u8]) {
     let tools = tools.as_array().cloned();
     let options = ChatOptions { tools, add_generation_prompt: true, ..ChatOptions::default() };
     let _ = template.render(&messages, &options);
+}
+
+/// The header, the configuration, the tokenizer, and the bytes of every tensor.
+fn gguf(dir: &Path) {
+    let Ok(checkpoint) = Checkpoint::open(dir.to_str().unwrap()) else { return };
+    let _ = checkpoint.json("config.json");
+    let _ = Tokenizer::from_checkpoint(&checkpoint);
+    let Ok(Weights::Gguf(tensors)) = Weights::open(&checkpoint) else { return };
+    for name in tensors.names() {
+        let wanted = Weight { name: name.clone(), shape: tensors.shape(name).unwrap().to_vec() };
+        let _ = Weights::Gguf(tensors.clone()).locate(&[wanted], &WeightNames::default());
+    }
 }
 
 fn tokenizer(dir: &Path) {
