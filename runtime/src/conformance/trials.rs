@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use super::known::{self, KnownFailure};
 use super::lowered::Presence;
-use super::run::{Target, golden, judge};
+use super::run::{Target, by_kernels, by_values, golden, judge};
 use super::subject::Subject;
 use super::{BackendSuite, Record, Suite, Tolerance, heads, published, quantized, refusals, sizes, tasks};
 use crate::{Hardware, Precision, lower};
@@ -39,7 +39,7 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
         |dirs: &[PathBuf], case: &str| dirs.iter().any(|dir| dir.file_name().is_some_and(|n| n == case));
     let has = |case: &str| match case.split_once('/') {
         Some(("tasks", task)) => named(&task_cases, task),
-        Some(("gguf", file)) => named(&ggufs, file),
+        Some(("gguf" | "gguf-kernels", file)) => named(&ggufs, file),
         _ => named(&cases, case),
     };
     let mut trials = vec![];
@@ -69,8 +69,14 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
                 promised.then(|| trial(subject, &plan, tolerance, folder, "heads/", heads::golden));
             let sized = once.then(|| trial(subject, &plan, tolerance, folder, "refusals/", sizes::golden));
             // Files of another format hold the same weights: how they are read is asked once.
-            let quantized = ggufs.iter().filter(|_| once);
-            let quantized = quantized.map(|dir| trial(subject, &plan, tolerance, dir, "gguf/", golden));
+            let quantized = |prefix, run: Run| {
+                let files = ggufs.iter().filter(|_| once);
+                files.map(|dir| trial(subject, &plan, tolerance, dir, prefix, run)).collect::<Vec<_>>()
+            };
+            let quantized = [("gguf/", by_values as Run), ("gguf-kernels/", by_kernels)]
+                .map(|(prefix, run)| quantized(prefix, run))
+                .into_iter()
+                .flatten();
             let full = once.then(|| trial(subject, &plan, tolerance, folder, "sizes/", published::golden));
             let all = goldens
                 .chain(answers)
@@ -130,13 +136,16 @@ fn selected(arguments: &Arguments, name: &str) -> bool {
     !arguments.list && arguments.filter.iter().all(fits) && !arguments.skip.iter().any(fits)
 }
 
+/// What runs a case.
+type Run = fn(Subject, &Path, Target<'_>) -> Record;
+
 fn trial(
     subject: Subject,
     plan: &Arc<Plan>,
     tolerance: &'static Tolerance,
     dir: &Path,
     prefix: &str,
-    run: fn(Subject, &Path, Target<'_>) -> Record,
+    run: Run,
 ) -> Trial {
     let (plan, backend) = (Arc::clone(plan), plan.backend);
     let hardware = backend.declared.hardware;
@@ -144,7 +153,7 @@ fn trial(
     let case = format!("{prefix}{case}");
     let name = format!("{hardware}::{}::{case}", tolerance.precision);
     let kind = match prefix {
-        "" | "gguf/" => "golden",
+        "" | "gguf/" | "gguf-kernels/" => "golden",
         "tasks/" => "task",
         "heads/" => "head",
         "sizes/" => "size",

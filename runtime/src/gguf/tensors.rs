@@ -24,6 +24,8 @@ pub struct Tensors {
     place: PathBuf,
     files: Vec<Arc<File>>,
     entries: HashMap<String, Entry>,
+    /// Whether what is quantized is given in single precision.
+    dequantize: bool,
     /// What was unpacked and is still held, so that several graphs of one model share it.
     unpacked: Arc<Mutex<HashMap<Place, Weak<BlockQuantized>>>>,
 }
@@ -82,8 +84,15 @@ impl Tensors {
             place: gguf.path().to_owned(),
             files: gguf.files.clone(),
             entries,
+            dequantize: false,
             unpacked: Arc::default(),
         })
+    }
+
+    /// The same with what is quantized in single precision, which no kernel rounds.
+    #[must_use]
+    pub fn dequantized(self) -> Self {
+        Self { dequantize: true, ..self }
     }
 
     /// Where the tensors come from, for messages.
@@ -114,6 +123,12 @@ impl Tensors {
     pub(crate) fn locate(&self, name: &str) -> Result<WeightData, String> {
         let entry = self.entries.get(name).ok_or_else(|| format!("tensor `{name}` is missing"))?;
         let (dtype, bytes) = self.read(entry).map_err(|problem| format!("tensor `{name}` {problem}"))?;
+        let bytes = match (self.dequantize, &bytes) {
+            (true, Bytes::Quantized(_)) => {
+                Bytes::memory(bytes.read().map_err(|error| error.to_string())?.into_owned())
+            }
+            _ => bytes,
+        };
         Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
     }
 
@@ -237,7 +252,9 @@ fn undone(gguf: &Gguf, tensor: &Tensor) -> Result<(Vec<usize>, Option<Undo>)> {
             return Ok((shape, Some(Undo::Transpose)));
         }
         Change::Flattened => {
-            shape.insert(0, 1);
+            if shape.len() == 1 {
+                shape.insert(0, 1);
+            }
             return Ok((shape, None));
         }
         Change::RotaryQueries => halves(config::heads(gguf)?),

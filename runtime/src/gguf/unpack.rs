@@ -43,10 +43,15 @@ pub fn q5_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
     fifth_bits(&block[2..6], codes, 128 - 16);
 }
 
+/// What is added to codes of five bits in eight, so that they lie around 128, which kernels take for zero: what they round is
+/// then no larger than the weights.
+const CENTRE: u8 = 112;
+
 pub fn q5_1(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
-    (scales[0], minimums[0]) = (half(block, 0), half(block, 2));
+    let d = half(block, 0);
+    (scales[0], minimums[0]) = (d, half(block, 2) - f32::from(CENTRE) * d);
     nibbles(&block[8..24], codes);
-    fifth_bits(&block[4..8], codes, 0);
+    fifth_bits(&block[4..8], codes, CENTRE);
 }
 
 pub fn q8_0(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
@@ -68,12 +73,17 @@ fn pairs(bytes: &[u8], codes: &mut [u8]) {
 }
 
 pub fn q2_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [f32]) {
+    // Around 8, as kernels take codes of four bits.
+    const CENTRE: u8 = 6;
     let (d, dmin) = (half(block, 80), half(block, 82));
     for (group, byte) in block[..16].iter().enumerate() {
         scales[group] = d * f32::from(byte & 15);
-        minimums[group] = -(dmin * f32::from(byte >> 4));
+        minimums[group] = -(dmin * f32::from(byte >> 4)) - f32::from(CENTRE) * scales[group];
     }
     pairs(&block[16..80], codes);
+    for code in codes {
+        *code += CENTRE;
+    }
 }
 
 pub fn q3_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], _: &mut [f32]) {
@@ -124,8 +134,11 @@ pub fn q5_k(block: &[u8], codes: &mut [u8], scales: &mut [f32], minimums: &mut [
     }
     for (group, codes) in codes.chunks_exact_mut(32).enumerate() {
         for (code, high) in codes.iter_mut().zip(&block[16..48]) {
-            *code |= (high >> group & 1) << 4;
+            *code = (*code | (high >> group & 1) << 4) + CENTRE;
         }
+    }
+    for (minimum, scale) in minimums.iter_mut().zip(scales) {
+        *minimum -= f32::from(CENTRE) * *scale;
     }
 }
 
