@@ -55,6 +55,8 @@ pub enum Source {
     Key(&'static [&'static str]),
     /// The first of these keys, or nothing.
     Maybe(&'static [&'static str]),
+    /// The window of layers whose attention slides; null where the file has none, or one of zero.
+    Window,
     /// Whether the file has this tensor.
     Has(&'static str),
     /// Whether the file lacks this tensor.
@@ -94,7 +96,7 @@ pub enum Change {
     PlusOne,
     /// Rows became columns.
     Transposed,
-    /// A row of a matrix became a vector.
+    /// The only row of a matrix became a vector, in files of older releases.
     Flattened,
 }
 

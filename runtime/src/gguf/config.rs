@@ -42,6 +42,10 @@ fn field_value(gguf: &Gguf, source: &Source) -> Result<Option<Json>> {
     Ok(match source {
         Source::Key(keys) => Some(required(gguf, keys)?),
         Source::Maybe(keys) => optional(gguf, keys)?,
+        Source::Window => {
+            let window = optional(gguf, &["attention.sliding_window"])?;
+            Some(window.filter(|window| *window != 0).unwrap_or_default())
+        }
         Source::Has(tensor) => Some(json!(gguf.tensor(tensor).is_some())),
         Source::Lacks(tensor) => Some(json!(gguf.tensor(tensor).is_none())),
         Source::Rows(tensor) => {

@@ -100,6 +100,8 @@ CONVERTERS = {
         LLAMA | {"expert_count": "num_local_experts", "expert_used_count": "num_experts_per_tok"},
         ROTARY,
     ),
+    "smollm3": Converter("smollm3", LLAMA | {"vocab_size": "vocab_size"} | HEAD, ROTARY),
+    "arcee": Converter("arcee", LLAMA | {"vocab_size": "vocab_size"} | HEAD, ROTARY),
     "qwen2": Converter("qwen2", LLAMA),
     "qwen3": Converter("qwen3", LLAMA | HEAD),
     "qwen2_moe": Converter(
@@ -217,7 +219,8 @@ class GgufCase:
             outputs = self.write(path)
             data = path.read_bytes()
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}
-        tensors |= {f"out.{name}": value for name, value in outputs.items()}
+        # The converter leaves a pooler out.
+        tensors |= {f"out.{name}": value for name, value in outputs.items() if name != "pooler_output"}
         case = {
             "format": 1,
             "model": self.config.model_type,
@@ -273,9 +276,8 @@ class GgufCase:
         value = np.ascontiguousarray(change.there(value, self.config) if change else value)
         stem, ending = re.fullmatch(r"(.*?)(\.weight|\.bias)?", first).groups()  # type: ignore[union-attr]
         stem = re.sub(r"experts\.\d+\.", "experts.", stem)
-        stem = re.sub(r"^(bert|transformer\.(?=word_embeddings_layernorm))\.?", "", stem) if converter.name in ("bert", "bloom") else stem
-        if converter.name == "bloom" and stem.startswith("transformer."):
-            stem = stem.removeprefix("transformer.")
+        # What the converter takes off before it looks names up.
+        stem = stem.removeprefix({"bert": "bert.", "bloom": "transformer."}.get(converter.name, "none"))
         if (converter.name, stem) in DROPPED:
             return
         found = names.get_name(stem)

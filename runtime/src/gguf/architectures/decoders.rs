@@ -28,8 +28,7 @@ const RMS: &Fields = &[("rms_norm_eps", Key(&["attention.layer_norm_rms_epsilon"
 const LAYER_NORM: &Fields = &[("layer_norm_eps", Key(&["attention.layer_norm_epsilon"]))];
 const BIASES: &Fields =
     &[("attention_bias", Has("blk.0.attn_q.bias")), ("mlp_bias", Has("blk.0.ffn_down.bias"))];
-/// Files have no key for layers without a window, nor any for the window of architectures that seldom have one.
-const NO_WINDOW: &Fields = &[("sliding_window", Maybe(&["attention.sliding_window"]))];
+const WINDOW: &Fields = &[("sliding_window", Source::Window)];
 const EXPERT_COUNTS: &Fields = &[
     ("num_experts", Key(&["expert_count"])),
     ("num_experts_per_tok", Key(&["expert_used_count"])),
@@ -89,6 +88,24 @@ pub const ALL: &[Architecture] = &[
                 ],
             ],
             &[DECODER, PRE_NORMS, GATED_MLP, MIXTRAL],
+        )
+    },
+    Architecture {
+        changes: ROTARY,
+        ..plain(
+            "smollm3",
+            &[one("smollm3", "SmolLM3ForCausalLM")],
+            &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, BIASES],
+            &[DECODER, PRE_NORMS, GATED_MLP],
+        )
+    },
+    Architecture {
+        changes: ROTARY,
+        ..plain(
+            "arcee",
+            &[one("arcee", "ArceeForCausalLM")],
+            &[SIZES, INTERMEDIATE, KV_HEADS, HEADS, RMS, BIASES],
+            &[DECODER, PRE_NORMS, GATED_MLP],
         )
     },
     plain(
@@ -197,7 +214,7 @@ pub const ALL: &[Architecture] = &[
     plain(
         "phi3",
         &[one("phi3", "Phi3ForCausalLM")],
-        &[SIZES, INTERMEDIATE, KV_HEADS, RMS, NO_WINDOW],
+        &[SIZES, INTERMEDIATE, KV_HEADS, RMS, WINDOW],
         &[DECODER, PRE_NORMS, FUSED_MLP],
     ),
     plain(
@@ -211,7 +228,7 @@ pub const ALL: &[Architecture] = &[
                 ("norm_epsilon", Key(&["attention.layer_norm_epsilon"])),
                 ("use_bias", Has("blk.0.attn_q.bias")),
             ],
-            NO_WINDOW,
+            WINDOW,
         ],
         &[DECODER, PRE_NORMS, STARCODER2],
     ),

@@ -76,6 +76,9 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
     yield case("llama", "bias", "Llama", every("Q4_0"), attention_bias=True, mlp_bias=True, head_dim=16)
     yield case("mistral", "q4_0", "Mistral", every("Q4_0"), sliding_window=None, head_dim=8)
     yield case("mixtral", "q4_0", "Mixtral", every("Q4_0"), num_local_experts=3, num_experts_per_tok=2)
+    yield case("smollm3", "q4_0", "SmolLM3", every("Q4_0"), num_hidden_layers=4)
+    yield case("arcee", "q8_0", "Arcee", every("Q8_0"), attention_bias=True)
+    yield case("bert", "q8_0", "Bert", every("Q8_0"), head="Model", without=("num_key_value_heads",))
     yield case("qwen2", "q4_0", "Qwen2", every("Q4_0"))
     yield case("qwen3", "q4_0", "Qwen3", every("Q4_0"), head_dim=16)
     moe = {"num_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
@@ -94,7 +97,7 @@ def goldens() -> Iterator[GgufCase | TokenizerCase]:
         num_hidden_layers=6,
         **window,
     )
-    yield case("phi", "q8_0", "Phi", every("Q8_0"))
+    yield case("phi", "q8_0", "Phi", every("Q8_0"), num_key_value_heads=4)
     yield case("phi3", "q8_0", "Phi3", every("Q8_0"))
     yield case("starcoder2", "q8_0", "Starcoder2", every("Q8_0"))
     yield case("gpt2", "q8_0", "GPT2", every("Q8_0"), head="LMHeadModel", without=("num_key_value_heads", "intermediate_size"))
