@@ -50,7 +50,13 @@ def case(
     store: Store | None = None,
     **changes: Any,
 ) -> Case:
-    return Case(f"detr/{name}", f"Detr{head}", config(**changes), inputs or images(), notes, store)
+    written = changes.pop("written", {})
+    return Case(f"detr/{name}", f"Detr{head}", config(**changes), inputs or images(), notes, store, written=written)
+
+
+def by_name(depths: list[int]) -> dict[str, Any]:
+    """The layout of timm's networks of basic layers."""
+    return {"embedding_size": 64, "hidden_sizes": [64, 128, 256, 512], "depths": depths}
 
 
 def goldens() -> Iterator[Case | VisionTaskCase]:
@@ -66,6 +72,17 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         activation_function="gelu",
         inputs=images((40, 33)),
     )
+    for name, depths in (("resnet18", [2, 2, 2, 2]), ("resnet34", [3, 4, 6, 3])):
+        yield case(
+            name,
+            "ForObjectDetection",
+            "A backbone by timm's name, as published checkpoints have it, of that network's size.",
+            images((34, 50), masked=False),
+            backbone=by_name(depths),
+            written={"backbone": name, "use_timm_backbone": True, "backbone_config": None},
+            encoder_layers=1,
+            decoder_layers=1,
+        )
     yield case(
         "file",
         "ForObjectDetection",

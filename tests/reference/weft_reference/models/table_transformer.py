@@ -57,15 +57,16 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         backbone={"layer_type": "bottleneck", "hidden_sizes": [8, 12, 16], "depths": [1, 2, 1]},
         activation_function="gelu",
     )
-    yield case(
-        "resnet18",
-        objects,
-        "A backbone by timm's name, as published checkpoints have it, of that network's size.",
-        images((34, 50), masked=False),
-        backbone={"embedding_size": 64, "hidden_sizes": [64, 128, 256, 512], "depths": [2, 2, 2, 2]},
-        written={"backbone": "resnet18", "use_timm_backbone": True, "backbone_config": None},
-        encoder_layers=1,
-        decoder_layers=1,
-    )
+    for name, depths in (("resnet18", [2, 2, 2, 2]), ("resnet34", [3, 4, 6, 3])):
+        yield case(
+            name,
+            objects,
+            "A backbone by timm's name, as published checkpoints have it, of that network's size.",
+            images((34, 50), masked=False),
+            backbone={"embedding_size": 64, "hidden_sizes": [64, 128, 256, 512], "depths": depths},
+            written={"backbone": name, "use_timm_backbone": True, "backbone_config": None},
+            encoder_layers=1,
+            decoder_layers=1,
+        )
     yield case("file", objects, "model.safetensors as save_pretrained writes it.", store=stores.whole, encoder_layers=1)
     yield from tasks(config(num_labels=len(LABELS)), "table-transformer", "TableTransformer", 0.44, edges=(34, 50))
