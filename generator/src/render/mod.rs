@@ -114,6 +114,7 @@ impl Renderer<'_> {
         context.insert("features", &features);
         self.graph(&context);
         context.insert("configs", &self.configs());
+        context.insert("refused", &model.config.refused());
         for (path, template) in templates.under("crate/") {
             let mut label = template.label.clone();
             if path == "src/tasks.rs" {

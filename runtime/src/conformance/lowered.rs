@@ -72,6 +72,7 @@ mod tests {
             kind: "golden",
             absent: Some("there is no driver"),
             cpu_fallback,
+            refused: &[],
         }
     }
 

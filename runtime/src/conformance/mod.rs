@@ -42,6 +42,8 @@ pub struct Suite {
     pub goldens: &'static str,
     /// One per backend.
     pub backends: &'static [BackendSuite],
+    /// Fields of `config.json`, by their paths, of which one value is the only one supported, each with another one in JSON.
+    pub refused: &'static [(&'static str, &'static str)],
 }
 
 /// A model's tests on one backend.

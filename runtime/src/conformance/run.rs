@@ -23,6 +23,8 @@ pub(super) struct Target<'a> {
     pub absent: Option<&'a str>,
     /// Operators that may run on the CPU.
     pub cpu_fallback: &'a [&'a str],
+    /// What `config.json` may not say: fields by their paths, and values in JSON.
+    pub refused: &'a [(&'a str, &'a str)],
 }
 
 impl Target<'_> {

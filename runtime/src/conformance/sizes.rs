@@ -1,8 +1,9 @@
-//! Sizes in `config.json` that no model has: of the model's first case each whole number is set to 0, 2^31, 2^50 and 2^64 - 1.
-//! The graph is built or refused within bounded time and memory, whatever is read there.
+//! What `config.json` may not say. Sizes that no model has: of the model's first case each whole number is set to 0, 2^31, 2^50
+//! and 2^64 - 1, and the graph is built or refused within bounded time and memory, whatever is read there. And fields of which
+//! one value is the only one supported: another one is refused by their name.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -60,9 +61,52 @@ fn attempt(subject: Subject, goldens: &Path, target: Target<'_>, record: &mut Re
             (!problems.is_empty()).then(|| problems.join("; ")),
         ));
     }
+    for (field, value) in target.refused {
+        let problem = taken(subject, &cases, target, field, value)?;
+        record.outputs.push(OutputReport::claim(format!("{field} = {value}"), problem));
+    }
     record.passed = record.outputs.iter().all(|output| output.passed);
     record.evidence = if record.passed { evidence(target.hardware) } else { "failed" }.to_owned();
     Ok(())
+}
+
+/// What is wrong with how a case with this value is answered: the first that has a configuration where the field is, or the last
+/// with one that has nothing but the field.
+fn taken(
+    subject: Subject,
+    cases: &[PathBuf],
+    target: Target<'_>,
+    field: &str,
+    value: &str,
+) -> Result<Option<String>> {
+    let (parent, name) = field.rsplit_once('.').unwrap_or(("", field));
+    let parent: String =
+        parent.split('.').filter(|level| !level.is_empty()).map(|level| format!("/{level}")).collect();
+    for dir in cases {
+        let text = fs::read(dir.join("config.json")).map_err(|e| Error::io(dir, e))?;
+        let wrong = |e: serde_json::Error| {
+            Error::case(dir, e.to_string(), "make the case again with `cargo xtask reference`")
+        };
+        let mut config: Json = serde_json::from_slice(&text).map_err(wrong)?;
+        if config.pointer(&parent).is_none() && Some(dir) == cases.last() {
+            config[parent.trim_start_matches('/')] = Json::Object(serde_json::Map::new());
+        }
+        let Some(Json::Object(fields)) = config.pointer_mut(&parent) else { continue };
+        fields.insert(name.to_owned(), serde_json::from_str(value).map_err(wrong)?);
+        let copy = Copy::of(dir).map_err(|e| Error::io(dir, e))?;
+        let path = copy.0.join("config.json");
+        fs::write(&path, config.to_string()).map_err(|e| Error::io(&path, e))?;
+        let weights = Case::open(dir)?.weights()?;
+        let answer = (subject.build)(target.request(&copy.0.to_string_lossy(), weights));
+        return Ok(match answer {
+            Ok(()) => Some("was taken".to_owned()),
+            Err(error) => {
+                let said = error.to_string();
+                (!said.contains(name)).then(|| format!("is refused without naming it: {said}"))
+            }
+        });
+    }
+    Ok(Some("no case has a configuration there".to_owned()))
 }
 
 /// What is wrong with how a checkpoint was opened, or not opened.

@@ -52,7 +52,7 @@ pub(super) fn main(subject: Subject, suite: &'static Suite) -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-        let plan = Arc::new(Plan { backend, known, presence: OnceLock::new() });
+        let plan = Arc::new(Plan { backend, known, refused: suite.refused, presence: OnceLock::new() });
         for tolerance in quantized::precisions(backend) {
             let goldens = cases.iter().map(|dir| trial(subject, &plan, tolerance, dir, "", golden));
             // Other numbers may give another answer: quantized weights are held to what they stand for.
@@ -109,6 +109,7 @@ fn goldens(subject: Subject, suite: &Suite) -> PathBuf {
 struct Plan {
     backend: &'static BackendSuite,
     known: Vec<KnownFailure>,
+    refused: &'static [(&'static str, &'static str)],
     presence: OnceLock<Presence>,
 }
 
@@ -174,6 +175,7 @@ fn trial(
             kind,
             absent: plan.presence().published(),
             cpu_fallback: backend.cpu_fallback_ops,
+            refused: plan.refused,
         };
         let record = Record { case: case.clone(), ..run(subject, &dir, target) };
         if let Some(reason) = record.reason.as_ref().filter(|_| record.evidence == "untested") {

@@ -23,7 +23,8 @@ pub(super) fn main(subject: Subject, suite: &Suite, arguments: &[String]) -> Res
     let cpu_fallback = suite.backend(hardware).map_or(&[][..], |backend| backend.cpu_fallback_ops);
     let presence = Presence::of(hardware);
     let absent = presence.published();
-    let target = Target { hardware, precision, tolerance, kind: "verify", absent, cpu_fallback };
+    let target =
+        Target { hardware, precision, tolerance, kind: "verify", absent, cpu_fallback, refused: &[] };
     let mut passed = !arguments.alone.is_empty();
     let mut records = match arguments.get("records").map(Path::new) {
         Some(path) => Some((File::create(path).map_err(|e| Error::io(path, e))?, path)),

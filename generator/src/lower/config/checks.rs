@@ -30,6 +30,15 @@ pub struct Check {
     pub message: String,
 }
 
+/// A value that a field may not have, where one is the only one supported.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refused {
+    /// The field, its path in `config.json`.
+    pub field: String,
+    /// The value, in JSON.
+    pub value: String,
+}
+
 /// The checks of one field.
 #[allow(clippy::too_many_arguments, reason = "all that is known of a field")]
 pub(super) fn add(
@@ -91,8 +100,26 @@ pub(super) fn add(
             _ => format!("self.{ident} != {plain}"),
         };
         config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
+        config.refused.push(Refused { field: within(&config.path, shown), value: another(kind, &value) });
     }
     Ok(())
+}
+
+/// The path of a field of a configuration.
+fn within(path: &str, field: &str) -> String {
+    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+}
+
+/// Another value than the only one, in JSON.
+fn another(kind: ConfigType, only: &str) -> String {
+    match kind {
+        ConfigType::Bool => (only == "false").to_string(),
+        ConfigType::Activation if only.contains("Relu") => "\"gelu\"".to_owned(),
+        ConfigType::Activation => "\"relu\"".to_owned(),
+        ConfigType::String => "\"another\"".to_owned(),
+        ConfigType::F64 => "0.75".to_owned(),
+        _ => "7".to_owned(),
+    }
 }
 
 /// Lists that hold other words than they may, or are not as long as they must be.

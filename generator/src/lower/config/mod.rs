@@ -11,7 +11,7 @@ mod variants;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-pub use checks::{Check, Size};
+pub use checks::{Check, Refused, Size};
 use field::fill;
 pub use field::{Field, Read};
 pub use literal::{activation, grouped};
@@ -54,6 +54,9 @@ pub struct Config {
     pub sizes: Vec<Size>,
     /// What else is checked.
     pub checks: Vec<Check>,
+    /// For each field of which one value is the only one supported, another one, which tests set.
+    #[serde(skip)]
+    pub refused: Vec<Refused>,
     /// Calls that refuse lists with unknown words or of another length.
     pub lists: Vec<String>,
     /// Fields that are read through a method.
@@ -171,6 +174,11 @@ impl Config {
     pub fn all(&self) -> Vec<&Self> {
         let variants = self.variants.iter().map(|variant| &variant.config);
         [self].into_iter().chain(self.nested.values().chain(variants).flat_map(Self::all)).collect()
+    }
+
+    /// The values that are refused of it and of those within it, but not of those that it is one of.
+    pub fn refused(&self) -> Vec<&Refused> {
+        self.refused.iter().chain(self.nested.values().flat_map(Self::refused)).collect()
     }
 
     /// Adds a field that holds a configuration.

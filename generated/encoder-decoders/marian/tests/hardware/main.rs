@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("is_causal", "false"), ("share_encoder_decoder_embeddings", "false")],
 };
 
 fn main() -> ExitCode {

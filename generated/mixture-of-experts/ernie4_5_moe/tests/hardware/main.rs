@@ -33,6 +33,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("moe_norm_min", "0.75")],
 };
 
 fn main() -> ExitCode {

@@ -33,6 +33,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("num_experts_per_tok", "7")],
 };
 
 fn main() -> ExitCode {

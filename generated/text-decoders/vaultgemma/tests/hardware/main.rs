@@ -33,6 +33,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("use_bidirectional_attention", "true")],
 };
 
 fn main() -> ExitCode {

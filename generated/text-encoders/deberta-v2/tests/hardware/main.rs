@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("legacy", "false"), ("talking_head", "true")],
 };
 
 fn main() -> ExitCode {

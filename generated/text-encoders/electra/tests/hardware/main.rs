@@ -32,6 +32,12 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[
+        ("add_cross_attention", "true"),
+        ("summary_type", "\"another\""),
+        ("summary_use_proj", "false"),
+        ("summary_proj_to_labels", "true"),
+    ],
 };
 
 fn main() -> ExitCode {

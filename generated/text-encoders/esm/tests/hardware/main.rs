@@ -32,6 +32,11 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[
+        ("add_cross_attention", "true"),
+        ("tie_word_embeddings", "false"),
+        ("is_folding_model", "true"),
+    ],
 };
 
 fn main() -> ExitCode {

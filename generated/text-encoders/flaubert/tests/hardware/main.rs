@@ -32,6 +32,16 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[
+        ("causal", "true"),
+        ("summary_type", "\"another\""),
+        ("summary_use_proj", "false"),
+        ("summary_proj_to_labels", "false"),
+        ("asm", "true"),
+        ("is_encoder", "false"),
+        ("summary_activation", "\"another\""),
+        ("pre_norm", "true"),
+    ],
 };
 
 fn main() -> ExitCode {

@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("use_tpu_fourier_optimizations", "true")],
 };
 
 fn main() -> ExitCode {

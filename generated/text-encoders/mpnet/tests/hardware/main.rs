@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("pad_token_id", "7"), ("relative_attention_num_buckets", "7")],
 };
 
 fn main() -> ExitCode {

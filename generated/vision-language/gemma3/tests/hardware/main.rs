@@ -35,6 +35,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("text_config.is_causal", "false")],
 };
 
 fn main() -> ExitCode {

@@ -35,6 +35,13 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[
+        ("vision_feature_select_strategy", "\"another\""),
+        ("vision_config.use_qk_norm", "true"),
+        ("vision_config.norm_type", "\"another\""),
+        ("vision_config.use_mean_pooling", "false"),
+        ("vision_config.use_absolute_position_embeddings", "false"),
+    ],
 };
 
 fn main() -> ExitCode {

@@ -36,6 +36,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("vision_feature_select_strategy", "\"another\"")],
 };
 
 fn main() -> ExitCode {

@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("dilation", "true"), ("backbone_kwargs.output_stride", "7")],
 };
 
 fn main() -> ExitCode {

@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("use_swiglu_ffn", "true")],
 };
 
 fn main() -> ExitCode {

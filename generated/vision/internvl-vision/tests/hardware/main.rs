@@ -32,6 +32,12 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[
+        ("use_qk_norm", "true"),
+        ("norm_type", "\"another\""),
+        ("use_mean_pooling", "false"),
+        ("use_absolute_position_embeddings", "false"),
+    ],
 };
 
 fn main() -> ExitCode {
