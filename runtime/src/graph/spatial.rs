@@ -1,9 +1,10 @@
 //! Operations on windows of images and audio: convolutions, pools, other resolutions, norms by channel.
 
 use super::{
-    ConvOp, Dim, Dtype, Graph, Interpolation, Op, PoolOp, Reduction, ResizeOp, Scope, Shape, Tensor, show,
+    ConvOp, Dim, Dtype, Graph, Interpolation, Op, PadMode, PoolOp, Reduction, ResizeOp, Scope, Shape, Tensor,
+    show,
 };
-use crate::{Error, Result};
+use crate::Result;
 
 /// A convolution, by spatial axis: `Conv::new(out, &[3, 3]).stride(&[2, 2])`.
 #[derive(Clone, Debug)]
@@ -56,27 +57,35 @@ impl Conv {
         self
     }
 
-    /// As many zeros as the last window over `x` lacks, more of them behind: TensorFlow's `SAME`.
+    /// As many zeros as the last window over `x` lacks, more of them behind: TensorFlow's `SAME`. Where the length of an axis is
+    /// known at run time only, `x` gets the most zeros that any length lacks, less those too many.
     ///
     /// # Errors
-    /// When a spatial axis of x has no fixed length.
-    pub fn same_padding(mut self, x: &Tensor) -> Result<Self> {
-        let ConvOp { kernel, stride, dilation, .. } = &self.op;
-        let mut padding = vec![];
-        for (axis, length) in x.shape().iter().skip(2).enumerate().take(kernel.len()) {
-            let Some(length) = length.fixed() else {
-                let problem = format!("padding needs fixed lengths, not {}", show(x.shape()));
-                return Err(Error::Graph { op: "Conv".to_owned(), scope: String::new(), problem });
+    /// When x has not as many axes, or where its lengths are not known, windows that leave gaps or are dilated.
+    pub fn same_padding(mut self, g: &mut Graph, x: &Tensor) -> Result<(Tensor, Self)> {
+        let mut x = x.clone();
+        for axis in 0..self.op.kernel.len() {
+            let (kernel, stride, dilation) =
+                (self.op.kernel[axis], self.op.stride[axis], self.op.dilation[axis]);
+            let Some(length) = x.shape().get(axis + 2).cloned() else {
+                return Err(g.error("Conv", format!("{} has too few axes", show(x.shape()))));
             };
-            let left = match length % stride[axis] {
-                0 => stride[axis],
-                left => left,
+            let lacks = match (length.fixed(), stride) {
+                (_, 1) => kernel - 1,
+                (Some(length), _) => kernel.saturating_sub(length - (length - 1) / stride * stride),
+                (None, _) if kernel < stride || dilation > 1 => {
+                    return Err(
+                        g.error("Conv", format!("padding needs fixed lengths, not {}", show(x.shape())))
+                    );
+                }
+                (None, _) => {
+                    x = pad_to_windows(g, &x, axis + 2, length, kernel, stride)?;
+                    0
+                }
             };
-            let lacks = kernel[axis].saturating_sub(left);
-            padding.push((lacks / 2 * dilation[axis], (lacks - lacks / 2) * dilation[axis]));
+            self.op.padding[axis] = (lacks / 2 * dilation, (lacks - lacks / 2) * dilation);
         }
-        self.op.padding = padding;
-        Ok(self)
+        Ok((x, self))
     }
 
     /// Zeros before and after each axis.
@@ -333,4 +342,25 @@ fn windows(
         (padded - reach.into()).floor_div(stride[axis]) + Dim::Fixed(1)
     })
     .collect()
+}
+
+/// The zeros that [`Conv::same_padding`] puts around an axis whose length is known at run time only.
+fn pad_to_windows(
+    g: &mut Graph,
+    x: &Tensor,
+    axis: usize,
+    length: Dim,
+    kernel: usize,
+    stride: usize,
+) -> Result<Tensor> {
+    // One element is left for the last window where it lacks most.
+    let most = kernel - 1;
+    let padded = g.pad(x, &[(axis, most / 2, most - most / 2)], PadMode::Constant(0.0))?;
+    let windows = (length.clone() - Dim::Fixed(1)).floor_div(stride);
+    let left = length.clone() - windows * Dim::Fixed(stride);
+    let lacks = Dim::Fixed(kernel) - left.clone();
+    // Half of what is lacking, of numbers that are never below 0: divisions at run time round towards it.
+    let before = (Dim::Fixed(kernel) + left.clone()).floor_div(2) - left;
+    let start = Dim::Fixed(most / 2) - before;
+    g.slice_dims(&padded, axis, start.clone(), start + length + lacks)
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weft::config::ImageSize;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -15,8 +14,6 @@ use weft::nn::Activation;
 pub struct Config {
     /// The channels of images.
     pub num_channels: usize,
-    /// The height and width of the images, pixels.
-    pub image_size: ImageSize,
     /// The depth multiplier of channels.
     pub depth_multiplier: f64,
     /// The fewest channels that a layer has.
@@ -38,7 +35,6 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             num_channels: 3,
-            image_size: ImageSize::square(224),
             depth_multiplier: 1.0,
             min_depth: 8,
             hidden_act: Activation::Relu6,
@@ -64,9 +60,6 @@ impl weft::Configuration for Config {
             if size == 0 {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
-        }
-        if self.image_size.height < 1 || self.image_size.width < 1 {
-            return Err(format!("image_size: {:?} is less than 1", self.image_size));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //!
 //! Reference: `transformers`, `models/mobilenet_v1/modeling_mobilenet_v1.py`.
 
-use weft::graph::dims::BATCH;
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn;
 use weft::{Result, dims};
@@ -50,7 +50,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
 /// The last feature map: `[batch, channels, rows, columns]`.
@@ -91,6 +91,10 @@ fn conv_bn_act(
     ]: [usize; 4],
 ) -> Result<Tensor> {
     let conv = Conv::new(out, &[kernel; 2]).stride(&[stride; 2]).groups(groups).no_bias();
-    let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };
-    nn::conv_bn_act(g, w, x, &conv, c.layer_norm_eps, c.hidden_act)
+    let (x, conv) = if c.tf_padding {
+        conv.same_padding(g, x)?
+    } else {
+        (x.clone(), conv.half_padding())
+    };
+    nn::conv_bn_act(g, w, &x, &conv, c.layer_norm_eps, c.hidden_act)
 }

@@ -6,7 +6,7 @@
 //!
 //! Reference: `transformers`, `models/mobilenet_v2/modeling_mobilenet_v2.py`.
 
-use weft::graph::dims::BATCH;
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn;
 use weft::{Result, dims};
@@ -50,7 +50,7 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
 /// Output channels of the stem and of each block.
@@ -154,6 +154,10 @@ fn conv_bn_act(
 /// Convolution and batch normalisation.
 fn conv_bn(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, conv: Conv, dilation: usize) -> Result<Tensor> {
     let conv = conv.dilation(&[dilation; 2]).no_bias();
-    let conv = if c.tf_padding { conv.same_padding(x)? } else { conv.half_padding() };
-    nn::conv_bn(g, w, x, &conv, c.layer_norm_eps)
+    let (x, conv) = if c.tf_padding {
+        conv.same_padding(g, x)?
+    } else {
+        (x.clone(), conv.half_padding())
+    };
+    nn::conv_bn(g, w, &x, &conv, c.layer_norm_eps)
 }

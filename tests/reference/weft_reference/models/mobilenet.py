@@ -40,13 +40,15 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
     def case(
         name: str, head: str, notes: str, store: Store | None = None, size: tuple[int, int] = (32, 32), **changes: Any
     ) -> Case:
-        config = getattr(transformers, f"{prefix}Config")(**(TINY | STEADY[model] | {"image_size": list(size)} | changes))
+        made = TINY | STEADY[model] | {"image_size": list(size)} | changes
+        config = getattr(transformers, f"{prefix}Config")(**made)
         pixels = {"pixel_values": floats("pixels", (2, config.num_channels, *size), -2.0, 2.0)}
         return Case(f"{model}/{name}", prefix + head, config, pixels, notes, store)
 
     classes = "ForImageClassification"
     yield case("base", "Model", "Two images.", image_size=32)
     yield case("odd-size", "Model", "Images of odd rows and columns.", size=(37, 27))
+    yield case("other-size", "Model", "Images of odd rows and even columns, not of the configuration's size.", size=(45, 38), image_size=32)
     yield case("equal-padding", "Model", "As much is put before maps as behind; another function and epsilon.", size=(35, 32), tf_padding=False, hidden_act="relu", layer_norm_eps=0.4)
     yield case("image-classification", classes, "Three classes, other channels.", num_labels=3, depth_multiplier=0.15)
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3, depth_multiplier=0.1)
