@@ -75,9 +75,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// `mamba_dt_rank`, or else `(hidden_size + 15) / 16`.
+    /// `mamba_dt_rank`, or else `hidden_size / 16 + min(hidden_size % 16, 1)`.
     pub fn mamba_dt_rank(&self) -> usize {
-        self.mamba_dt_rank.unwrap_or((self.hidden_size + 15) / 16)
+        self.mamba_dt_rank.unwrap_or_else(|| self.hidden_size / 16 + (self.hidden_size % 16).min(1))
     }
 }
 
