@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("tie_word_embeddings", "true"), ("layer_norm_eps", "0.75")],
 };
 
 fn main() -> ExitCode {

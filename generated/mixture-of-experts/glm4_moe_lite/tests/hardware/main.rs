@@ -34,6 +34,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[],
 };
 
 fn main() -> ExitCode {

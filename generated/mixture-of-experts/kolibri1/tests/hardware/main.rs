@@ -33,6 +33,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[],
 };
 
 fn main() -> ExitCode {

@@ -32,6 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("add_cross_attention", "true"), ("select_one_column", "false")],
 };
 
 fn main() -> ExitCode {

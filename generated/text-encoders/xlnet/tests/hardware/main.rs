@@ -31,6 +31,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
+    refused: &[("same_length", "true"), ("bi_data", "true"), ("summary_proj_to_labels", "true")],
 };
 
 fn main() -> ExitCode {
