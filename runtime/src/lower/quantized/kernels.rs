@@ -62,8 +62,8 @@ impl Kernels {
             Hardware::Cuda | Hardware::Webgpu => all,
             // OpenVINO 2026.4 dequantizes ragged rows, and refuses tables with zero points of half a byte.
             Hardware::Openvino => Self { ragged: false, partial_zeros: false, ..all },
-            // QNN 2.7 takes x of three axes, and no bias.
-            Hardware::Qnn => Self { ragged: false, rank: Some(3), ..all },
+            // QNN 2.7 takes x of three axes and no bias, and has no GatherBlockQuantized.
+            Hardware::Qnn => Self { embedding_bits: &[], ragged: false, rank: Some(3), ..all },
             // MIGraphX has 4 bits.
             Hardware::Rocm => Self { linear_bits: &[4], embedding_bits: &[], flat_scales: true, ..all },
             // ONNX Runtime's WebNN provider refuses 2 bits.
