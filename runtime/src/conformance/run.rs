@@ -50,13 +50,9 @@ impl Target<'_> {
     }
 }
 
-/// How far a tiny model is off whose kernels round activations to 8 bits by blocks: 3e-2, and 0.12 where blocks are drawn at
-/// random and weights are not around zero. That files are read exactly is [`by_values`]' to tell.
-const ROUNDED: f64 = 0.2;
-
 /// Runs a golden of a GGUF file by the kernels of its quantized weights.
 pub(super) fn by_kernels(subject: Subject, dir: &Path, target: Target<'_>) -> Record {
-    recorded(subject, dir, Target { tolerance: ROUNDED, ..target }, |subject, dir, target, record| {
+    recorded(subject, dir, target, |subject, dir, target, record| {
         attempt_with(subject, dir, target, record, None)
     })
 }

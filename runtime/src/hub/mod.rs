@@ -125,6 +125,8 @@ impl Checkpoint {
 
     /// A repository; `file` is known to be in it.
     fn open_repo(id: &str, repo: &RepoId, file: Option<&str>, environment: &Environment) -> Result<Self> {
+        #[cfg(not(feature = "hub"))]
+        let _ = file;
         let checkpoint =
             |dir, missing| Self { id: id.into(), dir, source: Source::Snapshot { missing }, gguf: None };
         match (cache::snapshot(&environment.cache, repo)?, offline_reason(environment)) {

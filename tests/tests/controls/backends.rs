@@ -65,7 +65,7 @@ fn determinant() -> Lowered {
         ..onnx::Model::default()
     };
     let operators = ["Relu", "Det", "Sigmoid"].map(|name| (name.to_owned(), 1));
-    Lowered { model, folder: None, operators: BTreeMap::from(operators) }
+    Lowered { model, folder: None, memory: Default::default(), operators: BTreeMap::from(operators) }
 }
 
 fn lacking(hardware: Hardware) {

@@ -175,7 +175,8 @@ fn gguf(dir: &Path) {
     let _ = Tokenizer::from_checkpoint(&checkpoint);
     let Ok(Weights::Gguf(tensors)) = Weights::open(&checkpoint) else { return };
     for name in tensors.names() {
-        let wanted = Weight { name: name.clone(), shape: tensors.shape(name).unwrap().to_vec() };
+        let wanted =
+            Weight { name: name.clone(), transposed: false, shape: tensors.shape(name).unwrap().to_vec() };
         let _ = Weights::Gguf(tensors.clone()).locate(&[wanted], &WeightNames::default());
     }
 }
