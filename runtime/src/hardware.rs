@@ -4,9 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(doc)]
-use crate::Quantization;
-
 /// Where a model runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -83,7 +80,8 @@ pub enum Precision {
     F16,
     /// bfloat16: single precision's range with eight bits of mantissa.
     Bf16,
-    /// Weights in blocks of 32 codes of 8 bits; so are embeddings and heads in all that follow. See [`Quantization::of`].
+    /// Weights in blocks of 32 codes of 8 bits; so are embeddings and heads in all that follow. See
+    /// [`Quantization::of`](crate::Quantization::of).
     Int8,
     /// Weights in blocks of 32 codes of 4 bits.
     Int4,

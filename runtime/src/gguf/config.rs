@@ -99,11 +99,11 @@ fn whole(gguf: &Gguf, key: &str) -> Result<u64> {
     })
 }
 
-pub(super) fn heads(gguf: &Gguf) -> Result<u64> {
+pub(crate) fn heads(gguf: &Gguf) -> Result<u64> {
     whole(gguf, "attention.head_count")
 }
 
-pub(super) fn kv_heads(gguf: &Gguf) -> Result<u64> {
+pub(crate) fn kv_heads(gguf: &Gguf) -> Result<u64> {
     if gguf.value("attention.head_count_kv").is_some() {
         whole(gguf, "attention.head_count_kv")
     } else {

@@ -2,19 +2,17 @@
 //!
 //! Metadata become the files that checkpoints of the reference have (`config.json`, `tokenizer.json` and so on), and tensors
 //! get the checkpoint's names; what the converter did to their order or values is undone. Blocks of quantized types stay
-//! quantized ([`BlockQuantized`](crate::quantization::BlockQuantized)).
+//! quantized ([`BlockQuantized`](crate::weights::BlockQuantized)).
 
-mod architectures;
-mod config;
-mod file;
-mod rows;
-mod tensors;
+pub(crate) mod architectures;
+pub(crate) mod config;
+pub(crate) mod file;
 mod tokenizer;
-mod types;
+pub(crate) mod types;
 mod unpack;
 mod value;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -23,9 +21,6 @@ use architectures::Architecture;
 use file::File;
 use value::Value;
 
-pub use tensors::Tensors;
-
-use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
 /// The ending of file names.
@@ -35,29 +30,17 @@ pub const ENDING: &str = ".gguf";
 #[derive(Debug)]
 pub struct Gguf {
     /// The first has the metadata.
-    files: Vec<Arc<File>>,
-    architecture: &'static Architecture,
+    pub(crate) files: Vec<Arc<File>>,
+    pub(crate) architecture: &'static Architecture,
 }
 
 impl Gguf {
-    /// Opens a file of a checkpoint, and all shards where it is one of `NAME-00001-of-00003.gguf`.
+    /// Opens a file, or all shards of one.
     ///
     /// # Errors
-    /// When a file is missing or damaged, or is of an architecture that is not known.
-    pub(crate) fn open(checkpoint: &Checkpoint, name: &str) -> Result<Self> {
-        let mut files = vec![];
-        let shards = shards(name);
-        for shard in &shards {
-            let path = match checkpoint.path(shard)? {
-                Some(path) => path,
-                None if shards.len() > 1 => {
-                    let problem = format!("has no {shard}, one of {} shards", shards.len());
-                    return Err(Error::weights(checkpoint.dir(), problem, "fetch that file as well"));
-                }
-                None => checkpoint.require(shard)?,
-            };
-            files.push(Arc::new(File::open(&path)?));
-        }
+    /// When a file is damaged, a shard is missing, or it is of an architecture that is not known.
+    pub(crate) fn open(shards: &[PathBuf]) -> Result<Self> {
+        let files = shards.iter().map(|path| File::open(path).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let first = &files[0];
         let counted = first.metadata.get("split.count").and_then(Value::whole).unwrap_or(1).max(1);
         if counted != files.len() as u64 {
@@ -114,14 +97,6 @@ impl Gguf {
         tokenizer::word_pieces(self)
     }
 
-    /// Its tensors, by the checkpoint's names.
-    ///
-    /// # Errors
-    /// When two shards hold one, or what is known of its shape does not fit.
-    pub(crate) fn tensors(&self) -> Result<Tensors> {
-        Tensors::of(self)
-    }
-
     /// A value of the metadata, by its key without the architecture's name.
     fn value(&self, key: &str) -> Option<&Value> {
         self.files[0].metadata.get(&format!("{}.{key}", self.architecture.name))
@@ -133,14 +108,14 @@ impl Gguf {
         })
     }
 
-    fn wrong(&self, problem: impl Into<String>) -> Error {
+    pub(crate) fn wrong(&self, problem: impl Into<String>) -> Error {
         let help = "convert the model again by llama.cpp's convert_hf_to_gguf.py";
         Error::weights(self.path(), problem, help)
     }
 }
 
 /// The names of all shards of which this file is one; itself where it is whole.
-fn shards(name: &str) -> Vec<String> {
+pub(crate) fn shards(name: &str) -> Vec<String> {
     let numbered = || {
         let stem = name.strip_suffix(ENDING)?;
         let (rest, count) = stem.rsplit_once("-of-")?;

@@ -118,7 +118,17 @@ impl Checkpoint {
     /// With a GGUF file of it, which stands for all others.
     fn with_gguf(mut self, file: Option<&str>) -> Result<Self> {
         if let Some(file) = file {
-            self.gguf = Some(Arc::new(Gguf::open(&self, file)?));
+            let shards = gguf::shards(file);
+            let found = |shard: &String| match self.path(shard)? {
+                Some(path) => Ok(path),
+                None if shards.len() > 1 => {
+                    let problem = format!("has no {shard}, one of {} shards", shards.len());
+                    Err(Error::weights(self.dir(), problem, "fetch that file as well"))
+                }
+                None => self.require(shard),
+            };
+            let paths = shards.iter().map(found).collect::<Result<Vec<_>>>()?;
+            self.gguf = Some(Arc::new(Gguf::open(&paths)?));
         }
         Ok(self)
     }

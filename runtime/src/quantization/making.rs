@@ -38,8 +38,8 @@ pub(crate) fn quantize(weight: &WeightData, bits: usize, settings: &Quantization
             .ok_or_else(|| refused(weight, "holds what is no finite number"))?,
     };
     let (scale_dtype, scales) = match made.halves {
-        true => (Dtype::F16, super::floats(Dtype::F16, &made.scales)),
-        false => (Dtype::F32, super::floats(Dtype::F32, &made.scales)),
+        true => (Dtype::F16, crate::weights::floats(Dtype::F16, &made.scales)),
+        false => (Dtype::F32, crate::weights::floats(Dtype::F32, &made.scales)),
     };
     Ok(BlockQuantized {
         shape: [out, columns],

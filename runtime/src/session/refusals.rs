@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::config::class_of;
 use crate::Architecture;
-use crate::quantization::published::Published;
+use crate::weights::published::Published;
 use crate::{Error, Result};
 
 /// Refuses weights quantized by methods that are not read, classes of the checkpoint's own code and modules of other architectures.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::{Bytes, WeightData};
-use crate::quantization::BlockQuantized;
+use crate::weights::BlockQuantized;
 
 /// What is in memory by the tensor that it was made from; clones share it.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use super::decoded::Decoded;
 use super::{Bytes, WeightData};
 use crate::graph::Dtype;
 use crate::hub::Checkpoint;
-use crate::quantization::published::Published;
+use crate::weights::published::Published;
 use crate::{Error, Result};
 
 const SINGLE: &str = "model.safetensors";

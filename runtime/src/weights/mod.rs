@@ -1,10 +1,16 @@
 //! Where a model's weights are: byte ranges of `safetensors` files, or the weight rule of the test cases.
 
+mod blocks;
 mod decoded;
 mod files;
+mod forms;
+mod gguf;
 mod names;
+pub(crate) mod published;
 mod quantized;
 pub mod rule;
+#[cfg(test)]
+pub(crate) mod testing;
 mod unexpected;
 
 use std::borrow::Cow;
@@ -14,13 +20,14 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use blocks::{BlockQuantized, Zeros};
 pub use files::{Entry, Files};
+pub(crate) use forms::floats;
+pub use gguf::Tensors;
 pub use names::Names;
 
-use crate::gguf;
 use crate::graph::{Dtype, Weight};
 use crate::hub::Checkpoint;
-use crate::quantization::BlockQuantized;
 use crate::{Error, Result};
 
 /// The weights of one checkpoint.
@@ -29,7 +36,7 @@ pub enum Weights {
     /// `model.safetensors` or its shards.
     Files(Files),
     /// A GGUF file or its shards.
-    Gguf(gguf::Tensors),
+    Gguf(Tensors),
     /// No file: the weight rule gives every parameter; names and shapes are those of the reference model.
     Rule(BTreeMap<String, Vec<usize>>),
 }
@@ -136,7 +143,7 @@ impl Weights {
     /// As [`Files::open`].
     pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
         match checkpoint.gguf() {
-            Some(gguf) => gguf.tensors().map(Self::Gguf),
+            Some(gguf) => Tensors::of(gguf).map(Self::Gguf),
             None => Files::open(checkpoint).map(Self::Files),
         }
     }

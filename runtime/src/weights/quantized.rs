@@ -9,7 +9,7 @@ use safetensors::Dtype as Stored;
 use super::{Files, Names, Problem, WeightData, Weights, names};
 use crate::Error;
 use crate::graph::Weight;
-use crate::quantization::published::{self, Module};
+use crate::weights::published::{self, Module};
 
 impl Files {
     /// Refuses weights of which none is quantized as the configuration says: the reference would quantize them itself.

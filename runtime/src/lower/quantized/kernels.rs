@@ -1,6 +1,6 @@
 //! What each backend's kernels of block-quantized weights take.
 
-use crate::quantization::{BlockQuantized, Zeros};
+use crate::weights::{BlockQuantized, Zeros};
 use crate::{Hardware, Result};
 
 /// A backend's kernels of block-quantized weights; what they do not take is brought into a form that they do, where that is

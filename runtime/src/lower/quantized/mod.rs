@@ -16,7 +16,7 @@ use crate::dims;
 use crate::graph::{
     BlockOp, Contrib, Dim, Dtype, Graph, MatMulNBitsOp, Op, Operation, PadMode, Reduction, Tensor, product,
 };
-use crate::quantization::{BlockQuantized, floats};
+use crate::weights::{BlockQuantized, floats};
 use crate::weights::{Bytes, WeightData};
 pub use kernels::Kernels;
 use parts::Parts;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Kernels;
 use crate::Result;
 use crate::graph::{BlockOp, Dtype, Graph, Tensor};
-use crate::quantization::BlockQuantized;
+use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
 
 /// The operands of a quantized weight.

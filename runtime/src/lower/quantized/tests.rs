@@ -9,8 +9,8 @@ use crate::engine::{self, Options};
 use crate::graph::Input;
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::lower::{Lowered, lower};
-use crate::quantization::testing::{KINDS, sample};
 use crate::weights::rule;
+use crate::weights::testing::{KINDS, sample};
 use crate::{Hardware, Precision, Value, Values};
 
 const ROWS: usize = 6;

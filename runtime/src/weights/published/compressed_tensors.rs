@@ -5,7 +5,6 @@ use std::sync::Arc;
 use safetensors::Dtype as Type;
 use serde_json::Value as Json;
 
-use super::super::Zeros;
 use super::fp8::{factors, scaled};
 use super::grouped::{Grouped, code, pack};
 use super::module::{Scales, Tensor};
@@ -13,6 +12,7 @@ use super::small_floats::E2M1;
 use super::{Format, Module, Stored};
 use crate::Dtype;
 use crate::weights::Bytes;
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "compressed-tensors",

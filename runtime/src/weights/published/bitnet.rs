@@ -3,9 +3,9 @@
 use safetensors::Dtype as Type;
 use serde_json::Value as Json;
 
-use super::super::Zeros;
 use super::slices::{Flat, unpacked};
 use super::{Format, Module, Stored};
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "bitnet",

@@ -6,10 +6,9 @@ use std::thread;
 
 use half::f16;
 
-use super::types::{Form, Kind};
 use crate::Dtype;
-use crate::quantization::{BlockQuantized, Zeros};
-use crate::weights::Bytes;
+use crate::gguf::types::{Form, Kind};
+use crate::weights::{BlockQuantized, Bytes, Zeros};
 
 /// The order of rows, of which the converter of `llama.cpp` swapped two axes: `[outer, first, second, inner]` in the
 /// checkpoint, `[outer, second, first, inner]` in the file.

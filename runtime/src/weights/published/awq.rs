@@ -5,10 +5,10 @@ use std::sync::Arc;
 use safetensors::Dtype as Type;
 use serde_json::Value as Json;
 
-use super::super::Zeros;
 use super::grouped::Grouped;
 use super::{Format, Module, Stored};
 use crate::weights::Bytes;
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format =
     Format { name: "awq", codes: &[".qweight"], others: &[".qzeros", ".scales"], refuses, read };

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex, Weak};
 
 use half::{bf16, f16};
 
-use super::architectures::Change;
-use super::file::{File, Tensor};
-use super::rows::{RowOrder, reorder, unpack};
-use super::types::Form;
-use super::{Gguf, config};
-use crate::quantization::BlockQuantized;
-use crate::weights::{Bytes, WeightData};
+mod rows;
+
+use rows::{RowOrder, reorder, unpack};
+
+use super::{BlockQuantized, Bytes, WeightData};
+use crate::gguf::architectures::Change;
+use crate::gguf::file::{File, Tensor};
+use crate::gguf::types::Form;
+use crate::gguf::{Gguf, config};
 use crate::{Dtype, Result};
 
 /// Tensors that the configuration stands for, and no weight.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::{BlockQuantized, Zeros};
 use super::Stored;
 use super::module::{Scales, Tensor};
 use crate::weights::Bytes;
+use crate::weights::{BlockQuantized, Zeros};
 
 /// A weight `[out, in]` as rows of codes of as many bits each, the first in the low bits of the first byte.
 pub(super) struct Grouped {

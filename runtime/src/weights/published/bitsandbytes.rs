@@ -3,12 +3,12 @@
 use safetensors::Dtype as Type;
 use serde_json::Value as Json;
 
-use super::super::Zeros;
 use super::grouped::Grouped;
 use super::module::{Scales, Tensor};
 use super::{Format, Module, Stored};
 use crate::Dtype;
 use crate::weights::Bytes;
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "bitsandbytes",

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use safetensors::Dtype as Type;
 
-use super::super::Zeros;
 use super::fp8::scaled;
 use super::grouped::Grouped;
 use super::module::Tensor;
 use super::{Format, Module, Stored};
 use crate::weights::Bytes;
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "torchao",

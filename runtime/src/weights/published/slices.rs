@@ -1,11 +1,11 @@
 //! Codes of a matrix that is cut along its rows into slices, of which each byte holds one code each (HQQ, quanto, BitNet).
 
-use super::super::Zeros;
 use super::Stored;
 use super::grouped::{Grouped, pack};
 use super::module::Scales;
 use crate::Dtype;
 use crate::weights::Bytes;
+use crate::weights::Zeros;
 
 /// The codes, row after row, of packed `[rows / slices, columns]`; a slice's codes are at the bits that `shift` gives.
 pub(super) fn unpacked(bytes: &[u8], bits: usize, count: usize, shift: impl Fn(usize) -> usize) -> Vec<u8> {

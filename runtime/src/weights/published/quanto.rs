@@ -2,10 +2,10 @@
 
 use safetensors::Dtype as Type;
 
-use super::super::Zeros;
 use super::fp8::scaled;
 use super::slices::{Flat, unpacked};
 use super::{Format, Module, Stored};
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "quanto",

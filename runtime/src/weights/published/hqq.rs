@@ -2,9 +2,9 @@
 
 use safetensors::Dtype as Type;
 
-use super::super::Zeros;
 use super::slices::{Flat, unpacked};
 use super::{Format, Module, Stored};
+use crate::weights::Zeros;
 
 pub(super) static FORMAT: Format = Format {
     name: "hqq",
