@@ -12,7 +12,7 @@ use crate::verify::{LARGE, weights};
 
 /// Write a checkpoint again with its linear layers quantized, in the format of compressed-tensors.
 ///
-/// `transformers` and vLLM load what it writes: codes with a scale for each group of a row (`pack-quantized`, or `int-quantized`
+/// `transformers` loads what it writes: codes with a scale for each group of a row (`pack-quantized`, or `int-quantized`
 /// of 8 bits), config.json with a `quantization_config`, and the tokenizer's and processors' files. Heads, embeddings and the
 /// routers of experts stay. OUT is whole or not there.
 #[derive(clap::Args, Debug)]

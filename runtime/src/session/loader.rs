@@ -320,8 +320,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         Ok(graph.weights().to_vec())
     }
 
-    /// Writes the checkpoint again with its linear layers quantized, as compressed-tensors has them, which the reference and
-    /// vLLM load: all but heads, routers of experts and layers whose rows no whole groups make up. The tokenizer's, the
+    /// Writes the checkpoint again with its linear layers quantized, as compressed-tensors has them, which the reference
+    /// loads: all but heads, routers of experts and layers whose rows no whole groups make up. The tokenizer's, the
     /// processors' and all other files stand beside the weights. Whatever stops it, the folder is whole or not there.
     ///
     /// # Errors

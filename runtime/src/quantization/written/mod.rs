@@ -1,5 +1,5 @@
-//! Quantized checkpoints, written: the linear layers of a checkpoint as compressed-tensors has them, which `transformers` and
-//! vLLM load, with all its other files.
+//! Quantized checkpoints, written: the linear layers of a checkpoint as compressed-tensors has them, which `transformers`
+//! loads, with all its other files.
 
 mod folder;
 mod rounding;

@@ -247,7 +247,7 @@ fn values_take_bounded_memory() {
         let text = rendered(&format!("{twice}{end}")).unwrap_err().to_string();
         assert!(text.contains("a value takes more than 16777216 bytes"), "{end}: {text}");
     }
-    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn sorting_and_looking_up_take_bounded_time() {
     assert!(again("{% set ns.x = ns.x + [x[1:]] %}").contains(taken));
     assert!(again("{{ x is upper }}").contains(compared));
     assert!(again("{{ x | length }}").contains(taken));
-    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 120, "{:?}", start.elapsed());
     let usual = "{{ ['b', 'a', 'B'] | sort }} {{ ['b', 'a', 'b'] | unique | list }} {{ [3, 1] | max }} {{ [3, 1] | min }} \
                  {{ [{'n': 2}, {'n': 1}] | sort(attribute='n') }} {{ {'b': 1, 'a': 2} | dictsort }} \
                  {{ [1, 2, 3] | select('in', [1, 3]) | list }} {{ [{'r': 'u'}, {'r': 'a'}] | selectattr('r', 'equalto', 'u') | list }} \
