@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use half::{bf16, f16};
+
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dtype {
@@ -35,6 +37,33 @@ impl Dtype {
     /// Whether it is one of the floating-point types.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
+    /// Little-endian elements of a floating-point type in single precision; bytes at the end that make no element are left out.
+    pub(crate) fn decoded(self, bytes: &[u8]) -> Vec<f32> {
+        match self {
+            Self::F16 => bytes.as_chunks().0.iter().map(|x| f16::from_le_bytes(*x).to_f32()).collect(),
+            Self::Bf16 => bytes.as_chunks().0.iter().map(|x| bf16::from_le_bytes(*x).to_f32()).collect(),
+            _ => bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x)).collect(),
+        }
+    }
+
+    /// Numbers as little-endian elements of a floating-point type, the nearest ones.
+    pub(crate) fn encoded(self, values: &[f32]) -> Vec<u8> {
+        match self {
+            Self::F16 => values.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
+            Self::Bf16 => values.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        }
+    }
+
+    /// The nearest number of a floating-point type.
+    pub(crate) fn nearest(self, value: f32) -> f32 {
+        match self {
+            Self::F16 => f16::from_f32(value).to_f32(),
+            Self::Bf16 => bf16::from_f32(value).to_f32(),
+            _ => value,
+        }
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use half::{bf16, f16};
-
 use super::rounding::{MOST, Rounding};
 use super::{BlockQuantized, Quantization, Zeros};
 use crate::weights::{Bytes, WeightData};
@@ -30,24 +28,20 @@ pub(crate) fn quantize(weight: &WeightData, bits: usize, settings: &Quantization
     };
     let group = group(columns, settings.group)?;
     let Quantization { symmetric, search, .. } = *settings;
-    let rounding = Rounding { bits, stored, group, symmetric, search, halves: true };
+    let rounding = Rounding { bits, stored, group, symmetric, search, scales: Dtype::F16 };
     let made = match rows(weight, [out, columns], rounding)? {
         Some(made) => made,
         // A scale that half precision does not hold.
-        None => rows(weight, [out, columns], Rounding { halves: false, ..rounding })?
+        None => rows(weight, [out, columns], Rounding { scales: Dtype::F32, ..rounding })?
             .ok_or_else(|| refused(weight, "holds what is no finite number"))?,
-    };
-    let (scale_dtype, scales) = match made.halves {
-        true => (Dtype::F16, crate::weights::floats(Dtype::F16, &made.scales)),
-        false => (Dtype::F32, crate::weights::floats(Dtype::F32, &made.scales)),
     };
     Ok(BlockQuantized {
         shape: [out, columns],
         bits: stored,
         group,
         codes: Bytes::memory(made.codes),
-        scale_dtype,
-        scales: Bytes::memory(scales),
+        scale_dtype: made.scale_dtype,
+        scales: Bytes::memory(made.scale_dtype.encoded(&made.scales)),
         zeros: if symmetric { Zeros::Middle } else { Zeros::Codes(made.zeros.into()) },
         order: None,
     })
@@ -69,7 +63,7 @@ struct Made {
     codes: Vec<u8>,
     scales: Vec<f32>,
     zeros: Vec<u8>,
-    halves: bool,
+    scale_dtype: Dtype,
 }
 
 /// All rows; none where a scale is no normal number of its type.
@@ -80,7 +74,7 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
         codes: vec![0; out * row_codes],
         scales: vec![0.0; out * blocks],
         zeros: vec![0; out * blocks],
-        halves: rounding.halves,
+        scale_dtype: rounding.scales,
     };
     let row_bytes = columns * weight.dtype.size();
     let step = (STEP / row_bytes.max(1)).clamp(1, out.max(1));
@@ -88,19 +82,20 @@ fn rows(weight: &WeightData, [out, columns]: [usize; 2], rounding: Rounding) -> 
         made.codes.chunks_mut((step * row_codes).max(1)).zip(made.scales.chunks_mut((step * blocks).max(1)));
     let parts = Mutex::new(parts.zip(made.zeros.chunks_mut((step * blocks).max(1))).enumerate());
     let work = || -> Result<bool> {
-        let mut values = vec![];
         let mut fits = true;
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((index, ((codes, scales), zeros))) = next else { return Ok(fits) };
-            numbers(weight, index * step * row_bytes, scales.len() / blocks * row_bytes, &mut values)?;
+            let values = numbers(weight, index * step * row_bytes, scales.len() / blocks * row_bytes)?;
             let all = values.chunks(columns).flat_map(|row| row.chunks(rounding.group));
             let places = codes.chunks_mut(rounding.code_bytes()).zip(scales).zip(zeros);
             for (block, ((codes, scale), zero)) in all.zip(places) {
                 (*scale, *zero) = rounding.block(block, codes);
                 // A sum is no finite number where one of its parts is none.
                 let size: f32 = block.iter().map(|x| x.abs()).sum();
-                fits &= scale.is_finite() && size.is_finite() && (!rounding.halves || is_half(*scale, size));
+                fits &= scale.is_finite()
+                    && size.is_finite()
+                    && (rounding.scales != Dtype::F16 || is_half(*scale, size));
             }
         }
     };
@@ -125,7 +120,10 @@ fn is_half(scale: f32, size: f32) -> bool {
 }
 
 /// A range of a weight's bytes as numbers in single precision.
-fn numbers(weight: &WeightData, start: usize, length: usize, into: &mut Vec<f32>) -> Result<()> {
+fn numbers(weight: &WeightData, start: usize, length: usize) -> Result<Vec<f32>> {
+    if !weight.dtype.is_float() {
+        return Err(refused(weight, &format!("is {}, which is no floating point", weight.dtype)));
+    }
     let piece = match &weight.bytes {
         Bytes::File { path, offset, .. } => {
             Bytes::File { path: path.clone(), offset: offset + start as u64, length: length as u64 }
@@ -134,14 +132,7 @@ fn numbers(weight: &WeightData, start: usize, length: usize, into: &mut Vec<f32>
     };
     let read = piece.read()?;
     let bytes = if matches!(piece, Bytes::File { .. }) { &read[..] } else { &read[start..start + length] };
-    into.clear();
-    match weight.dtype {
-        Dtype::F32 => into.extend(bytes.as_chunks().0.iter().map(|x| f32::from_le_bytes(*x))),
-        Dtype::F16 => into.extend(bytes.as_chunks().0.iter().map(|x| f16::from_le_bytes(*x).to_f32())),
-        Dtype::Bf16 => into.extend(bytes.as_chunks().0.iter().map(|x| bf16::from_le_bytes(*x).to_f32())),
-        other => return Err(refused(weight, &format!("is {other}, which is no floating point"))),
-    }
-    Ok(())
+    Ok(weight.dtype.decoded(bytes))
 }
 
 fn refused(weight: &WeightData, problem: &str) -> Error {

@@ -1,6 +1,6 @@
 //! Blocks of numbers as codes and scales, round to nearest.
 
-use half::f16;
+use crate::Dtype;
 
 /// A row of codes of `bits` in blocks, of which each has a scale.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +13,8 @@ pub(super) struct Rounding {
     pub symmetric: bool,
     /// Whether each block's scale is the best of several.
     pub search: bool,
-    /// Whether scales are rounded to half precision.
-    pub halves: bool,
+    /// The type that scales are rounded to.
+    pub scales: Dtype,
 }
 
 /// Adding this leaves a number's nearest integer in its low bits.
@@ -33,9 +33,15 @@ impl Rounding {
     pub(super) fn block(&self, values: &[f32], codes: &mut [u8]) -> (f32, u8) {
         let mut wide = [0_u8; MOST];
         let wide = &mut wide[..self.group];
-        let (scale, zero) = if self.symmetric { self.symmetric(values) } else { self.asymmetric(values) };
-        self.round(values, scale, zero, wide);
+        let (scale, zero) = self.unpacked(values, wide);
         pack(wide, self.stored, codes);
+        (scale, zero)
+    }
+
+    /// As [`Rounding::block`], with a byte for each code.
+    pub(super) fn unpacked(&self, values: &[f32], codes: &mut [u8]) -> (f32, u8) {
+        let (scale, zero) = if self.symmetric { self.symmetric(values) } else { self.asymmetric(values) };
+        self.round(values, scale, zero, codes);
         (scale, zero)
     }
 
@@ -67,7 +73,7 @@ impl Rounding {
     }
 
     fn scale(&self, scale: f32) -> f32 {
-        if self.halves { f16::from_f32(scale).to_f32() } else { scale }
+        self.scales.nearest(scale)
     }
 
     /// The squared error of a scale.

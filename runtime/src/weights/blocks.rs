@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use half::{bf16, f16};
-
 use crate::weights::Bytes;
 use crate::{Dtype, Result};
 
@@ -81,14 +79,7 @@ impl BlockQuantized {
     /// # Errors
     /// When the file that holds them cannot be read.
     pub fn scales_in_single(&self) -> Result<Vec<f32>> {
-        let bytes = self.scales.read()?;
-        Ok(match self.scale_dtype {
-            Dtype::F16 => bytes.chunks_exact(2).map(|x| f16::from_le_bytes([x[0], x[1]]).to_f32()).collect(),
-            Dtype::Bf16 => {
-                bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]).to_f32()).collect()
-            }
-            _ => bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect(),
-        })
+        Ok(self.scale_dtype.decoded(&self.scales.read()?))
     }
 
     /// The weight in single precision, row-major `[out, in]`.
@@ -124,7 +115,7 @@ mod tests {
 
     /// One row of 32 codes, of which the second half is in another block.
     fn quantized(bits: usize, codes: &[u8], zeros: Zeros) -> BlockQuantized {
-        let scales: Vec<u8> = [0.5_f32, 2.0].iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect();
+        let scales = Dtype::F16.encoded(&[0.5, 2.0]);
         BlockQuantized {
             shape: [1, 18],
             bits,

@@ -1,7 +1,5 @@
 //! The same block-quantized weight in other blocks or wider codes, exactly, and its zeros as operators take them.
 
-use half::{bf16, f16};
-
 use super::{BlockQuantized, Zeros};
 use crate::weights::Bytes;
 use crate::{Dtype, Result};
@@ -74,7 +72,7 @@ impl BlockQuantized {
         if dtype == self.scale_dtype {
             return Ok(self.clone());
         }
-        let scales = floats(dtype, &self.scales_in_single()?);
+        let scales = dtype.encoded(&self.scales_in_single()?);
         Ok(Self { scale_dtype: dtype, scales: Bytes::memory(scales), ..self.clone() })
     }
 
@@ -101,15 +99,6 @@ impl BlockQuantized {
         Ok(Some(
             scales.iter().zip(minimums.iter()).map(|(scale, minimum)| middle * scale + minimum).collect(),
         ))
-    }
-}
-
-/// Numbers as bytes of a floating-point type.
-pub(crate) fn floats(dtype: Dtype, values: &[f32]) -> Vec<u8> {
-    match dtype {
-        Dtype::F16 => values.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
-        Dtype::Bf16 => values.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
-        _ => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
     }
 }
 

@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 pub use blocks::{BlockQuantized, Zeros};
 pub use files::{Entry, Files};
-pub(crate) use forms::floats;
 pub use gguf::Tensors;
 pub use names::Names;
 

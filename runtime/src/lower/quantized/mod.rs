@@ -16,7 +16,7 @@ use crate::dims;
 use crate::graph::{
     BlockOp, Contrib, Dim, Dtype, Graph, MatMulNBitsOp, Op, Operation, PadMode, Reduction, Tensor, product,
 };
-use crate::weights::{BlockQuantized, floats};
+use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
 pub use kernels::Kernels;
 use parts::Parts;
@@ -80,7 +80,7 @@ pub(super) fn formed<'a>(
 /// A weight's values in memory: in the type that the target computes in.
 fn dequantized(weight: &WeightData, blocks: &BlockQuantized, float: Dtype) -> Result<WeightData> {
     let values = blocks.dequantize()?;
-    Ok(WeightData { dtype: float, bytes: Bytes::memory(floats(float, &values)), ..weight.clone() })
+    Ok(WeightData { dtype: float, bytes: Bytes::memory(float.encoded(&values)), ..weight.clone() })
 }
 
 /// `x · wᵀ + b` by `MatMulNBits`; minimums are what they add to each block's sum of x, by a linear layer.

@@ -6,7 +6,7 @@ use super::*;
 use crate::Precision;
 
 fn weight(shape: [usize; 2], values: &[f32]) -> WeightData {
-    let bytes = Bytes::memory(crate::weights::floats(Dtype::F32, values));
+    let bytes = Bytes::memory(Dtype::F32.encoded(values));
     WeightData { dtype: Dtype::F32, shape: shape.to_vec(), stored_as: "w".to_owned(), bytes }
 }
 
@@ -74,10 +74,10 @@ fn errors_are_those_of_the_literature() {
 #[test]
 fn files_are_read_piece_by_piece() {
     let (rows, columns) = (700, 1024);
-    let values: Vec<f32> = normal(rows * columns).iter().map(|x| bf16::from_f32(*x).to_f32()).collect();
+    let values: Vec<f32> = normal(rows * columns).iter().map(|x| Dtype::Bf16.nearest(*x)).collect();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&[0; 3]).unwrap();
-    file.write_all(&crate::weights::floats(Dtype::Bf16, &values)).unwrap();
+    file.write_all(&Dtype::Bf16.encoded(&values)).unwrap();
     let (path, length) = (file.path().to_path_buf(), 2 * values.len() as u64);
     let memory = weight([rows, columns], &values);
     let stored =

@@ -1,7 +1,6 @@
 //! Rows of numbers as codes in groups, round to nearest.
 
-use half::{bf16, f16};
-
+use super::super::rounding::Rounding;
 use super::Recipe;
 use crate::Dtype;
 
@@ -15,48 +14,18 @@ pub(super) struct Rounded {
 
 /// Rounds the groups of some rows; scales are numbers of this dtype. None where one is not finite.
 pub(super) fn rounded(values: &[f32], recipe: Recipe, dtype: Dtype) -> Option<Rounded> {
-    let mut made = Rounded::default();
-    made.codes.reserve(values.len());
-    for group in values.chunks(recipe.group) {
-        let (scale, zero) =
-            if recipe.symmetric { symmetric(group, recipe) } else { asymmetric(group, recipe) };
-        let scale = nearest(scale, dtype);
-        if !scale.is_finite() || group.iter().any(|value| !value.is_finite()) {
+    let Recipe { bits, group, symmetric } = recipe;
+    let rounding = Rounding { bits, stored: bits, group, symmetric, search: false, scales: dtype };
+    let mut made = Rounded { codes: vec![0; values.len()], ..Rounded::default() };
+    for (values, codes) in values.chunks(group).zip(made.codes.chunks_mut(group)) {
+        let (scale, zero) = rounding.unpacked(values, codes);
+        if !scale.is_finite() || values.iter().any(|value| !value.is_finite()) {
             return None;
         }
-        let (inverse, last) = (if scale == 0.0 { 0.0 } else { 1.0 / scale }, (1 << recipe.bits) as f32 - 1.0);
-        let code =
-            |value: &f32| ((value * inverse).round_ties_even() + f32::from(zero)).clamp(0.0, last) as u8;
-        made.codes.extend(group.iter().map(code));
         made.scales.push(scale);
         made.zeros.push(zero);
     }
     Some(made)
-}
-
-/// The scale of which the number farthest from zero is the lowest code.
-fn symmetric(group: &[f32], recipe: Recipe) -> (f32, u8) {
-    let farthest = group.iter().fold(0.0, |most: f32, x| if x.abs() > most.abs() { *x } else { most });
-    let half = 1_u8 << (recipe.bits - 1);
-    (farthest / -f32::from(half), half)
-}
-
-/// The scale and the zero point by which the lowest and the highest number are the first and the last code.
-fn asymmetric(group: &[f32], recipe: Recipe) -> (f32, u8) {
-    let least = group.iter().fold(0.0, |least: f32, x| least.min(*x));
-    let most = group.iter().fold(0.0, |most: f32, x| most.max(*x));
-    let last = (1 << recipe.bits) as f32 - 1.0;
-    let scale = (most - least) / last;
-    let zero = if scale == 0.0 { 0.0 } else { (-least / scale).round().clamp(0.0, last) };
-    (scale, zero as u8)
-}
-
-fn nearest(value: f32, dtype: Dtype) -> f32 {
-    match dtype {
-        Dtype::F16 => f16::from_f32(value).to_f32(),
-        Dtype::Bf16 => bf16::from_f32(value).to_f32(),
-        _ => value,
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::thread;
 
-use half::{bf16, f16};
 use serde_json::{Map, Value as Json, json};
 
 use super::Recipe;
@@ -170,7 +169,7 @@ fn quantized(files: &Files, name: &str, recipe: Recipe) -> Result<Vec<Vec<u8>>> 
         // Rows of whole words: the first code is in the low bits of the first byte.
         _ => made.codes.chunks_exact(2).map(|pair| pair[0] | pair[1] << 4).collect(),
     });
-    parts.push(scales(&made.scales, data.dtype));
+    parts.push(data.dtype.encoded(&made.scales));
     match recipe {
         Recipe { symmetric: true, .. } => {}
         Recipe { bits: 8, .. } => parts.push(made.zeros.iter().map(|zero| zero ^ middle).collect()),
@@ -189,7 +188,7 @@ fn all_rows(bytes: &[u8], dtype: Dtype, recipe: Recipe, columns: usize) -> Optio
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let step = rows.div_ceil(threads).max(1) * columns * size;
     let pieces: Vec<Option<Rounded>> = thread::scope(|scope| {
-        let round = |part| move || rounded(&numbers(part, dtype), recipe, dtype);
+        let round = |part| move || rounded(&dtype.decoded(part), recipe, dtype);
         let started: Vec<_> = bytes.chunks(step.max(1)).map(|part| scope.spawn(round(part))).collect();
         started.into_iter().map(|thread| thread.join().ok().flatten()).collect()
     });
@@ -201,23 +200,6 @@ fn all_rows(bytes: &[u8], dtype: Dtype, recipe: Recipe, columns: usize) -> Optio
         all.zeros.extend(piece.zeros);
     }
     Some(all)
-}
-
-fn numbers(bytes: &[u8], dtype: Dtype) -> Vec<f32> {
-    let halves = || bytes.chunks_exact(2).map(|x| [x[0], x[1]]);
-    match dtype {
-        Dtype::F16 => halves().map(|x| f16::from_le_bytes(x).to_f32()).collect(),
-        Dtype::Bf16 => halves().map(|x| bf16::from_le_bytes(x).to_f32()).collect(),
-        _ => bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect(),
-    }
-}
-
-fn scales(scales: &[f32], dtype: Dtype) -> Vec<u8> {
-    match dtype {
-        Dtype::F16 => scales.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
-        Dtype::Bf16 => scales.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
-        _ => scales.iter().flat_map(|x| x.to_le_bytes()).collect(),
-    }
 }
 
 /// Zero points `[out, groups]` packed along the outputs into words `[out · bits / 32, groups]`.

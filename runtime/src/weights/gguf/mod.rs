@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
-use half::{bf16, f16};
-
 mod rows;
 
 use rows::{RowOrder, reorder, unpack};
@@ -212,15 +210,7 @@ impl Tensors {
     fn values(&self, entry: &Entry) -> Result<Vec<f32>, String> {
         let bytes = self.bytes(entry.place);
         Ok(match self.tensor(entry.place).1.kind.form {
-            Form::Plain(Dtype::F16) => {
-                bytes.chunks_exact(2).map(|x| f16::from_le_bytes([x[0], x[1]]).to_f32()).collect()
-            }
-            Form::Plain(Dtype::Bf16) => {
-                bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]).to_f32()).collect()
-            }
-            Form::Plain(_) => {
-                bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect()
-            }
+            Form::Plain(dtype) => dtype.decoded(bytes),
             _ => self.unpacked(entry)?.dequantize().map_err(|error| error.to_string())?,
         })
     }

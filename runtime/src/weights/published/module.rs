@@ -1,6 +1,5 @@
 //! The tensors of one quantized module: found by name, checked for dtype and shape, read.
 
-use half::{bf16, f16};
 use safetensors::Dtype as Type;
 
 use super::Published;
@@ -130,30 +129,27 @@ impl Tensor<'_> {
 
     /// Numbers with a fraction in single precision, all of them finite.
     pub(super) fn floats(&self) -> Result<Vec<f32>, String> {
-        let bytes = self.bytes()?;
-        let values: Vec<f32> = match self.stored {
-            Type::F32 => {
-                bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect()
-            }
-            Type::F16 => bytes.chunks_exact(2).map(|x| f16::from_le_bytes([x[0], x[1]]).to_f32()).collect(),
-            Type::BF16 => bytes.chunks_exact(2).map(|x| bf16::from_le_bytes([x[0], x[1]]).to_f32()).collect(),
-            other => return Err(format!("tensor `{}` is {other:?}, not of scales", self.name)),
-        };
+        let values = self.float()?.decoded(&self.bytes()?);
         match values.iter().position(|value| !value.is_finite()) {
             Some(place) => Err(format!("tensor `{}` holds {} at {place}", self.name, values[place])),
             None => Ok(values),
         }
     }
 
+    /// The type of numbers with a fraction.
+    fn float(&self) -> Result<Dtype, String> {
+        match self.stored {
+            Type::F32 => Ok(Dtype::F32),
+            Type::F16 => Ok(Dtype::F16),
+            Type::BF16 => Ok(Dtype::Bf16),
+            other => Err(format!("tensor `{}` is {other:?}, not of scales", self.name)),
+        }
+    }
+
     /// Its numbers as scales in their own type, all of them finite.
     pub(super) fn scales(&self) -> Result<Scales, String> {
         self.floats()?;
-        let dtype = match self.stored {
-            Type::F16 => Dtype::F16,
-            Type::BF16 => Dtype::Bf16,
-            _ => Dtype::F32,
-        };
-        Ok(Scales { dtype, bytes: self.place()?, shape: self.shape.to_vec() })
+        Ok(Scales { dtype: self.float()?, bytes: self.place()?, shape: self.shape.to_vec() })
     }
 }
 
@@ -161,12 +157,7 @@ impl Scales {
     /// In single precision.
     pub(super) fn single(&self) -> Result<Vec<f32>, String> {
         let bytes = self.bytes.read().map_err(|e| e.to_string())?;
-        let halves = || bytes.chunks_exact(2).map(|x| [x[0], x[1]]);
-        Ok(match self.dtype {
-            Dtype::F16 => halves().map(|x| f16::from_le_bytes(x).to_f32()).collect(),
-            Dtype::Bf16 => halves().map(|x| bf16::from_le_bytes(x).to_f32()).collect(),
-            _ => bytes.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect(),
-        })
+        Ok(self.dtype.decoded(&bytes))
     }
 
     /// One for each of so many rows, where there is but one for all.
