@@ -1,5 +1,5 @@
-//! Goldens with quantized weights: held to the CPU's run of the values that the weights stand for, and measured against the
-//! reference.
+//! Goldens with quantized weights: held to the CPU's run of the values that the weights stand for, on inputs rounded as the
+//! backend's kernels round them, and measured against the reference.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ use crate::{Hardware, Precision, Result, Value, Values};
 /// The precisions to test, separated by commas; the backend's own where there are none.
 const ASKED: &str = "WEFT_PRECISION";
 
-const ROUNDED: &str = "kernels round what they multiply with quantized weights to 8 bits";
+const ROUNDED: &str = "kernels round what they multiply with quantized weights to 8 bits, as the run that they are held to does; what \
+                       lies between two steps may become either";
 const HALF: &str = "half precision has 11 bits of mantissa";
 const REORDERED: &str = "sums are formed in another order";
 
@@ -54,7 +55,7 @@ pub(super) fn precisions(backend: &BackendSuite) -> Vec<&'static Tolerance> {
     all.filter(|bound| asked.split(',').any(|name| name == bound.precision.name())).collect()
 }
 
-/// The run of the values that a target's weights stand for.
+/// The run of the values that a target's weights stand for; only the CPU's own kernels round what they multiply.
 pub(super) fn exact<'a>(target: Target<'_>, folder: &'a str) -> Request<'a> {
     Request {
         checkpoint: folder,
@@ -62,6 +63,7 @@ pub(super) fn exact<'a>(target: Target<'_>, folder: &'a str) -> Request<'a> {
         precision: target.precision,
         threads: Some(1),
         dequantized: true,
+        exact_activations: !matches!(target.hardware, Hardware::Cpu | Hardware::Auto),
         ..Request::default()
     }
 }

@@ -14,7 +14,7 @@ use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
-use crate::lower::{Kernels, Lowered, lower};
+use crate::lower::{Lowered, lower};
 use crate::quantization::{Quantization, Recipe, Written, written};
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
@@ -247,14 +247,14 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         let form = self.lowering.as_ref().map_or(chosen.hardware, |lowering| lowering.hardware);
         let precision = self.precision.unwrap_or_else(|| form.default_precision());
         let mut target = engine::target(form, precision);
-        if self.dequantized {
-            target.kernels = Kernels::NONE;
-        }
-        let quantization = self.quantized();
-        target.dims = self.dims;
         if self.exact_activations {
             target.kernels.accuracy_level = 0;
         }
+        if self.dequantized {
+            target.kernels = target.kernels.by_values();
+        }
+        let quantization = self.quantized();
+        target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,
             weights,

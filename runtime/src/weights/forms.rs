@@ -100,6 +100,18 @@ impl BlockQuantized {
             scales.iter().zip(minimums.iter()).map(|(scale, minimum)| middle * scale + minimum).collect(),
         ))
     }
+
+    /// What those operators compute with, in the order of the codes: `[out, in]`.
+    ///
+    /// # Errors
+    /// As [`BlockQuantized::dequantize`].
+    pub(crate) fn without_offsets(&self) -> Result<Vec<f32>> {
+        let zeros = match &self.zeros {
+            Zeros::Minimums(_) => Zeros::Middle,
+            zeros => zeros.clone(),
+        };
+        Self { zeros, order: None, ..self.clone() }.dequantize()
+    }
 }
 
 #[cfg(test)]

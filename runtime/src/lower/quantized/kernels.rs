@@ -27,15 +27,15 @@ pub struct Kernels {
     pub partial_zeros: bool,
     /// Whether scales and zero points have one axis.
     pub flat_scales: bool,
+    /// Whether linear layers run by the values of their codes, on x as `MatMulNBits` would round it: what its kernels are
+    /// held to.
+    pub emulated: bool,
 }
 
 /// The groups of all blocks.
 const GROUPS: &[usize] = &[256, 128, 64, 32, 16];
 
 impl Kernels {
-    /// No kernels: everything runs by dequantized values.
-    pub(crate) const NONE: Self = Self::of(Hardware::Metal);
-
     /// Those of a backend.
     pub(crate) const fn of(hardware: Hardware) -> Self {
         let all = Self {
@@ -49,6 +49,7 @@ impl Kernels {
             casts_scales: false,
             partial_zeros: true,
             flat_scales: false,
+            emulated: false,
         };
         match hardware {
             // Below level 4, and for other blocks of 2 bits, ONNX Runtime 1.31 dequantizes the whole weight in each run.
@@ -70,6 +71,15 @@ impl Kernels {
             Hardware::Webnn => Self { linear_bits: &[4, 8], embedding_bits: &[4, 8], ..all },
             // Core ML's provider has neither operator.
             Hardware::Metal => Self { linear_bits: &[], embedding_bits: &[], ..all },
+        }
+    }
+
+    /// None of them: everything runs by the values of its codes, on x as they would round it.
+    #[must_use]
+    pub(crate) fn by_values(self) -> Self {
+        match self.accuracy_level {
+            0 => Self { linear_bits: &[], embedding_bits: &[], ..self },
+            _ => Self { emulated: true, ..self },
         }
     }
 

@@ -14,7 +14,8 @@ use super::Target;
 use crate::Result;
 use crate::dims;
 use crate::graph::{
-    BlockOp, Contrib, Dim, Dtype, Graph, MatMulNBitsOp, Op, Operation, PadMode, Reduction, Tensor, product,
+    Binary, BlockOp, Contrib, Dim, Dtype, Graph, MatMulNBitsOp, Op, Operation, PadMode, Reduction, Tensor,
+    Unary, product,
 };
 use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
@@ -46,7 +47,7 @@ pub(super) fn formed<'a>(
         };
         let by_linear = if readers.linear { kernels.linear(&blocks)? } else { None };
         let by_linear = by_linear.map(scaled).transpose()?;
-        let by_rows = if readers.embedding { kernels.embedding(&blocks)? } else { None };
+        let by_rows = if readers.embedding && !kernels.emulated { kernels.embedding(&blocks)? } else { None };
         let by_rows = by_rows.map(scaled).transpose()?;
         let values =
             readers.others || readers.linear && by_linear.is_none() || readers.embedding && by_rows.is_none();
@@ -94,7 +95,8 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
     let (width, out) = (x.shape()[last].clone(), it.result.shape()[last].clone());
     let corrected = match &parts.offsets {
         Some(offsets) => {
-            let sums = block_sums(g, &x, parts.blocks.group)?;
+            let sums = in_blocks(g, &x, parts.blocks.group)?;
+            let sums = g.reduce(Reduction::Sum, &sums, &[last + 1], false)?;
             let operands: Vec<&Tensor> = [&sums, offsets].into_iter().chain(&bias).collect();
             let shape = it.result.shape().to_vec();
             let corrected = g.node(Op::Linear, &operands, it.result.dtype(), shape);
@@ -117,9 +119,18 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
         zero_points: parts.zeros.is_some(),
         bias: fused.is_some(),
     };
-    let operands: Vec<&Tensor> =
-        [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.zeros).chain(fused).collect();
-    let mut y = g.node(Op::Contrib(Contrib::MatMulNBits(op)), &operands, it.result.dtype(), shape);
+    let mut y = match &parts.values {
+        Some(values) => {
+            let x = rounded(g, &x, parts.blocks.group)?;
+            let operands: Vec<&Tensor> = [&x, values].into_iter().chain(fused).collect();
+            g.node(Op::Linear, &operands, it.result.dtype(), shape)
+        }
+        None => {
+            let operands: Vec<&Tensor> =
+                [&x, &parts.codes, &parts.scales].into_iter().chain(&parts.zeros).chain(fused).collect();
+            g.node(Op::Contrib(Contrib::MatMulNBits(op)), &operands, it.result.dtype(), shape)
+        }
+    };
     if y.shape() != it.result.shape() {
         y = g.reshape(&y, it.result.shape().to_vec())?;
     }
@@ -127,8 +138,8 @@ fn linear_layer(g: &mut Graph, it: &Operation<'_>, parts: &Parts, kernels: &Kern
     [corrected, added].into_iter().flatten().try_fold(y, |y, more| g.add(&y, &more))
 }
 
-/// The sums of x over each block of its last axis: `[…, blocks]`.
-fn block_sums(g: &mut Graph, x: &Tensor, group: usize) -> Result<Tensor> {
+/// The blocks of x's last axis, the last one filled up with zeros: `[…, blocks, group]`.
+fn in_blocks(g: &mut Graph, x: &Tensor, group: usize) -> Result<Tensor> {
     let last = x.rank() - 1;
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let blocks = width.div_ceil(group);
@@ -138,8 +149,28 @@ fn block_sums(g: &mut Graph, x: &Tensor, group: usize) -> Result<Tensor> {
         _ => g.pad(x, &[(last, 0, missing)], PadMode::Constant(0.0))?,
     };
     let shape = [&x.shape()[..last], &dims![blocks, group]].concat();
-    let x = g.reshape(&x, shape)?;
-    g.reduce(Reduction::Sum, &x, &[last + 1], false)
+    g.reshape(&x, shape)
+}
+
+/// x as `MatMulNBits` rounds it at accuracy level 4: to 8 bits, of which the largest number of a block is 127.
+fn rounded(g: &mut Graph, x: &Tensor, group: usize) -> Result<Tensor> {
+    let (shape, last) = (x.shape().to_vec(), x.rank() - 1);
+    let blocks = in_blocks(g, x, group)?;
+    let sizes = g.unary(Unary::Abs, &blocks);
+    let largest = g.reduce(Reduction::Max, &sizes, &[last + 1], true)?;
+    let step = g.scale(&largest, 1.0 / 127.0)?;
+    // A block of zeros has no step.
+    let least = g.scalar(f32::MIN_POSITIVE);
+    let divisor = g.binary(Binary::Max, &step, &least)?;
+    let codes = g.div(&blocks, &divisor)?;
+    let codes = g.unary(Unary::Round, &codes);
+    let x = g.mul(&codes, &step)?;
+    let filled = product(&x.shape()[last..]);
+    let x = g.reshape(&x, [&shape[..last], &[filled]].concat())?;
+    match shape[last].fixed() {
+        Some(width) => g.slice(&x, last, 0..width),
+        None => Ok(x),
+    }
 }
 
 /// Rows of a table by `GatherBlockQuantized`.

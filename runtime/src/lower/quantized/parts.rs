@@ -17,6 +17,8 @@ pub(super) struct Parts {
     /// What minimums add to each block's sum, `[out, blocks]`.
     pub offsets: Option<Tensor>,
     pub order: Option<Arc<[u32]>>,
+    /// What the codes stand for, without offsets, in the order of the codes: `[out, in]`; where kernels are emulated.
+    pub values: Option<Tensor>,
 }
 
 /// Where parts become weights.
@@ -48,14 +50,16 @@ impl Parts {
         kernels: &Kernels,
     ) -> Result<Self> {
         let codes = [form.shape[0], form.blocks(), form.group * form.bits / 8];
-        Self::of(
-            Weights { graph, located },
-            &format!("{name}.codes"),
-            &codes,
-            name,
-            form,
-            kernels.flat_scales,
-        )
+        let flat = kernels.flat_scales;
+        let mut parts =
+            Self::of(Weights { graph, located }, &format!("{name}.codes"), &codes, name, form, flat)?;
+        if kernels.emulated {
+            let bytes = form.without_offsets()?.iter().flat_map(|x| x.to_le_bytes()).collect();
+            let values = format!("{name}.{}x{}.values", form.bits, form.group);
+            let mut weights = Weights { graph, located };
+            parts.values = Some(weights.add(&values, Dtype::F32, &form.shape, Bytes::memory(bytes)));
+        }
+        Ok(parts)
     }
 
     /// Those of an embedding, which share scales and zeros with a linear layer's of the same form.
@@ -93,6 +97,6 @@ impl Parts {
             weights.add(&format!("{name}.offsets"), Dtype::F32, &[rows, blocks], Bytes::memory(bytes))
         });
         let blocks = BlockOp { bits: form.bits, group: form.group };
-        Ok(Self { blocks, codes, scales, zeros, offsets, order: form.order.clone() })
+        Ok(Self { blocks, codes, scales, zeros, offsets, order: form.order.clone(), values: None })
     }
 }

@@ -92,6 +92,27 @@ fn samples() -> impl Iterator<Item = (BlockQuantized, &'static str)> {
     all.flat_map(|(bits, width, group)| KINDS.map(|kind| (sample([ROWS, width], bits, group, kind), kind)))
 }
 
+/// ONNX Runtime's kernels of level 4 differ from exact ones by what [`rounded`] does to x, and by nothing else.
+#[test]
+fn emulated_kernels_round_x_as_those_of_the_cpu_do() {
+    if !is_here(Hardware::Cpu) {
+        return;
+    }
+    let rounding = Kernels::of(Hardware::Cpu);
+    for (blocks, kind) in samples() {
+        let (emulated, want) = run(Hardware::Cpu, &blocks, &target(rounding.by_values()));
+        assert_eq!(emulated.operators.get("com.microsoft.MatMulNBits"), None, "{:?}", emulated.operators);
+        let (_, got) = run(Hardware::Cpu, &blocks, &target(rounding));
+        for report in crate::golden::compare(&got, &want, 5e-6) {
+            assert!(
+                report.passed,
+                "{} bits, {:?} by {}, {kind}: {report:?}",
+                blocks.bits, blocks.shape, blocks.group
+            );
+        }
+    }
+}
+
 fn is_here(hardware: Hardware) -> bool {
     engine::available(hardware).inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
