@@ -194,9 +194,23 @@ fn case_line(header: &Header, record: &Record) -> Result<String> {
         trimmed(nodes),
         trimmed(ms),
         json!(memory),
-        if record.other.is_empty() { Value::Null } else { json!(record.other) },
+        other(record),
     ];
     Ok(serde_json::to_string(&trimmed(columns))?)
+}
+
+/// Accuracy as it is read, and fields that a later release wrote.
+fn other(record: &Record) -> Value {
+    let mut other = record.other.clone();
+    match record.accuracy() {
+        Some(accuracy) => {
+            let short: BTreeMap<_, _> =
+                accuracy.into_iter().map(|(key, value)| (key, short(value))).collect();
+            other.insert("accuracy".into(), json!(short));
+        }
+        None => drop(other.shift_remove("accuracy")),
+    }
+    if other.is_empty() { Value::Null } else { json!(other) }
 }
 
 /// Name and differences; of one that is not close enough also what is wrong.

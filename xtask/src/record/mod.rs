@@ -4,6 +4,8 @@ mod compact;
 mod files;
 mod merge;
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +145,24 @@ impl Record {
     /// The largest relative difference of its outputs.
     pub fn max_rel(&self) -> Option<f64> {
         self.outputs.iter().filter_map(|output| output.max_rel).reduce(f64::max)
+    }
+
+    /// How near the reference quantized weights came: the worst `relative` of all outputs, `kl` and `top1` of logits.
+    pub fn accuracy(&self) -> Option<BTreeMap<&'static str, f64>> {
+        let all = self.other.get("accuracy")?.as_object()?;
+        let worst = |key: &str, worse: fn(f64, f64) -> f64| {
+            let is =
+                |name: &str| name == key || name.strip_suffix(key).is_some_and(|rest| rest.ends_with(' '));
+            all.iter().filter(|(name, _)| is(name)).filter_map(|(_, value)| value.as_f64()).reduce(worse)
+        };
+        let found = [
+            ("relative", worst("relative", f64::max)),
+            ("kl", worst("kl", f64::max)),
+            ("top1", worst("top1", f64::min)),
+        ];
+        let found: BTreeMap<_, _> =
+            found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        (!found.is_empty()).then_some(found)
     }
 
     /// The time that loading and the first run took.

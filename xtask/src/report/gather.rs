@@ -8,6 +8,7 @@ use weft_generator::spec::model::{ModelHardware, ModelSpec};
 
 use super::covered::{Covered, covered};
 use super::groups::{Gap, Group, architectures, categories, gaps};
+use super::precisions::{self, Accuracy};
 use crate::record::{Outcome, Record, newest};
 use crate::specs::Catalog;
 
@@ -49,6 +50,9 @@ pub struct Cell {
     pub precision: String,
     /// The evidence for each number format that was tried.
     pub precisions: BTreeMap<String, String>,
+    /// How near the reference each format of quantized weights came.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub accuracy: BTreeMap<String, Accuracy>,
     pub passed: usize,
     pub failed: usize,
     pub known_failures: usize,
@@ -66,7 +70,7 @@ pub struct Cell {
 }
 
 /// What a spec says of a backend.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Declared {
     pub support: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +81,9 @@ pub struct Declared {
     pub memory: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// By number format, in the sources' words.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub precision: BTreeMap<String, String>,
 }
 
 /// One case, as it was observed last on one machine.
@@ -151,7 +158,7 @@ fn model(catalog: &Catalog, spec: &ModelSpec, observed: &Observed<'_>) -> Model 
 fn declared(catalog: &Catalog, spec: &ModelSpec, hardware: Hardware) -> Declared {
     let kind = spec.architecture.as_ref().and_then(|name| catalog.architectures.get(name));
     let Some(entry) = kind.and_then(|kind| kind.hardware.get(&hardware)) else {
-        return Declared { support: "unknown", reason: None, performance: None, memory: None, notes: None };
+        return Declared { support: "unknown", ..Declared::default() };
     };
     let own = spec.hardware.get(&hardware).map(ModelHardware::matrix).unwrap_or_default();
     let entry = entry.overridden(&own);
@@ -161,6 +168,7 @@ fn declared(catalog: &Catalog, spec: &ModelSpec, hardware: Hardware) -> Declared
         performance: entry.performance,
         memory: entry.memory,
         notes: entry.notes,
+        precision: precisions::declared(&entry.precision),
     }
 }
 
@@ -179,6 +187,10 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
     }
     let precisions: BTreeMap<_, _> =
         by_precision.iter().map(|(precision, own)| ((*precision).to_owned(), evidence(own))).collect();
+    let accuracy = by_precision
+        .iter()
+        .filter_map(|(name, own)| Some(((*name).to_owned(), Accuracy::of(own)?)))
+        .collect();
     let precision = main_precision(&precisions);
     let shown = by_precision.get(precision.as_str()).map_or(&[][..], Vec::as_slice);
     let records = decisive(shown);
@@ -201,6 +213,7 @@ fn cell(backend: &'static str, declared: Declared, all: &[&Record]) -> Cell {
         declared,
         precision,
         precisions,
+        accuracy,
         passed: count(Outcome::Passed),
         failed: count(Outcome::Failed),
         known_failures: count(Outcome::Known),

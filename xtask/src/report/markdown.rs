@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use super::gather::{Cell, Report};
 use super::groups::Group;
+use super::precisions;
 use crate::table::{Table, difference};
 
 pub fn text(report: &Report) -> String {
@@ -19,6 +20,15 @@ pub fn text(report: &Report) -> String {
          table, right numbers on the CPU), **failed**, **unsupported**, or `-` (not tested).\n\n",
     );
     section(&mut text, "Models", &matrix(report));
+    let quantized = precisions::table(report);
+    if !quantized.is_empty() {
+        text.push_str(
+            "## Quantized weights\n\nDeclared, observed, and in brackets how near the reference's outputs: the relative error \
+             (median of the cases' worst outputs), of logits the Kullback-Leibler divergence and how often the first choice is \
+             the reference's. Goldens are small and random: a real model loses less.\n\n",
+        );
+        let _ = writeln!(text, "{}", quantized.dense_markdown());
+    }
     section(&mut text, "Architecture types: declared, and observed", &groups(report, &report.architectures));
     section(&mut text, "Coverage by category: declared, and observed", &groups(report, &report.categories));
     section(&mut text, "The reference's architectures", &covered(report));
@@ -78,8 +88,9 @@ fn shown(cell: &Cell) -> String {
         "unsupported" => return "unsupported".into(),
         level => format!("{level} {}/{ran}", cell.passed),
     };
-    let others =
-        cell.precisions.iter().filter(|(name, level)| **name != cell.precision && *level != "untested");
+    let others = cell.precisions.iter().filter(|(name, level)| {
+        **name != cell.precision && *level != "untested" && !precisions::is_quantized(name)
+    });
     others.fold(main, |text, (name, level)| format!("{text}, {name} {level}"))
 }
 

@@ -6,6 +6,7 @@ mod gather;
 mod groups;
 mod html;
 mod markdown;
+mod precisions;
 mod svg;
 
 use std::fs;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::super::covered::Covered;
 use super::super::gather::{self, Declared, Report};
 use super::super::groups::Group;
+use super::super::precisions::Accuracy;
 
 /// The page's data. Numbers in the place of names are positions in `texts` and `declared`.
 #[derive(Serialize)]
@@ -59,6 +60,9 @@ struct Cell<'a> {
 struct Precision<'a> {
     name: &'a str,
     is: &'a str,
+    /// How near the reference's outputs quantized weights came, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near: Option<String>,
     /// Three characters a case: `31h` for 3.1e-7, `0` for none, `ok`, and nothing for what was not run.
     cases: String,
     /// What did not pass: the case, whether it is a known failure, why.
@@ -183,7 +187,8 @@ fn precision<'a>(
         }
         codes += &code(case.outcome, case.max_rel);
     }
-    Precision { name, is, cases: codes.trim_end().to_owned(), bad }
+    let near = cell.accuracy.get(name).map(Accuracy::text);
+    Precision { name, is, near, cases: codes.trim_end().to_owned(), bad }
 }
 
 fn code(outcome: &str, max_rel: Option<f64>) -> String {

@@ -9,6 +9,8 @@ const LEVELS = {
   unsupported: "declared unsupported, with a reason",
   untested: "not run",
 };
+const FORMATS = ["f32", "f16", "bf16", "int8", "int4", "int4-mixed", "int3", "int2"];
+const isQuantized = name => name.startsWith("int");
 const PROVEN = ["device", "emulator", "lowered"];
 const text = at => report.texts[at];
 const escaped = value => String(value).replace(/[&<>"]/g, sign => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[sign]);

@@ -1,16 +1,16 @@
 // The page: its state, the details of a cell, and what the keys and buttons do.
-const VIEWS = { Models: matrix, Kinds: kinds, Failures: failures, Gaps: gaps, "Not yet": notYet };
-const state = { tab: "Models", text: "", category: "", architecture: "", level: "", backends: new Set(report.backends) };
+const VIEWS = { Models: matrix, Quantized: quantized, Kinds: kinds, Failures: failures, Gaps: gaps, "Not yet": notYet };
+const state = { tab: "Models", text: "", category: "", architecture: "", level: "", precision: "", backends: new Set(report.backends) };
 const get = id => document.getElementById(id);
 
 function draw() {
   get("view").innerHTML = VIEWS[state.tab]();
-  const counts = { Models: models().length, Failures: allFailures().length, Gaps: shownGaps().length };
+  const counts = { Models: models().length, Quantized: quantizedModels().length, Failures: allFailures().length, Gaps: shownGaps().length };
   get("tabs").innerHTML = Object.keys(VIEWS).map(name =>
     `<button type="button" role="tab" aria-controls="view" aria-selected="${name === state.tab}" tabindex="${name === state.tab ? 0 : -1}">${name}${name in counts ? ` <small>${counts[name]}</small>` : ""}</button>`).join("");
   const first = get("view").querySelector(".matrix tbody button");
   if (first) first.tabIndex = 0;
-  get("legend").hidden = !["Models", "Kinds"].includes(state.tab);
+  get("legend").hidden = !["Models", "Quantized", "Kinds"].includes(state.tab);
   history.replaceState(null, "", "#" + encodeURIComponent(state.tab));
 }
 
@@ -46,7 +46,8 @@ function onBackend(model, cell) {
   const facts = `<p><i class="seg ${cell.is}">${cell.is === "untested" ? "not run" : cell.is}</i> ${LEVELS[cell.is]}</p><dl>`
     + pair("declared", [support, performance && `performance ${performance}`, memory && `memory ${memory}`].filter(Boolean).join(", "))
     + pair("why", reason) + pair("notes", notes)
-    + pair("precisions", cell.precisions.map(one => `${one.name}: ${one.is === "untested" ? "not run" : `${one.is}, ${one.ran - one.bad.length} of ${one.ran} cases`}`).join("; "))
+    + pair("precisions", cell.precisions.map(one => `${one.name}: ${one.is === "untested" ? "not run" : `${one.is}, ${one.ran - one.bad.length} of ${one.ran} cases${one.near ? `, off the reference by ${one.near}` : ""}`}`).join("; "))
+    + pair("declared by precision", Object.entries(cell.declared.precision || {}).map(([name, word]) => `${name}: ${word}`).join("; "))
     + pair("nodes", nodes)
     + (cell.numbers ? pair("medians", `load ${unit(load, "ms")}, first run ${unit(first, "ms")}`) + pair("memory", `${unit(megabytes, "MB")} private, at most`) : "")
     + pair("reasons", (cell.why || []).map(text).join("; ")) + pair("machines", (cell.machines || []).map(text).join("; ")) + "</dl>";
@@ -98,6 +99,7 @@ function start() {
   get("filters").innerHTML = `<input type="search" placeholder="filter by name" aria-label="filter by name" data-key="text">`
     + select("category", "every category", distinct("category")) + select("architecture", "every architecture type", distinct("architecture"))
     + select("level", "any evidence", [...Object.keys(LEVELS), "known failures"])
+    + select("precision", "f32, f16, bf16", FORMATS)
     + `<fieldset aria-label="Backends">${report.backends.map(name => `<button type="button" aria-pressed="true" data-backend="${name}">${name}</button>`).join("")}</fieldset>`;
   let waiting;
   get("filters").oninput = ({ target }) => {

@@ -27,11 +27,14 @@ function segment(precision) {
 }
 function said(model, cell) {
   const formats = cell.precisions.map(one => `${one.name} ${one.is === "untested" ? "not run" : one.is}`
+    + (one.near ? ` (${one.near})` : "") + (cell.declared.precision?.[one.name] ? `, declared ${cell.declared.precision[one.name]}` : "")
     + (one.failures ? `, ${one.failures} failures` : "") + (one.known ? `, ${one.known} known failures` : ""));
   return `${model.name} on ${cell.backend}: ${[cell.is === "untested" ? "not run" : cell.is, ...formats].join("; ")}`;
 }
 function segments(cell) {
-  const ran = cell.precisions.filter(precision => !["untested", "unsupported"].includes(precision.is));
+  const asked = precision => state.precision ? precision.name === state.precision : !isQuantized(precision.name);
+  const ran = cell.precisions.filter(precision => asked(precision) && !["untested", "unsupported"].includes(precision.is));
+  if (!ran.length && state.precision) return `<i class="seg untested">–</i>`;
   if (ran.length) return ran.map(segment).join("");
   return `<i class="seg ${cell.is}">${cell.is === "untested" ? "–" : cell.is}</i>`;
 }
@@ -55,6 +58,30 @@ function matrix() {
         return `<td><button type="button" class="cell" data-at="${model.at},${at}" tabindex="-1" title="${label}" aria-label="${label}">${segments(model.cells[at])}</button></td>`;
       }).join("") + "</tr>").join("") + "</tbody>");
   return table("matrix", columns, body.join(""));
+}
+
+/** Formats of quantized weights: evidence by backend, the relative error in place of the name where one is chosen. */
+const quantizedModels = () => models().filter(model => model.cells.some(cell => cell.precisions.some(precision => isQuantized(precision.name))));
+const SHORT = { int8: "8", int4: "4", "int4-mixed": "4m", int3: "3", int2: "2" };
+function quantized() {
+  const shown = quantizedModels(), backends = shownBackends();
+  if (!shown.length) return nothing("No model that the filters leave was run with quantized weights.");
+  const wanted = Object.keys(SHORT).filter(name => !isQuantized(state.precision) || name === state.precision);
+  const columns = [`<th scope="col" class="name" style="width:228px">model<small>${shown.length}</small></th>`, ...backends.map(({ name }) => column(name))];
+  const cell = own => {
+    const ran = wanted.map(name => own.precisions.find(precision => precision.name === name)).filter(precision => precision && precision.is !== "untested");
+    return ran.map(precision => {
+      const near = precision.near ? precision.near.split(",")[0] : "";
+      return segment({ ...precision, name: wanted.length === 1 && near ? near : SHORT[precision.name] });
+    }).join("") || `<i class="seg untested">–</i>`;
+  };
+  const rows = shown.map(model => `<tr><th scope="row" class="name"><button type="button" data-at="${model.at}" tabindex="-1" title="${escaped(model.title)}">${escaped(model.name)}</button></th>`
+    + backends.map(({ at }) => {
+      const label = escaped(said(model, model.cells[at]));
+      return `<td><button type="button" class="cell" data-at="${model.at},${at}" tabindex="-1" title="${label}" aria-label="${label}">${cell(model.cells[at])}</button></td>`;
+    }).join("") + "</tr>");
+  return table("matrix", columns, `<tbody>${rows.join("")}</tbody>`)
+    + `<p class="soft">Weights of 8, 4, 4 mixed, 3 and 2 bits. Point at a cell for how near the reference its outputs were (relative error, Kullback-Leibler divergence and equal first choices of logits), and for what is declared; choose a precision to see the errors.</p>`;
 }
 
 function kinds() {
