@@ -30,7 +30,8 @@ pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use op::{
     AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, Interpolation, LinearAttentionOp,
-    MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, Unary,
+    MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, TopKOp, TopKResult,
+    Unary,
 };
 pub use recurrence::LinearAttention;
 pub(crate) use rewrite::Operation;

@@ -111,6 +111,9 @@ pub enum Op {
         /// The axis.
         axis: usize,
     },
+    /// The largest elements along the last axis, in descending order, of equal ones the first. It gives one of its two
+    /// results; another node on the same operand gives the other.
+    TopK(TopKOp),
     /// Elements of the first operand at the indices along an axis that the second holds.
     GatherElements {
         /// The axis that the indices are of.
@@ -221,6 +224,7 @@ impl Op {
             Self::Pad { .. } => "Pad",
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",
+            Self::TopK(_) => "TopK",
             Self::GatherElements { .. } => "GatherElements",
             Self::GatherBatched => "GatherND",
             Self::Angles { of, .. } => of.onnx(),

@@ -1,6 +1,6 @@
 //! Parts of values: by index, by range, by comparison; and values made longer.
 
-use super::{Dim, Dtype, Graph, Op, PadMode, Shape, Tensor, show};
+use super::{Dim, Dtype, Graph, Op, PadMode, Shape, Tensor, TopKOp, TopKResult, show};
 use crate::Result;
 
 impl Graph {
@@ -177,6 +177,27 @@ impl Graph {
         let mut shape = self.with_axis("ArgMax", x, axis)?;
         shape.remove(axis);
         Ok(self.node(Op::ArgMax { axis }, &[x], Dtype::I64, shape))
+    }
+
+    /// The largest elements along the last axis, in descending order (`torch.topk`): values `[…, count]`, and their indices, i64.
+    /// Of equal ones the first is selected. Where the axis has no fixed length, what is run must have as many.
+    ///
+    /// # Errors
+    /// When there are fewer than `count` elements, or none are asked for.
+    pub fn top_k(&mut self, x: &Tensor, count: usize) -> Result<(Tensor, Tensor)> {
+        self.float("TopK", x)?;
+        let fits = x.dim(-1).is_some_and(|length| length.fixed().is_none_or(|length| length >= count));
+        if !fits || count == 0 {
+            let problem = format!("{} has no {count} largest along its last axis", show(x.shape()));
+            return Err(self.error("TopK", problem));
+        }
+        let mut shape = x.shape().to_vec();
+        if let Some(last) = shape.last_mut() {
+            *last = count.into();
+        }
+        let op = |gives| Op::TopK(TopKOp { count, gives });
+        let values = self.node(op(TopKResult::Values), &[x], x.dtype(), shape.clone());
+        Ok((values, self.node(op(TopKResult::Indices), &[x], Dtype::I64, shape)))
     }
 
     fn with_axis(&self, op: &str, x: &Tensor, axis: usize) -> Result<Shape> {

@@ -114,6 +114,13 @@ fn shapes() {
     assert_snapshot!(refusal(&three, |g, x| g.slice(&x[0], 1, 2..4)), @"Slice in bert.encoder.layer.3: 2..4 does not lie in axis 1 of [batch, 3], whose length must be fixed");
     assert_snapshot!(refusal(&three, |g, x| g.slice(&x[0], 0, 0..1)), @"Slice in bert.encoder.layer.3: 0..1 does not lie in axis 0 of [batch, 3], whose length must be fixed");
     assert_snapshot!(refusal(&three, |g, x| g.take(&x[0], 2, 0)), @"Gather in bert.encoder.layer.3: [batch, 3] has no axis 2");
+    assert_snapshot!(refusal(&three, |g, x| g.top_k(&x[0], 4)), @"TopK in bert.encoder.layer.3: [batch, 3] has no 4 largest along its last axis");
+    assert_snapshot!(refusal(&three, |g, x| g.top_k(&x[0], 0)), @"TopK in bert.encoder.layer.3: [batch, 3] has no 0 largest along its last axis");
+    let ids = |g: &mut Graph, x: &[Tensor]| {
+        let ids = g.cast(&x[0], Dtype::I64);
+        g.top_k(&ids, 1)
+    };
+    assert_snapshot!(refusal(&three, ids), @"TopK in bert.encoder.layer.3: needs floating point, not i64 [batch, 3]");
     assert_snapshot!(refusal(&three, |g, x| g.reduce(Reduction::Mean, &x[0], &[2], true)), @"ReduceMean in bert.encoder.layer.3: [batch, 3] has no axis 2");
 }
 

@@ -114,6 +114,7 @@ const CUDA: &[Pass] = &[
     Pass::each("linear layers by Gemm", linear::flatten),
     Pass::each("GELU by ONNX Runtime's kernel", activation::gelu_by_kernel),
     Pass::each("RMS norm by ONNX Runtime's kernel", norm::rms_by_kernel),
+    Pass::each("top-k in single precision", select::top_k_in_single),
 ];
 
 /// MIGraphX, which finds attention and GELU in the plain forms itself.
@@ -147,6 +148,7 @@ const WEBGPU: &[Pass] = &[
 const METAL: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    TOP_K,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     Pass::each("logarithms of whole numbers by a table", select::logarithm_by_table),
@@ -191,6 +193,7 @@ const QNN: &[Pass] = &[
 const WEBNN: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    TOP_K,
     GATHER_BY_PRODUCT,
     BFLOAT16,
     TRANSPOSE_RUNS,
@@ -211,6 +214,7 @@ pub(super) const LAST: &[Pass] = &[
     Pass::whole("drop what nothing reads", lengths::prune),
 ];
 
+const TOP_K: Pass = Pass::each("top-k by ArgMax", select::top_k_by_argmax);
 const GATHER_BY_PRODUCT: Pass = Pass::each("one of each item by a product", select::gather_by_product);
 const BFLOAT16: Pass = Pass::each("bfloat16 by arithmetic", bfloat16::by_arithmetic);
 const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose_runs);

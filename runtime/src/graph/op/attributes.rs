@@ -44,6 +44,24 @@ pub enum RecurrenceResult {
     State,
 }
 
+/// The attributes of [`Op::TopK`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopKOp {
+    /// How many are selected.
+    pub count: usize,
+    /// Which of the two results the node gives.
+    pub gives: TopKResult,
+}
+
+/// The results of [`Op::TopK`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopKResult {
+    /// The largest elements.
+    Values,
+    /// Where along the last axis they are, in 64-bit integers.
+    Indices,
+}
+
 /// The attributes of [`Op::CausalConv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CausalConvOp {

@@ -1,7 +1,7 @@
 //! 64-bit integers as 32-bit ones, for engines whose kernels have no others.
 
 use crate::Result;
-use crate::graph::{Dim, Dtype, Graph, Op};
+use crate::graph::{Dim, Dtype, Graph, Op, TopKOp, TopKResult};
 use crate::lower::Target;
 
 /// Gives ids, masks and positions the type that the target counts in, at the edges and inside. Lengths and axes are no
@@ -29,7 +29,7 @@ pub(in crate::lower) fn compute_in(g: &mut Graph, target: &Target) -> Result<()>
         let wide = match it.op {
             // What it already is.
             Op::Cast { to } if *to == it.operands[0].dtype() => return Ok(Some(it.operands[0].clone())),
-            Op::ArgMax { .. } => true,
+            Op::ArgMax { .. } | Op::TopK(TopKOp { gives: TopKResult::Indices, .. }) => true,
             // A length that is computed is one of 64 bits.
             Op::Positions => it.result.dim(0).and_then(Dim::fixed).is_none(),
             _ => false,

@@ -2,7 +2,9 @@
 
 use crate::Result;
 use crate::dims;
-use crate::graph::{Binary, Constant, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, Unary, product};
+use crate::graph::{
+    Binary, Constant, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, TopKResult, Unary, product,
+};
 
 /// One position of each item by a product with a row that is 1 there; of integers by a sum of what is chosen.
 pub(in crate::lower) fn gather_by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
@@ -23,6 +25,41 @@ pub(in crate::lower) fn gather_by_product(g: &mut Graph, it: &Operation<'_>) -> 
     let (found, none) = (g.reshape(&found, column)?, g.integer(0));
     let chosen = g.select(&found, x, &none)?;
     Ok(Some(g.reduce(Reduction::Sum, &chosen, &[1], false)?))
+}
+
+/// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.
+pub(in crate::lower) fn top_k_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };
+    let Some((length, _)) = x.shape().split_last() else { return Ok(None) };
+    let (axis, positions) = (x.rank() - 1, g.arange(length));
+    let least = g.number(x.dtype(), f32::MIN);
+    let (mut rest, mut found) = (x.clone(), vec![]);
+    for selected in 1..=op.count {
+        let index = g.argmax(&rest, axis)?;
+        let index = g.unsqueeze(&index, axis)?;
+        found.push(match op.gives {
+            TopKResult::Values => g.reduce(Reduction::Max, &rest, &[axis], true)?,
+            TopKResult::Indices => index.clone(),
+        });
+        if selected < op.count {
+            let here = g.binary(Binary::Equal, &index, &positions)?;
+            rest = g.select(&here, &least, &rest)?;
+        }
+    }
+    let found: Vec<&Tensor> = found.iter().collect();
+    g.concat(&found, axis).map(Some)
+}
+
+/// Selects by numbers in single precision what is in bfloat16.
+pub(in crate::lower) fn top_k_in_single(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };
+    if x.dtype() != Dtype::Bf16 {
+        return Ok(None);
+    }
+    let wide = g.cast(x, Dtype::F32);
+    let indices = op.gives == TopKResult::Indices;
+    let found = it.again(g, &[&wide], if indices { Dtype::I64 } else { Dtype::F32 });
+    Ok(Some(g.cast(&found, it.result.dtype())))
 }
 
 /// A disjunction as what is not the case where neither is.

@@ -1,6 +1,7 @@
 //! What each pass makes of the smallest graph that it is for: here those of layers.
 
 mod elements;
+mod top_k;
 
 use super::testing::after;
 use super::{Pass, Rule, activation, attention, linear, norm, resize, rotary, spatial};

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
-    Constant, Dim, Dtype, Graph, LinearAttentionOp, Node, Op, Origin, RecurrenceResult, Tensor,
+    Constant, Dim, Dtype, Graph, LinearAttentionOp, Node, Op, Origin, RecurrenceResult, Tensor, TopKOp,
+    TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
@@ -121,17 +122,22 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// The values that a node gives: of linear attention what is read, then the state, one of which another node stands
-    /// for where anything reads it.
+    /// The values that a node gives: of an operation with two results both, one of which another node stands for where
+    /// anything reads it.
     fn results(&self, node: &Node) -> Vec<Option<usize>> {
-        let Op::LinearAttention(op) = node.op else { return vec![Some(node.output)] };
-        let given = |gives| {
-            let wanted = Op::LinearAttention(LinearAttentionOp { gives, ..op });
-            let found =
-                self.graph.nodes.iter().find(|other| other.inputs == node.inputs && other.op == wanted);
-            found.map(|found| found.output)
+        let both = match node.op {
+            Op::LinearAttention(op) => [RecurrenceResult::Output, RecurrenceResult::State]
+                .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op })),
+            Op::TopK(op) => {
+                [TopKResult::Values, TopKResult::Indices].map(|gives| Op::TopK(TopKOp { gives, ..op }))
+            }
+            _ => return vec![Some(node.output)],
         };
-        vec![given(RecurrenceResult::Output), given(RecurrenceResult::State)]
+        let given = |wanted| {
+            let mut nodes = self.graph.nodes.iter();
+            nodes.find(|other| other.inputs == node.inputs && other.op == wanted).map(|found| found.output)
+        };
+        both.map(given).to_vec()
     }
 
     /// The ONNX name of what an operation gives.

@@ -101,6 +101,10 @@ impl Printer<'_> {
             | Op::GatherElements { axis } => vec![Attribute::int("axis", *axis as i64)],
             Op::GatherBatched => vec![Attribute::int("batch_dims", 1)],
             Op::ArgMax { axis } => vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)],
+            Op::TopK(op) => {
+                more.push(self.integers(&[op.count as i64]));
+                vec![Attribute::int("axis", -1)]
+            }
             Op::LayerNorm { epsilon } | Op::RmsNorm { epsilon } => {
                 vec![Attribute::int("axis", -1), Attribute::float("epsilon", *epsilon as f32)]
             }
