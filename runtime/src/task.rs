@@ -36,6 +36,8 @@ pub enum Task {
     ImageFeatureExtraction,
     /// What is in an image, and where.
     ObjectDetection,
+    /// Which pixels of an image are part of what.
+    ImageSegmentation,
     /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
     /// Labels of the caller's own for an image.
@@ -52,7 +54,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -67,6 +69,7 @@ impl Task {
         Self::ImageClassification,
         Self::ImageFeatureExtraction,
         Self::ObjectDetection,
+        Self::ImageSegmentation,
         Self::ImageTextToText,
         Self::ZeroShotImageClassification,
         Self::ZeroShotVideoClassification,
@@ -92,6 +95,7 @@ impl Task {
             Self::ImageClassification => "image-classification",
             Self::ImageFeatureExtraction => "image-feature-extraction",
             Self::ObjectDetection => "object-detection",
+            Self::ImageSegmentation => "image-segmentation",
             Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",

@@ -68,7 +68,7 @@ impl Image {
     /// where there is no room above. What lies outside of the image is left out. Boxes of the same `class` have
     /// the same colour.
     pub fn draw_box(&mut self, [xmin, ymin, xmax, ymax]: [i64; 4], class: usize, name: &str) {
-        let colour = Rgb(COLOURS[class % COLOURS.len()]);
+        let colour = colour(class);
         let (height, width) = (self.height() as i64, self.width() as i64);
         let thick = (height.min(width) / 200).max(1);
         let image = self.rgb_mut();
@@ -80,10 +80,25 @@ impl Image {
                 }
             }
         }
-        let dot = (height.min(width) / 150).max(1);
-        let above = ymin - 7 * dot;
-        write(image, name, (xmin, if above < 0 { ymin } else { above }), dot, colour);
+        let above = ymin - 7 * self.dot();
+        self.draw_name((xmin, if above < 0 { ymin } else { above }), class, name);
     }
+
+    /// Writes a name on a ground of its class's colour, its upper left corner at `x` and `y`.
+    pub fn draw_name(&mut self, (x, y): (i64, i64), class: usize, name: &str) {
+        let dot = self.dot();
+        write(self.rgb_mut(), name, (x, y), dot, colour(class));
+    }
+
+    /// The edge of a letter's dot.
+    fn dot(&self) -> i64 {
+        (self.height().min(self.width()) as i64 / 150).max(1)
+    }
+}
+
+/// The colour of a class.
+pub(super) fn colour(class: usize) -> Rgb<u8> {
+    Rgb(COLOURS[class % COLOURS.len()])
 }
 
 /// Writes a line of text in white on a coloured ground, each dot of a letter a square of `dot` pixels.

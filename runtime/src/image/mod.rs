@@ -14,9 +14,11 @@
 
 mod anyres;
 mod draw;
+mod interpolate;
 mod interpolation;
 mod jpeg;
 mod layout;
+mod mask;
 mod normalize;
 mod patches;
 mod processor;
@@ -31,8 +33,10 @@ mod step;
 mod tiles;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices};
+pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use layout::Layout;
+pub use mask::Mask;
 pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;

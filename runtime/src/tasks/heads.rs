@@ -41,6 +41,7 @@ impl Task {
             | Self::Summarization
             | Self::Translation
             | Self::ImageClassification
+            | Self::ImageSegmentation
             | Self::ImageTextToText
             | Self::AutomaticSpeechRecognition
             | Self::AudioClassification => &["logits"],

@@ -45,31 +45,54 @@ impl<A: AnyModel> ImageModel<A> {
         outputs: &[&str],
     ) -> Result<Vec<Vec<ArrayD<f32>>>> {
         let mut entries = vec![Vec::with_capacity(images.len()); outputs.len()];
+        self.each_batch(processor, images, batch_size, |values| {
+            for (name, entries) in outputs.iter().zip(&mut entries) {
+                let rows = output(&values, name)?.axis_iter(Axis(0));
+                entries.extend(rows.map(|row| row.to_owned()));
+            }
+            Ok(())
+        })?;
+        Ok(entries)
+    }
+
+    /// Runs images through the model; gives for each image all outputs of numbers by their names.
+    pub(super) fn run_all(&self, images: &[Image], batch_size: usize) -> Result<Vec<Values>> {
+        let mut entries: Vec<Values> = vec![];
+        self.each_batch(&self.processor, images, batch_size, |values| {
+            let first = entries.len();
+            for (name, value) in values {
+                let Value::F32(value) = value else { continue };
+                for (index, row) in value.axis_iter(Axis(0)).enumerate() {
+                    if entries.len() == first + index {
+                        entries.push(Values::new());
+                    }
+                    entries[first + index].insert(name.clone(), row.to_owned().into());
+                }
+            }
+            Ok(())
+        })?;
+        Ok(entries)
+    }
+
+    /// Hands the outputs of one batch after the other to `take`.
+    fn each_batch(
+        &self,
+        processor: &ImageProcessor,
+        images: &[Image],
+        batch_size: usize,
+        mut take: impl FnMut(Values) -> Result<()>,
+    ) -> Result<()> {
         let mut waiting: Vec<Values> = Vec::new();
         for image in images {
             let values = self.inputs(processor.process(std::slice::from_ref(image))?);
             let full = waiting.len() == batch_size.max(1);
             if full || waiting.first().is_some_and(|first| !alike(first, &values)) {
-                self.run_batch(std::mem::take(&mut waiting), outputs, &mut entries)?;
+                take(self.model.run(joined(std::mem::take(&mut waiting))?)?)?;
             }
             waiting.push(values);
         }
         if !waiting.is_empty() {
-            self.run_batch(waiting, outputs, &mut entries)?;
-        }
-        Ok(entries)
-    }
-
-    fn run_batch(
-        &self,
-        batch: Vec<Values>,
-        outputs: &[&str],
-        entries: &mut [Vec<ArrayD<f32>>],
-    ) -> Result<()> {
-        let values = self.model.run(joined(batch)?)?;
-        for (name, entries) in outputs.iter().zip(entries) {
-            let rows = output(&values, name)?.axis_iter(Axis(0));
-            entries.extend(rows.map(|row| row.to_owned()));
+            take(self.model.run(joined(waiting)?)?)?;
         }
         Ok(())
     }

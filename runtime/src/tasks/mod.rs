@@ -38,6 +38,8 @@ mod hypotheses;
 mod image_classification;
 #[cfg(feature = "image")]
 mod image_feature_extraction;
+#[cfg(feature = "image")]
+mod image_segmentation;
 #[cfg(all(feature = "image", feature = "text"))]
 mod image_text_to_text;
 #[cfg(feature = "image")]
@@ -91,6 +93,11 @@ pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
 pub use image_classification::{ImageClassification, ImageClassificationOptions};
 #[cfg(feature = "image")]
 pub use image_feature_extraction::{ImageFeatureExtraction, ImageFeatureOptions};
+#[cfg(feature = "image")]
+pub use image_segmentation::{
+    ImageSegmentation, MaskQueries, QuerySegment, Segment, SegmentationOptions, Subtask, draw_segments,
+    semantic_map,
+};
 #[cfg(all(feature = "image", feature = "text"))]
 pub use image_text_to_text::ImageTextToText;
 pub(crate) use json::json_pipeline;

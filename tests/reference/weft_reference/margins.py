@@ -42,8 +42,9 @@ class Margin:
 
     def output(self, model: PreTrainedModel, output: Any) -> None:
         """What a run of the model gave."""
-        if "pred_boxes" in output:
-            # Edges are cut to whole pixels: any may be at one.
+        logits = output.get("logits")
+        if "pred_boxes" in output or (torch.is_tensor(logits) and logits.ndim > 3):
+            # Edges are cut to whole pixels: any may be at one. Of a map's pixels, some are always between two labels.
             self.least = 0.0
         for name in SPANS:
             if name in output:
@@ -51,8 +52,7 @@ class Margin:
         for name in RANKED:
             if name in output:
                 self.ranked(output[name].float())
-        logits = output.get("logits")
-        if torch.is_tensor(logits) and logits.is_floating_point() and "pred_boxes" not in output:
+        if torch.is_tensor(logits) and logits.is_floating_point() and "pred_boxes" not in output and logits.ndim < 4:
             logits = logits.float()
             if logits.ndim < 3:
                 self.ranked(logits)
@@ -65,7 +65,7 @@ class Margin:
         for item in answer.values() if isinstance(answer, dict) else answer if isinstance(answer, list) else ():
             self.answer(item)
         if isinstance(answer, list):
-            scores = [float(item["score"]) for item in answer if isinstance(item, dict) and "score" in item]
+            scores = [float(item["score"]) for item in answer if isinstance(item, dict) and item.get("score") is not None]
             if len(scores) > 1 and all(a >= b for a, b in zip(scores, scores[1:])):
                 self.least = min([self.least, *(a - b for a, b in zip(scores, scores[1:]))])
 

@@ -118,7 +118,7 @@ def refuse_close_scores(output: Any) -> None:
         for value in output.values():
             refuse_close_scores(value)
     elif isinstance(output, list):
-        scores = [float(item["score"]) for item in output if isinstance(item, dict) and "score" in item]
+        scores = [float(item["score"]) for item in output if isinstance(item, dict) and item.get("score") is not None]
         ranked = len(scores) > 1 and all(a >= b for a, b in zip(scores, scores[1:]))
         if ranked and any(0 < a - b < TOO_CLOSE * max(abs(a), abs(b)) for a, b in zip(scores, scores[1:])):
             raise ValueError(f"scores too close to order: {scores}; choose another input")

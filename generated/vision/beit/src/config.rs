@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -46,6 +47,11 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The layers, counted from 1, before which hidden states become feature maps.
+    #[serde(alias = "segmentation_indices")]
+    pub out_indices: Option<LayerIndices>,
+    /// The edges of the maps that pyramid pooling makes.
+    pub pool_scales: Vec<usize>,
 }
 
 impl Default for Config {
@@ -69,6 +75,8 @@ impl Default for Config {
             use_mean_pooling: true,
             id2label: None,
             num_labels: None,
+            out_indices: None,
+            pool_scales: vec![1, 2, 3, 6],
         }
     }
 }
@@ -103,5 +111,9 @@ impl weft::Configuration for Config {
             ));
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["out_indices", "segmentation_indices"]);
     }
 }

@@ -8,7 +8,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `BeitModel` and `BeitForImageClassification` take.
+/// What `BeitModel`, `BeitForImageClassification` and `BeitForSemanticSegmentation` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
@@ -94,3 +94,24 @@ pub struct ForMaskedImageModelingOutput {
 }
 
 weft::outputs!(ForMaskedImageModelingOutput { logits });
+
+/// `BeitForSemanticSegmentation`: Semantic segmentation with UPerNet's decode head over states of several layers
+/// (`BeitForSemanticSegmentation`).
+pub type ForSemanticSegmentation = HeadModel<
+    crate::Model,
+    ForSemanticSegmentationOutput,
+>;
+
+impl HeadOutput<crate::Model> for ForSemanticSegmentationOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::ForSemanticSegmentation;
+}
+
+/// What `BeitForSemanticSegmentation` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForSemanticSegmentationOutput {
+    /// Logits of classes, four for each patch's edge. `[batch, num_labels, rows, columns]`
+    pub logits: Array4<f32>,
+}
+
+weft::outputs!(ForSemanticSegmentationOutput { logits });

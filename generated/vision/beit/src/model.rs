@@ -26,16 +26,25 @@ pub enum Head {
     ForImageClassification,
     /// `BeitForMaskedImageModeling`: Masked image modelling over visual tokens (`BeitForMaskedImageModeling`).
     ForMaskedImageModeling,
+    /// `BeitForSemanticSegmentation`: Semantic segmentation with UPerNet's decode head over states of several layers
+    /// (`BeitForSemanticSegmentation`).
+    ForSemanticSegmentation,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::ForMaskedImageModeling];
+    const ALL: &'static [Self] = &[
+        Self::Model,
+        Self::ForImageClassification,
+        Self::ForMaskedImageModeling,
+        Self::ForSemanticSegmentation,
+    ];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "BeitModel",
             Self::ForImageClassification => "BeitForImageClassification",
             Self::ForMaskedImageModeling => "BeitForMaskedImageModeling",
+            Self::ForSemanticSegmentation => "BeitForSemanticSegmentation",
         }
     }
 }
@@ -88,6 +97,17 @@ impl weft::Architecture for Model {
                 ("attention.output.dense", "attention.o_proj"),
                 ("intermediate.dense", "mlp.fc1"),
                 ("output.dense", "mlp.fc2"),
+                ("psp_modules.0.1.", "psp_modules.blocks.0.conv."),
+                ("psp_modules.1.1.", "psp_modules.blocks.1.conv."),
+                ("psp_modules.2.1.", "psp_modules.blocks.2.conv."),
+                ("psp_modules.3.1.", "psp_modules.blocks.3.conv."),
+                ("decode_head.bottleneck.", "decode_head.psp_bottleneck."),
+                ("fpn1.0.", "fpn.fpn1.conv_transpose1."),
+                ("fpn1.1.", "fpn.fpn1.normalization."),
+                ("fpn1.3.", "fpn.fpn1.conv_transpose2."),
+                ("fpn2.0.", "fpn.fpn2."),
+                (".conv.weight", ".convolution.weight"),
+                (".bn.", ".normalization."),
             ],
         ],
         fused_weights: &[],
@@ -98,6 +118,7 @@ impl weft::Architecture for Model {
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::ImageSegmentation, &[Head::ForSemanticSegmentation]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
@@ -112,6 +133,9 @@ impl weft::Architecture for Model {
             }
             Head::ForMaskedImageModeling => {
                 heads::ForMaskedImageModelingOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForSemanticSegmentation => {
+                heads::ForSemanticSegmentationOutput::from_outputs(outputs, "").map(drop)
             }
         }
     }

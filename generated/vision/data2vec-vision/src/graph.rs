@@ -7,9 +7,9 @@
 //! Reference: `transformers`, `models/data2vec/modeling_data2vec_vision.py`.
 
 use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::nn;
-use weft::{Result, dims};
+use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
+use weft::nn::{self, Activation};
+use weft::{Error, Result, dims};
 
 use crate::{Config, Head};
 
@@ -21,6 +21,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => patch_hidden_states(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::ForSemanticSegmentation => beit_segmentation(g, c),
     }
 }
 
@@ -43,6 +44,61 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     let pooled = pooler(g, c, &base, &hidden)?;
     let logits = g.linear(&g.scope("classifier"), &pooled, c.num_labels())?;
     g.output("logits", &logits)
+}
+
+/// Semantic segmentation with UPerNet's decode head over states of several layers (`BeitForSemanticSegmentation`).
+///
+/// Outputs: `logits` `[batch, num_labels, rows, columns]`.
+fn beit_segmentation(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let base = g.scope("data2vec_vision");
+    let maps = feature_maps(g, c, &base, &pixels)?;
+    let head = nn::UperHead::new(c.hidden_size, &c.pool_scales, c.num_labels());
+    let logits = head.forward(g, &g.scope("decode_head"), &maps)?;
+    g.unused_scope(&g.scope("auxiliary_head"));
+    g.output("logits", &logits)
+}
+
+/// The states before the layers of `out_indices`, counted from 1, as maps of four sizes (`BeitFPNNeck`).
+fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Result<Vec<Tensor>> {
+    let indices = c.out_indices.iter().flat_map(|indices| &indices.0);
+    let depths: Vec<usize> = indices.filter_map(|&index| usize::try_from(index - 1).ok()).collect();
+    let [first, second, third, fourth] = *depths else {
+        let problem = format!("out_indices must be four layers, counted from 1, not {:?}", c.out_indices);
+        return Err(Error::Graph { op: "ConvTranspose".to_owned(), scope: "fpn".to_owned(), problem });
+    };
+    let deepest = first.max(second).max(third).max(fourth);
+    if deepest > c.num_hidden_layers {
+        let problem = format!("out_indices names a layer behind the last of {}", c.num_hidden_layers);
+        return Err(Error::Graph { op: "ConvTranspose".to_owned(), scope: "fpn".to_owned(), problem });
+    }
+    let x = embeddings(g, c, &base.scope("embeddings"), pixels, None)?;
+    let states = hidden_states(g, c, base, x, deepest)?;
+    for index in deepest..c.num_hidden_layers {
+        g.unused_scope(&base.scope("encoder").scope("layer").index(index));
+    }
+    g.unused_scope(&base.scope("layernorm"));
+    let side = Dim::Fixed(c.image_size / c.patch_size);
+    let mut maps = vec![];
+    for depth in [first, second, third, fourth] {
+        let patches = g.slice_dims(
+            &states[depth],
+            1,
+            Dim::Fixed(1),
+            side.clone() * side.clone() + Dim::Fixed(1),
+        )?;
+        maps.push(nn::unflatten_feature_map(g, &patches, &[side.clone(), side.clone()])?);
+    }
+    let twice = Conv::patches(c.hidden_size, 2);
+    let w = g.scope("fpn1");
+    let [up, norm, up_again] = [0, 1, 3].map(|index| w.index(index));
+    let x = g.conv_transpose(&up, &maps[0], &twice)?;
+    let x = g.batch_norm(&norm, &x, 1e-5)?;
+    let x = g.activation(Activation::Gelu, &x)?;
+    maps[0] = g.conv_transpose(&up_again, &x, &twice)?;
+    maps[1] = g.conv_transpose(&g.scope("fpn2").scope("0"), &maps[1], &twice)?;
+    maps[3] = g.max_pool(&maps[3], &[2, 2], &[2, 2], &[0, 0])?;
+    Ok(maps)
 }
 
 /// The input: images `[batch, num_channels, image_size, image_size]`.
@@ -91,18 +147,26 @@ fn embeddings(
 }
 
 /// `num_hidden_layers` layers, and the final norm unless mean pooling has its own: `[batch, 1 + patches, hidden_size]`.
-fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor> {
-    let mut shared = None;
-    if c.use_shared_relative_position_bias {
-        shared = Some(relative_position_bias(g, c, &w.scope("encoder.relative_position_bias"))?);
-    }
-    for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("encoder.layer").index(index), &x, shared.as_ref())?;
-    }
+fn layers(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
+    let mut states = hidden_states(g, c, w, x.clone(), c.num_hidden_layers)?;
+    let x = states.pop().unwrap_or(x);
     match c.use_mean_pooling {
         true => Ok(x),
         false => g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps),
     }
+}
+
+/// The hidden states before the first layer and after each of `depth` layers, `[batch, 1 + patches, hidden_size]`.
+fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, depth: usize) -> Result<Vec<Tensor>> {
+    let mut shared = None;
+    if c.use_shared_relative_position_bias {
+        shared = Some(relative_position_bias(g, c, &w.scope("encoder.relative_position_bias"))?);
+    }
+    let mut states = vec![x];
+    for index in 0..depth {
+        states.push(layer(g, c, &w.scope("encoder.layer").index(index), &states[index], shared.as_ref())?);
+    }
+    Ok(states)
 }
 
 /// One layer (`Data2VecVisionLayer`): pre-norm attention and feed-forward, each with layer scale.

@@ -9,7 +9,8 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `Data2VecVisionModel` and `Data2VecVisionForImageClassification` take.
+/// What `Data2VecVisionModel`, `Data2VecVisionForImageClassification` and
+/// `Data2VecVisionForSemanticSegmentation` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
@@ -58,3 +59,24 @@ pub struct ForImageClassificationOutput {
 }
 
 weft::outputs!(ForImageClassificationOutput { logits });
+
+/// `Data2VecVisionForSemanticSegmentation`: Semantic segmentation with UPerNet's decode head over states of several layers
+/// (`BeitForSemanticSegmentation`).
+pub type ForSemanticSegmentation = HeadModel<
+    crate::Model,
+    ForSemanticSegmentationOutput,
+>;
+
+impl HeadOutput<crate::Model> for ForSemanticSegmentationOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::ForSemanticSegmentation;
+}
+
+/// What `Data2VecVisionForSemanticSegmentation` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForSemanticSegmentationOutput {
+    /// Logits of classes, four for each patch's edge. `[batch, num_labels, rows, columns]`
+    pub logits: Array4<f32>,
+}
+
+weft::outputs!(ForSemanticSegmentationOutput { logits });

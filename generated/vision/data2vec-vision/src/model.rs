@@ -25,15 +25,19 @@ pub enum Head {
     Model,
     /// `Data2VecVisionForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `Data2VecVisionForSemanticSegmentation`: Semantic segmentation with UPerNet's decode head over states of several layers
+    /// (`BeitForSemanticSegmentation`).
+    ForSemanticSegmentation,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::ForSemanticSegmentation];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "Data2VecVisionModel",
             Self::ForImageClassification => "Data2VecVisionForImageClassification",
+            Self::ForSemanticSegmentation => "Data2VecVisionForSemanticSegmentation",
         }
     }
 }
@@ -84,6 +88,7 @@ impl weft::Architecture for Model {
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::ImageSegmentation, &[Head::ForSemanticSegmentation]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
@@ -95,6 +100,9 @@ impl weft::Architecture for Model {
             Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForSemanticSegmentation => {
+                heads::ForSemanticSegmentationOutput::from_outputs(outputs, "").map(drop)
             }
         }
     }

@@ -39,3 +39,23 @@ pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
 /// # }
 /// ```
 pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;
+
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `Data2VecVisionForSemanticSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_data2vec_vision::tasks::ImageSegmentation::open("facebook/data2vec-vision-base")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;

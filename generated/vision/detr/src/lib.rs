@@ -11,13 +11,13 @@
 //! # fn main() -> weft::Result<()> {
 //! use weft::image::Image;
 //!
-//! let detector = weft_detr::tasks::ObjectDetection::open("facebook/detr-resnet-50")?.load()?;
+//! let segmenter = weft_detr::tasks::ImageSegmentation::open("facebook/detr-resnet-50")?.load()?;
 //! let image = Image::open("street.jpg")?;
-//! let found = detector.run(&image)?;
-//! for object in &found {
-//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! let segments = segmenter.run(&image)?;
+//! for segment in &segments {
+//!     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
 //! }
-//! weft::tasks::draw(&image, &found).save("found.png")?;
+//! weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
 //! # Ok(())
 //! # }
 //! ```

@@ -133,6 +133,7 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageSegmentation, &[Head::ForSegmentation]),
         TaskHeads::new(Task::ObjectDetection, &[Head::ForObjectDetection]),
     ];
 

@@ -6,6 +6,26 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `DetrForSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_detr::tasks::ImageSegmentation::open("facebook/detr-resnet-50")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;
+
 /// Object detection: labels and boxes of the objects in an image.
 ///
 /// Takes checkpoints of `DetrForObjectDetection`.

@@ -7,8 +7,8 @@
 //! Reference: `transformers`, `models/mobilenet_v2/modeling_mobilenet_v2.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, Scope, Tensor};
-use weft::nn;
+use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -21,6 +21,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => pooled_feature_map(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::ForSemanticSegmentation => deeplabv3plus(g, c),
     }
 }
 
@@ -48,6 +49,31 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
+/// Semantic segmentation with DeepLabV3+'s head (`MobileNetV2DeepLabV3Plus`).
+///
+/// Outputs: `logits` `[batch, num_labels, rows, columns]`.
+fn deeplabv3plus(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let base = g.scope("mobilenet_v2");
+    let x = blocks(g, c, &base, &pixels)?;
+    g.unused_scope(&base.scope("conv_1x1"));
+    let w = g.scope("segmentation_head");
+    let pooled = g.reduce(Reduction::Mean, &x, &[2, 3], true)?;
+    let pooled = conv_bn_relu(g, &w.scope("conv_pool"), &pooled)?;
+    let aspp = conv_bn_relu(g, &w.scope("conv_aspp"), &x)?;
+    // One pixel is the same at all of them, however it is interpolated.
+    let pooled = g.expand(&pooled, aspp.shape().to_vec())?;
+    let x = g.concat(&[&pooled, &aspp], 1)?;
+    let x = conv_bn_relu(g, &w.scope("conv_projection"), &x)?;
+    let logits = g.conv(&w.scope("classifier.convolution"), &x, &Conv::new(c.num_labels(), &[1, 1]))?;
+    g.output("logits", &logits)
+}
+
+/// Pointwise convolution to 256 channels, batch normalisation and ReLU.
+fn conv_bn_relu(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    nn::conv_bn_act(g, w, x, &Conv::new(256, &[1, 1]).no_bias(), 1e-5, Activation::Relu)
+}
+
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
@@ -61,6 +87,17 @@ const STRIDES: [usize; 16] = [2, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1];
 
 /// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    let x = blocks(g, c, w, pixel_values)?;
+    let last = if c.finegrained_output && c.depth_multiplier < 1.0 {
+        1280
+    } else {
+        scaled_channels(c, 1280)
+    };
+    conv_bn_act(g, c, &w.scope("conv_1x1"), &x, Conv::new(last, &[1, 1]), 1)
+}
+
+/// The stem and all blocks: `[batch, channels, rows, columns]`.
+fn blocks(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = w.scope("conv_stem");
     let mut from = scaled_channels(c, CHANNELS[0]);
     let wide = scaled_channels(c, 32);
@@ -93,12 +130,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         x = block(g, c, &w.scope("layer").index(index), &x, [from, out, stride, dilation_rate])?;
         from = out;
     }
-    let last = if c.finegrained_output && c.depth_multiplier < 1.0 {
-        1280
-    } else {
-        scaled_channels(c, 1280)
-    };
-    conv_bn_act(g, c, &w.scope("conv_1x1"), &x, Conv::new(last, &[1, 1]), 1)
+    Ok(x)
 }
 
 /// Global average pooling: `[batch, channels]`.

@@ -9,7 +9,8 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `MobileNetV2Model` and `MobileNetV2ForImageClassification` take.
+/// What `MobileNetV2Model`, `MobileNetV2ForImageClassification` and `MobileNetV2ForSemanticSegmentation`
+/// take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -60,3 +61,23 @@ pub struct ForImageClassificationOutput {
 }
 
 weft::outputs!(ForImageClassificationOutput { logits });
+
+/// `MobileNetV2ForSemanticSegmentation`: Semantic segmentation with DeepLabV3+'s head (`MobileNetV2ForSemanticSegmentation`).
+pub type ForSemanticSegmentation = HeadModel<
+    crate::Model,
+    ForSemanticSegmentationOutput,
+>;
+
+impl HeadOutput<crate::Model> for ForSemanticSegmentationOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::ForSemanticSegmentation;
+}
+
+/// What `MobileNetV2ForSemanticSegmentation` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForSemanticSegmentationOutput {
+    /// Logits of classes at the output stride. `[batch, num_labels, rows, columns]`
+    pub logits: Array4<f32>,
+}
+
+weft::outputs!(ForSemanticSegmentationOutput { logits });

@@ -25,15 +25,18 @@ pub enum Head {
     Model,
     /// `MobileNetV2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `MobileNetV2ForSemanticSegmentation`: Semantic segmentation with DeepLabV3+'s head (`MobileNetV2ForSemanticSegmentation`).
+    ForSemanticSegmentation,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::ForSemanticSegmentation];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "MobileNetV2Model",
             Self::ForImageClassification => "MobileNetV2ForImageClassification",
+            Self::ForSemanticSegmentation => "MobileNetV2ForSemanticSegmentation",
         }
     }
 }
@@ -84,6 +87,7 @@ impl weft::Architecture for Model {
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::ImageSegmentation, &[Head::ForSemanticSegmentation]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {
@@ -95,6 +99,9 @@ impl weft::Architecture for Model {
             Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForSemanticSegmentation => {
+                heads::ForSemanticSegmentationOutput::from_outputs(outputs, "").map(drop)
             }
         }
     }

@@ -112,6 +112,7 @@ impl weft::Architecture for Model {
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageClassification, &[Head::ForImageClassification]),
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::ImageSegmentation, &[Head::ForSemanticSegmentation]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {

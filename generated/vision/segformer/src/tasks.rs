@@ -38,3 +38,23 @@ pub type ImageClassification = weft::tasks::ImageClassification<crate::Model>;
 /// # }
 /// ```
 pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;
+
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `SegformerForSemanticSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_segformer::tasks::ImageSegmentation::open("nvidia/mit-b0")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;

@@ -9,7 +9,7 @@ use crate::any_model::DynModel;
 use crate::image::Image;
 use crate::tasks::{
     DetectionOptions, ImageClassification, ImageClassificationOptions, ImageFeatureExtraction,
-    ImageFeatureOptions, ObjectDetection, draw,
+    ImageFeatureOptions, ImageSegmentation, ObjectDetection, SegmentationOptions, draw, draw_segments,
 };
 use crate::{Error, Result};
 
@@ -55,14 +55,46 @@ impl JsonPipeline for ObjectDetection<DynModel> {
         parameters.finish()?;
         let images = images(inputs)?;
         let found = self.run_with(&images, &options)?;
-        if let Some(out) = out {
-            let [image] = images.as_slice() else {
-                let help = "give one image, or leave it out";
-                return Err(Error::input("out", format!("is one file for {} images", images.len()), help));
-            };
-            draw(image, &found[0]).save(out)?;
-        }
+        drawn(out, &images, &found, |image, found| draw(image, found))?;
         shaped(inputs, found)
+    }
+}
+
+impl JsonPipeline for ImageSegmentation<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = SegmentationOptions::default();
+        let overlap = parameters.get("overlap_mask_area_threshold")?;
+        let options = SegmentationOptions {
+            subtask: parameters.get("subtask")?,
+            threshold: parameters.get("threshold")?.unwrap_or(defaults.threshold),
+            mask_threshold: parameters.get("mask_threshold")?.unwrap_or(defaults.mask_threshold),
+            overlap_mask_area_threshold: overlap.unwrap_or(defaults.overlap_mask_area_threshold),
+            batch_size: parameters.get("batch_size")?.unwrap_or(defaults.batch_size),
+        };
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let images = images(inputs)?;
+        let found = self.run_with(&images, &options)?;
+        drawn(out, &images, &found, |image, found| draw_segments(image, found))?;
+        shaped(inputs, found)
+    }
+}
+
+/// Writes the only image, with what was found in it drawn onto it, to the file that `out` names.
+fn drawn<T>(
+    out: Option<String>,
+    images: &[Image],
+    found: &[T],
+    draw: impl Fn(&Image, &T) -> Image,
+) -> Result<()> {
+    match (out, images, found) {
+        (None, ..) => Ok(()),
+        (Some(out), [image], [found]) => draw(image, found).save(out),
+        _ => {
+            let help = "give one image, or leave it out";
+            Err(Error::input("out", format!("is one file for {} images", images.len()), help))
+        }
     }
 }
 

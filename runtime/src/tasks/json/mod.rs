@@ -113,6 +113,8 @@ pub(crate) fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonP
         Task::ImageFeatureExtraction => pipeline::<super::ImageFeatureExtraction<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::ObjectDetection => pipeline::<super::ObjectDetection<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ImageSegmentation => pipeline::<super::ImageSegmentation<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]

@@ -13,15 +13,28 @@ from weft_reference.inputs import floats, integers
 from weft_reference.models.deit import TINY
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import semantic
 
 KIN = {"beit": "Beit", "data2vec-vision": "Data2VecVision"}
 MODELS = tuple(KIN)
+
+
+POSITIONS = {"use_absolute_position_embeddings": True}
+# Of heads for segmentation.
+DECODED = {
+    "image_size": 20,
+    "num_hidden_layers": 4,
+    "out_indices": [1, 2, 3, 4],
+    "num_labels": 4,
+    "auxiliary_channels": 6,
+}
 
 
 def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
         yield tasks(model, prefix)
+        yield segments(model, prefix)
 
 
 def sizes(model: str, **changes: Any) -> dict[str, Any]:
@@ -32,7 +45,7 @@ def sizes(model: str, **changes: Any) -> dict[str, Any]:
 def kin(model: str, prefix: str) -> Iterator[Case]:
     def case(name: str, head: str, notes: str, store: Store | None = None, inputs: dict | None = None, **changes: Any) -> Case:
         config = getattr(transformers, f"{prefix}Config")(**sizes(model, **changes))
-        pixels = {"pixel_values": floats("pixels", (2, 3, 12, 12), -2.0, 2.0)}
+        pixels = {"pixel_values": floats("pixels", (2, 3, config.image_size, config.image_size), -2.0, 2.0)}
         return Case(f"{model}/{name}", prefix + head, config, pixels | (inputs or {}), notes, store)
 
     classes = "ForImageClassification"
@@ -43,6 +56,9 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
     yield case("both-biases", classes, "Biases of each layer and of all; no scales.", num_labels=3, layer_scale_init_value=0.0, **own, **shared)
     yield case("class-token", classes, "Classes by the class token.", num_labels=3, use_mean_pooling=False)
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3, **own, **shared)
+    places = "ForSemanticSegmentation"
+    yield case("semantic-segmentation", places, "Maps of 20, 10, 5 and 2 rows, pooled to windows that overlap.", **own, **DECODED)
+    yield case("segmentation-file", places, "Under the names of published checkpoints; no auxiliary head.", stores.whole, use_auxiliary_head=False, **DECODED)
     if model == "beit":
         masked = {"bool_masked_pos": integers("masked", (2, 9), 0, 2).astype(bool)}
         tokens = {"use_mask_token": True, "use_mean_pooling": False}
@@ -62,3 +78,9 @@ def tasks(model: str, prefix: str) -> VisionTaskCase:
         (Call("rgb.png"), Call(["tall.png", "rgb.png", "grey.png"], {"top_k": 2})),
         "One picture and several, whose middles are cut out.",
     )
+
+
+def segments(model: str, prefix: str) -> VisionTaskCase:
+    config = getattr(transformers, f"{prefix}Config")(**sizes(model, **DECODED, use_auxiliary_head=False, layer_scale_init_value=0.2, **POSITIONS))
+    processor = transformers.BeitImageProcessorPil(size={"height": 20, "width": 20}, do_center_crop=False)
+    return semantic(model, f"{prefix}ForSemanticSegmentation", config, processor)

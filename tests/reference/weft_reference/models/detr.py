@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from transformers import DetrConfig, ResNetConfig
+from transformers import DetrConfig, DetrImageProcessorPil, ResNetConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.detr import LABELS, tasks
+from weft_reference.vision_tasks.segmentation import panoptic
 
 
 def config(backbone: dict[str, Any] | None = None, **changes: Any) -> DetrConfig:
@@ -101,3 +102,5 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         yield case(name, "ForSegmentation", notes, images(edges), **(sizes | more))
     yield case("segmentation-file", "ForSegmentation", "Masks, under the names of published checkpoints.", images((64, 64)), stores.whole, **sizes)
     yield from tasks(config(num_labels=len(LABELS)))
+    processor = DetrImageProcessorPil(size={"shortest_edge": 64, "longest_edge": 90})
+    yield panoptic("detr", "DetrForSegmentation", config(**(sizes | {"num_queries": 5})), processor, threshold=0.2, part=0.1)

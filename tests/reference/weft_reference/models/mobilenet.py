@@ -12,6 +12,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import semantic
 
 KIN = {"mobilenet_v1": "MobileNetV1", "mobilenet_v2": "MobileNetV2"}
 MODELS = tuple(KIN)
@@ -34,6 +35,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
         yield tasks(model, prefix)
+    config = transformers.MobileNetV2Config(**(TINY | STEADY["mobilenet_v2"] | {"output_stride": 8}))
+    processor = transformers.MobileNetV2ImageProcessorPil(size={"height": 33, "width": 33}, do_center_crop=False)
+    yield semantic("mobilenet_v2", "MobileNetV2ForSemanticSegmentation", config, processor)
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:
@@ -53,6 +57,9 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
     yield case("image-classification", classes, "Three classes, other channels.", num_labels=3, depth_multiplier=0.15)
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3, depth_multiplier=0.1)
     if model == "mobilenet_v2":
+        places = "ForSemanticSegmentation"
+        yield case("semantic-segmentation", places, "Four classes of places, at an eighth of the resolution.", output_stride=8, size=(33, 45), num_labels=4)
+        yield case("segmentation-file", places, "As save_pretrained writes it, with a layer that the head does not use.", stores.whole, num_labels=4, depth_multiplier=0.1)
         yield case("dilated", "Model", "Windows that grow, and one more convolution in the stem.", output_stride=8, first_layer_is_expansion=False, size=(32, 44))
         yield case("fine-grained", classes, "As many channels in the last map as others have; another ratio.", finegrained_output=True, expand_ratio=3.0, num_labels=2)
 

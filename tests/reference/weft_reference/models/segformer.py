@@ -12,6 +12,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import semantic
 
 KIN = {"segformer": "Segformer", "pvt_v2": "PvtV2"}
 MODELS = tuple(KIN)
@@ -35,6 +36,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
         yield tasks(model, prefix)
+    processor = transformers.SegformerImageProcessorPil(size={"height": 24, "width": 24}, do_reduce_labels=True)
+    config = transformers.SegformerConfig(**sizes("segformer"))
+    yield semantic("segformer", "SegformerForSemanticSegmentation", config, processor)
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:
