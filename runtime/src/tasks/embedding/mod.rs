@@ -83,6 +83,11 @@ impl<A: AnyModel> SentenceEmbedding<A> {
         &self.modules.pooling
     }
 
+    /// The names of the checkpoint's prompts (`query`, `document`, …).
+    pub fn prompt_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.prompts.keys().map(String::as_str)
+    }
+
     /// The most tokens of a text that are looked at: the checkpoint's `max_seq_length`, the tokenizer's
     /// limit or the model's positions.
     pub fn max_seq_length(&self) -> Option<usize> {
