@@ -23,7 +23,7 @@ from weft_reference.files import Files, folder_files, to_json, to_safetensors
 
 # One expert after another: the grouped product refuses rows that are no multiple of 16 bytes.
 EXPERTS = "eager"
-NOT_COMPARED = ("loss", "hidden_states", "attentions", "cross_attentions", "past_key_values")
+NOT_COMPARED = ("loss", "hidden_states", "decoder_hidden_states", "attentions", "cross_attentions", "past_key_values")
 Inputs = Mapping[str, np.ndarray]
 Store = Callable[[transformers.PreTrainedModel, Path], None]
 

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from weft_reference.cases import Case
-from weft_reference.drawn import decoders, encoders, long_text, pictures, text_to_text, waveforms
+from weft_reference.drawn import composed, decoders, encoders, long_text, pictures, text_to_text, waveforms
 from weft_reference.models import bert
 from weft_reference.models.decoders import DECODERS
 from weft_reference.models.encoders.table import ENCODERS
@@ -18,6 +18,7 @@ DRAWN: dict[str, Draw] = {
     "bert": bert.random_case,
     **{decoder.model: partial(decoders.random_case, decoder) for decoder in DECODERS},
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
+    **composed.DRAWN,
     **long_text.DRAWN,
     **pictures.DRAWN,
     **text_to_text.DRAWN,

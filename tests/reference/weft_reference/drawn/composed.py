@@ -1,0 +1,57 @@
+"""Encoder-decoders of two stacks, each with a configuration of its own, drawn at random."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.drawn.common import store, texts, without_mask
+from weft_reference.drawn.text_to_text import written
+
+
+def t5gemma_stack(rng: Random, vocab_size: int) -> dict[str, Any]:
+    kv_heads = rng.choice((1, 2, 3))
+    heads = kv_heads * rng.choice((1, 2))
+    layers = rng.randint(1, 4)
+    return {
+        "vocab_size": vocab_size,
+        "hidden_size": heads * rng.randint(3, 9),
+        "intermediate_size": rng.randint(8, 60),
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": 2 * rng.randint(2, 6),
+        "query_pre_attn_scalar": rng.randint(4, 30),
+        "sliding_window": rng.randint(2, 12),
+        "final_logit_softcapping": rng.choice((None, 8.0, 30.0)),
+        "attn_logit_softcapping": rng.choice((None, 5.0, 50.0)),
+        "attention_bias": rng.random() < 0.3,
+        "rms_norm_eps": rng.choice((1e-6, 1e-5)),
+        "layer_types": [rng.choice(("full_attention", "sliding_attention")) for _ in range(layers)],
+        "rope_parameters": {"rope_type": "default", "rope_theta": rng.choice((10000.0, 500.0))},
+    }
+
+
+def t5gemma(rng: Random, path: str) -> Case:
+    head = rng.choice(("Model", "ForConditionalGeneration", "ForSequenceClassification", "ForTokenClassification"))
+    vocab_size = rng.randint(30, 200)
+    whole = "Classification" not in head
+    config = transformers.T5GemmaConfig(
+        encoder=t5gemma_stack(rng, vocab_size),
+        decoder=t5gemma_stack(rng, vocab_size),
+        vocab_size=vocab_size,
+        is_encoder_decoder=whole or rng.random() < 0.5,
+        tie_word_embeddings=rng.random() < 0.7,
+        num_labels=rng.randint(1, 5),
+    )
+    read = texts(rng, path, vocab_size, 30, rng.choice(("right", "left")))
+    inputs = without_mask(rng, read)
+    if whole:
+        inputs |= written(rng, path, vocab_size, len(read["input_ids"]))
+    return Case(path, f"T5Gemma{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"t5gemma": t5gemma}
