@@ -99,7 +99,7 @@ pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
 pub use similarity::{contrastive_logits, l2_normalize};
-pub use sinusoidal::{positions_from_mask, sinusoidal, zero_padding};
+pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
 pub use sliding_window::SlidingWindow;
 pub use token_shift::{shift_right, shift_tokens_right};
 pub use transient_global::{TransientGlobal, TransientGlobalContext};

@@ -1,7 +1,7 @@
 //! Sinusoidal position embeddings, and position ids counted from the attention mask.
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Dtype, Graph, Tensor, Unary};
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, Unary};
 
 /// Position ids from the attention mask (`create_position_ids_from_input_ids`, OPT's cumulative sum): tokens counted from
 /// `offset`, padding `offset - 1`. `attention_mask` `[batch, past + sequence]` to `[batch, sequence]` i64.
@@ -23,6 +23,32 @@ pub fn positions_from_mask(
         Dim::Fixed(0) => Ok(counted),
         past => g.slice_dims(&counted, 1, past.clone(), keys),
     }
+}
+
+/// Position ids from token ids (`RobertaEmbeddings.create_position_ids_from_input_ids`): tokens counted after `padding`, and
+/// after those of the cache that `attention_mask` `[batch, past + sequence]` has; padding is at `padding`. `ids`
+/// `[batch, sequence]` to the same shape, i64.
+///
+/// # Errors
+/// When the shapes do not fit.
+pub fn positions_after_padding(
+    g: &mut Graph,
+    ids: &Tensor,
+    attention_mask: &Tensor,
+    past: &Dim,
+    padding: i64,
+) -> Result<Tensor> {
+    let (none, one, padding) = (g.integer(0), g.integer(1), g.integer(padding));
+    let is_padding = g.binary(Binary::Equal, ids, &padding)?;
+    let mask = g.select(&is_padding, &none, &one)?;
+    let mut counted = g.cumsum(&mask, 1)?;
+    if *past != Dim::Fixed(0) {
+        let cached = g.slice_dims(attention_mask, 1, Dim::Fixed(0), past.clone())?;
+        let cached = g.reduce(Reduction::Sum, &cached, &[1], true)?;
+        counted = g.add(&counted, &cached)?;
+    }
+    let counted = g.mul(&counted, &mask)?;
+    g.add(&counted, &padding)
 }
 
 /// Sinusoidal position embeddings (Vaswani et al., 2017; `M2M100SinusoidalPositionalEmbedding`): sines, then cosines of
@@ -83,6 +109,16 @@ mod tests {
             positions_from_mask(g, &mask, &Dim::Fixed(3), 2)
         };
         expect(&[], build, &[2, 1], &[3.0, 5.0]);
+    }
+
+    #[test]
+    fn padding_is_not_counted() {
+        let build = |g: &mut Graph| {
+            let ids = g.integers(&[2, 4], vec![1, 1, 7, 8, 9, 7, 1, 8])?;
+            let mask = g.integers(&[2, 7], vec![0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 1])?;
+            positions_after_padding(g, &ids, &mask, &Dim::Fixed(3), 1)
+        };
+        expect(&[], build, &[2, 4], &[1.0, 1.0, 2.0, 3.0, 5.0, 6.0, 1.0, 7.0]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ from typing import Any
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.drawn.common import store, texts, without_mask
+from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, store, texts, without_mask
 from weft_reference.drawn.text_to_text import written
 
 
@@ -54,4 +54,40 @@ def t5gemma(rng: Random, path: str) -> Case:
     return Case(path, f"T5Gemma{head}", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"t5gemma": t5gemma}
+STACKS = {
+    "bert": transformers.BertConfig,
+    "roberta": transformers.RobertaConfig,
+    "bert-generation": transformers.BertGenerationConfig,
+}
+
+
+def encoder_decoder(rng: Random, path: str) -> Case:
+    sizes = [rng.randint(30, 200), rng.randint(30, 200)]
+
+    def stack(vocab_size: int) -> transformers.PreTrainedConfig:
+        name = rng.choice(list(STACKS))
+        heads = rng.choice((1, 2, 3))
+        return STACKS[name](
+            vocab_size=vocab_size,
+            hidden_size=heads * rng.randint(3, 12),
+            num_hidden_layers=rng.randint(1, 4),
+            num_attention_heads=heads,
+            intermediate_size=rng.randint(8, 60),
+            max_position_embeddings=rng.randint(40, 60),
+            hidden_act=rng.choice(ACTIVATIONS),
+            layer_norm_eps=rng.choice(EPSILONS),
+            tie_word_embeddings=rng.random() < 0.7,
+            pad_token_id=0,
+            **({} if name == "bert-generation" else {"type_vocab_size": rng.randint(1, 3)}),
+        )
+
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(
+        *(stack(size) for size in sizes), decoder_start_token_id=3, pad_token_id=0
+    )
+    read = texts(rng, path, sizes[0], 38, rng.choice(("right", "left")))
+    inputs = without_mask(rng, read) | written(rng, path, sizes[1], len(read["input_ids"]))
+    inputs["decoder_input_ids"][:, 0] = 3
+    return Case(path, "EncoderDecoderModel", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"encoder-decoder": encoder_decoder, "t5gemma": t5gemma}
