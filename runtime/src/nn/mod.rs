@@ -38,6 +38,7 @@ mod sinusoidal;
 mod sliding_window;
 #[cfg(test)]
 pub(crate) mod testing;
+mod time_series;
 mod token_shift;
 mod transient_global;
 mod uper_head;
@@ -101,6 +102,7 @@ pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mix
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
 pub use sliding_window::SlidingWindow;
+pub use time_series::{ScaledSeries, patchify_series, scale_series};
 pub use token_shift::{shift_right, shift_tokens_right};
 pub use transient_global::{TransientGlobal, TransientGlobalContext};
 pub use uper_head::{UperHead, adaptive_avg_pool};
