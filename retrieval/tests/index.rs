@@ -109,9 +109,9 @@ fn the_graph_finds_what_comparing_with_all_finds() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / 2_f32.powi(23) - 1.0
     };
-    let vectors = Array2::from_shape_fn((2000, 26), |_| number());
+    let vectors = Array2::from_shape_fn((1000, 26), |_| number());
     let passages: Vec<_> =
-        (0..2000).map(|at| Passage { source: format!("{at}"), start: 0, text: "x".repeat(at % 7) }).collect();
+        (0..1000).map(|at| Passage { source: format!("{at}"), start: 0, text: "x".repeat(at % 7) }).collect();
     index.add(&passages, vectors.view()).unwrap();
     let (mut found, mut wanted) = (0, 0);
     for _ in 0..20 {
