@@ -120,6 +120,15 @@ impl<T: FromOutputs> FromOutputs for Option<T> {
     }
 }
 
+/// A tuple of outputs, `name.0`, `name.1` …, such as the feature maps of a backbone.
+impl<T: FromOutputs> FromOutputs for Vec<T> {
+    fn from_outputs(outputs: &mut Values, name: &str) -> Result<Self> {
+        let names = (0..).map(|place| format!("{name}.{place}"));
+        let there: Vec<_> = names.take_while(|name| outputs.contains_key(name)).collect();
+        there.iter().map(|name| T::from_outputs(outputs, name)).collect()
+    }
+}
+
 macro_rules! element {
     ($type:ty, $variant:ident) => {
         impl<D: Dimension> FromOutputs for Array<$type, D> {
@@ -174,8 +183,9 @@ mod tests {
         scores: Array1<i64>,
         text: Tower,
         pooler_output: Option<Array1<f32>>,
+        feature_maps: Vec<Array1<i64>>,
     }
-    crate::outputs!(Both { scores, text, pooler_output });
+    crate::outputs!(Both { scores, text, pooler_output, feature_maps });
 
     struct Inputs {
         input_ids: Array2<i64>,
@@ -188,6 +198,8 @@ mod tests {
         Values::from([
             ("scores".to_owned(), array![3_i64].into_dyn().into()),
             ("text.last_hidden_state".to_owned(), state.into()),
+            ("feature_maps.0".to_owned(), array![5_i64].into_dyn().into()),
+            ("feature_maps.1".to_owned(), array![6_i64, 7].into_dyn().into()),
         ])
     }
 
@@ -197,6 +209,7 @@ mod tests {
         assert_eq!(both.scores, array![3]);
         assert_eq!(both.text.last_hidden_state, array![[1.0, 2.0]]);
         assert_eq!(both.pooler_output, None);
+        assert_eq!(both.feature_maps, [array![5], array![6, 7]]);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Field {
     pub type_name: String,
     /// Whether it may be left out, or not be there.
     pub optional: bool,
+    /// Whether it is a tuple of tensors.
+    pub tuple: bool,
     /// What examples give for it.
     #[serde(skip)]
     pub shown: String,
@@ -94,6 +96,7 @@ fn taken(inputs: &[Input], head: &Head) -> Vec<Field> {
             doc: format!("{} `[{}]`", spec.doc, shape.join(", ")),
             type_name: array(shape.len(), spec.dtype),
             optional: spec.fill.is_some() || spec.optional,
+            tuple: false,
             shown: input.shown.clone(),
         }
     };
@@ -121,6 +124,7 @@ fn given(head: &Head) -> Vec<Struct> {
                 doc: format!("What `{of}` gives."),
                 type_name: type_name.clone(),
                 optional: false,
+                tuple: false,
                 shown: String::new(),
             });
             structs.push(Struct { name: type_name, about, fields: vec![] });
@@ -134,8 +138,12 @@ fn tensor(name: &str, output: &OutputSpec) -> Field {
     Field {
         name: name.to_owned(),
         doc: format!("{} `[{}]`", output.doc, output.shape.join(", ")),
-        type_name: array(output.shape.len(), output.dtype),
+        type_name: match array(output.shape.len(), output.dtype) {
+            array if output.tuple => format!("Vec<{array}>"),
+            array => array,
+        },
         optional: output.optional,
+        tuple: output.tuple,
         shown: String::new(),
     }
 }

@@ -329,6 +329,9 @@ pub struct OutputSpec {
     /// Whether checkpoints may be without what gives it.
     #[serde(default)]
     pub optional: bool,
+    /// Whether it is a tuple of as many tensors as the configuration says: `name.0`, `name.1` …
+    #[serde(default)]
+    pub tuple: bool,
     /// The option of the head without which there is no such output.
     #[serde(default)]
     pub when: Option<String>,

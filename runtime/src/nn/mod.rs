@@ -3,6 +3,7 @@
 
 mod alibi;
 mod attention;
+mod backbone;
 mod block_sparse;
 mod cache;
 mod cell_selection;
@@ -55,6 +56,7 @@ pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
     padding_mask, same_segment_mask,
 };
+pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;
 pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
@@ -79,7 +81,7 @@ pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use multi_head::MultiHead;
 pub use norms::{
-    layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
+    layer_norm_2d, layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
     layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
 };
 pub use patches::{

@@ -49,6 +49,16 @@ pub fn layer_norm_offset(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> 
     Ok(g.node(Op::LayerNorm { epsilon }, &[x, &scale, &shift], x.dtype(), x.shape().to_vec()))
 }
 
+/// Layer norm over the channels of a feature map `[batch, channels, rows, columns]` (`ConvNextLayerNorm`, `LayerNorm2d`).
+///
+/// # Errors
+/// When x has not these axes, or no fixed number of channels.
+pub fn layer_norm_2d(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let x = g.transpose(x, &[0, 2, 3, 1])?;
+    let x = g.layer_norm(w, &x, epsilon)?;
+    g.transpose(&x, &[0, 3, 1, 2])
+}
+
 /// Layer norm without affine parameters (`elementwise_affine=False`).
 ///
 /// # Errors

@@ -96,7 +96,11 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
     {
         let w = w.scope("layers").index(stage);
         for index in 0..depth {
-            let context = window_context(c, stage, index, [side; 2], width, heads);
+            let context = window_context(
+                c,
+                Stage { index: stage, grid: [side; 2], width, heads, always_partition: false },
+                index,
+            );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         if stage + 1 < stages {
@@ -197,6 +201,17 @@ fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usi
     nn::conv_bn_at(g, [&w.index(first + 3), &w.index(first + 4)], &x, &Conv::new(width, &[1, 1]), EPSILON)
 }
 
+/// One stage: its index, rows and columns of its grid, its width and its heads.
+#[derive(Clone, Copy)]
+struct Stage {
+    index: usize,
+    grid: [usize; 2],
+    width: usize,
+    heads: usize,
+    /// Whether windows are never smaller for a small grid.
+    always_partition: bool,
+}
+
 /// The windows of a layer, its width and its heads.
 struct WindowContext {
     windows: Windows,
@@ -204,17 +219,11 @@ struct WindowContext {
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than the grid.
-fn window_context(
-    c: &Config,
-    _: usize,
-    index: usize,
-    grid: [usize; 2],
-    width: usize,
-    heads: usize,
-) -> WindowContext {
-    let windows = Windows::of_layer(index, grid, c.window_size, grid[0].min(grid[1]));
-    WindowContext { windows, width, heads }
+/// The context of a stage's layer: windows are no larger than the grid, but in backbones.
+fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, always_partition, .. } = stage;
+    let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
+    WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.

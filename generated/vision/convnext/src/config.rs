@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -30,6 +31,11 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
     /// The number of stages.
     #[serde(alias = "num_hidden_layers")]
     pub num_stages: usize,
@@ -48,6 +54,8 @@ impl Default for Config {
             layer_scale_init_value: 1e-6,
             id2label: None,
             num_labels: None,
+            out_features: None,
+            out_indices: None,
             num_stages: 4,
         }
     }

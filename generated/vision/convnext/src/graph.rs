@@ -20,6 +20,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => pooled_feature_map(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -47,22 +48,40 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
+}
+
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// Patch embedding, then the stages (`ConvNextEncoder`): the last feature map, `[batch, channels, rows, columns]`.
+/// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    Ok(stage_maps(g, c, w, pixel_values)?.pop().unwrap_or_else(|| pixel_values.clone()))
+}
+
+/// Patch embedding, then the stages (`ConvNextEncoder`): the feature map of each, `[batch, channels, rows, columns]`.
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let mut width = c.hidden_sizes.first().copied().unwrap_or_default();
     let embeddings = w.scope("embeddings");
     let x = g.conv(&embeddings.scope("patch_embeddings"), pixel_values, &Conv::patches(width, c.patch_size))?;
-    let mut x = layer_norm_channels_first(g, &embeddings.scope("layernorm"), &x)?;
+    let mut x = nn::layer_norm_2d(g, &embeddings.scope("layernorm"), &x, 1e-6)?;
+    let mut maps = vec![x.clone()];
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage);
         if stage > 0 || out != width {
             let down = w.scope("downsampling_layer");
-            x = layer_norm_channels_first(g, &down.index(0), &x)?;
+            x = nn::layer_norm_2d(g, &down.index(0), &x, 1e-6)?;
             let stride = if stage > 0 { 2 } else { 1 };
             x = g.conv(&down.index(1), &x, &Conv::new(out, &[2, 2]).stride(&[stride, stride]))?;
             width = out;
@@ -70,21 +89,15 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
         for index in 0..depth {
             x = layer(g, c, &w.scope("layers").index(index), &x, width)?;
         }
+        maps.push(x.clone());
     }
-    Ok(x)
+    Ok(maps)
 }
 
 /// Global average pooling and layer normalisation: `[batch, channels]`.
 fn pooler(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tensor> {
     let mean = nn::global_avg_pool(g, hidden)?;
     g.layer_norm(&w.scope("layernorm"), &mean, c.layer_norm_eps)
-}
-
-/// Layer normalisation over the channels of `[batch, channels, rows, columns]`.
-fn layer_norm_channels_first(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let x = g.transpose(x, &[0, 2, 3, 1])?;
-    let x = g.layer_norm(w, &x, 1e-6)?;
-    g.transpose(&x, &[0, 3, 1, 2])
 }
 
 /// One residual layer (`ConvNextLayer`): depthwise convolution, layer normalisation, two pointwise layers.
@@ -102,4 +115,20 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, width: usize) -> Resu
     };
     let h = g.transpose(&h, &[0, 3, 1, 2])?;
     g.add(x, &h)
+}
+
+/// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let maps = stage_maps(g, c, w, pixel_values)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    let mut selected = vec![];
+    for index in stages.selected(g, maps.len())? {
+        let w = w.scope("hidden_states_norms").scope(&stages.name(index));
+        selected.push(nn::layer_norm_2d(g, &w, &maps[index], 1e-6)?);
+    }
+    Ok(selected)
 }

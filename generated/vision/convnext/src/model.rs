@@ -24,15 +24,18 @@ pub enum Head {
     Model,
     /// `ConvNextForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `ConvNextBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "ConvNextModel",
             Self::ForImageClassification => "ConvNextForImageClassification",
+            Self::Backbone => "ConvNextBackbone",
         }
     }
 }
@@ -95,6 +98,7 @@ impl weft::Architecture for Model {
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

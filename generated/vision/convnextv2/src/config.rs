@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -29,6 +30,11 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
     /// The number of stages.
     #[serde(alias = "num_hidden_layers")]
     pub num_stages: usize,
@@ -46,6 +52,8 @@ impl Default for Config {
             layer_norm_eps: 1e-12,
             id2label: None,
             num_labels: None,
+            out_features: None,
+            out_indices: None,
             num_stages: 4,
         }
     }

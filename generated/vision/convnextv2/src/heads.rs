@@ -9,7 +9,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `ConvNextV2Model` and `ConvNextV2ForImageClassification` take.
+/// What `ConvNextV2Model`, `ConvNextV2ForImageClassification` and `ConvNextV2Backbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -60,3 +60,20 @@ pub struct ForImageClassificationOutput {
 }
 
 weft::outputs!(ForImageClassificationOutput { logits });
+
+/// `ConvNextV2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `ConvNextV2Backbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the stages that `out_features` or `out_indices` select. `[batch, channels, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

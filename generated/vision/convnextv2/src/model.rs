@@ -25,15 +25,18 @@ pub enum Head {
     Model,
     /// `ConvNextV2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `ConvNextV2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "ConvNextV2Model",
             Self::ForImageClassification => "ConvNextV2ForImageClassification",
+            Self::Backbone => "ConvNextV2Backbone",
         }
     }
 }
@@ -96,6 +99,7 @@ impl weft::Architecture for Model {
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

@@ -24,15 +24,18 @@ pub enum Head {
     Model,
     /// `Dinov2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `Dinov2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "Dinov2Model",
             Self::ForImageClassification => "Dinov2ForImageClassification",
+            Self::Backbone => "Dinov2Backbone",
         }
     }
 }
@@ -102,6 +105,7 @@ impl weft::Architecture for Model {
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

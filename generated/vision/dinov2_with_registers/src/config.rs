@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -41,6 +42,15 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
+    /// Whether the feature maps of a backbone are normalised.
+    pub apply_layernorm: bool,
+    /// `reshape_hidden_states` of `config.json`.
+    pub reshape_hidden_states: bool,
     /// Register tokens.
     pub num_register_tokens: usize,
 }
@@ -63,6 +73,10 @@ impl Default for Config {
             use_swiglu_ffn: false,
             id2label: None,
             num_labels: None,
+            out_features: None,
+            out_indices: None,
+            apply_layernorm: true,
+            reshape_hidden_states: true,
             num_register_tokens: 4,
         }
     }
@@ -108,6 +122,11 @@ impl weft::Configuration for Config {
         }
         if self.use_swiglu_ffn {
             return Err("use_swiglu_ffn: must be false: gated MLPs are not supported".to_owned());
+        }
+        if !self.reshape_hidden_states {
+            return Err(
+                "reshape_hidden_states: must be true: the feature maps of a backbone are maps".to_owned(),
+            );
         }
         Ok(())
     }

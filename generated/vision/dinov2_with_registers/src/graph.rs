@@ -23,6 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => image_features(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -52,6 +53,18 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
+}
+
 /// Embeddings, then the layers: `[batch, positions, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, w, pixel_values)?;
@@ -64,6 +77,21 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
         x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x)?;
     }
     g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)
+}
+
+/// Hidden states (`output_hidden_states`) up to that of a layer: the input of the first and the output of each,
+/// `[batch, positions, hidden_size]`. Names what a class does not use that reads no others: layers above, the final norm.
+fn states(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, last: usize) -> Result<Vec<Tensor>> {
+    let mut states = vec![x.clone()];
+    for index in 0..last {
+        x = layer(g, c, &w.scope("encoder").scope("layer").index(index), &x)?;
+        states.push(x.clone());
+    }
+    for index in last..c.num_hidden_layers {
+        g.unused_scope(&w.scope("encoder").scope("layer").index(index));
+    }
+    g.unused_scope(&w.scope("layernorm"));
+    Ok(states)
 }
 
 /// The input: images `[batch, num_channels, height, width]`.
@@ -146,4 +174,29 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// The class token's hidden state: `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     g.take(hidden, 1, 0)
+}
+
+/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let x = embeddings(g, c, w, pixel_values)?;
+    let states = states(g, c, w, x, c.num_hidden_layers)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
+    let mut maps = vec![];
+    for index in stages.selected(g, states.len())? {
+        let x = &states[index];
+        let x = if c.apply_layernorm {
+            g.layer_norm(&w.scope("layernorm"), x, c.layer_norm_eps)?
+        } else {
+            x.clone()
+        };
+        let end = x.shape()[1].clone();
+        let x = g.slice_dims(&x, 1, prefix_tokens(c).into(), end)?;
+        maps.push(nn::unflatten_feature_map(g, &x, &grid)?);
+    }
+    Ok(maps)
 }

@@ -25,15 +25,18 @@ pub enum Head {
     Model,
     /// `Dinov2WithRegistersForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `Dinov2WithRegistersBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "Dinov2WithRegistersModel",
             Self::ForImageClassification => "Dinov2WithRegistersForImageClassification",
+            Self::Backbone => "Dinov2WithRegistersBackbone",
         }
     }
 }
@@ -103,6 +106,7 @@ impl weft::Architecture for Model {
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

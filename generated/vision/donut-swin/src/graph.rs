@@ -96,22 +96,55 @@ fn embeddings(
     Ok(x)
 }
 
-/// The stages (`SwinStage`), each at half the resolution and twice the width of the one before: the last hidden states
+/// The stages, each at half the resolution and twice the width of the one before: the last hidden states
 /// `[batch, positions, width]`, and their rows and columns.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor, [usize; 2])> {
+fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [usize; 2])> {
+    let mut grid = patches(c);
+    let mut last = x.clone();
+    for (x, of) in stage_states(g, c, w, x, false)? {
+        (last, grid) = (x, of);
+    }
+    Ok((last, grid))
+}
+
+/// What each stage (`SwinStage`) gives before patches are merged: `[batch, positions, width]`, and its rows and columns.
+fn stage_states(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    mut x: Tensor,
+    always_partition: bool,
+) -> Result<Vec<(Tensor, [usize; 2])>> {
     let (mut grid, mut width) = (patches(c), c.embed_dim);
+    let mut states = vec![];
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(c, stage, index, grid, width, heads);
+            let context = window_context(
+                c,
+                Stage { index: stage, grid, width, heads, always_partition },
+                index,
+            );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
+        states.push((x.clone(), grid));
         if stage + 1 < c.depths.len() {
             x = patch_merging(g, &w.scope("downsample"), &x, grid, width)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
         }
     }
-    Ok((x, grid))
+    Ok(states)
+}
+
+/// One stage: its index, rows and columns of its grid, its width and its heads.
+#[derive(Clone, Copy)]
+struct Stage {
+    index: usize,
+    grid: [usize; 2],
+    width: usize,
+    heads: usize,
+    /// Whether windows are never smaller for a small grid.
+    always_partition: bool,
 }
 
 /// The windows of a layer, its width and its heads.
@@ -121,17 +154,11 @@ struct WindowContext {
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than the grid.
-fn window_context(
-    c: &Config,
-    _: usize,
-    index: usize,
-    grid: [usize; 2],
-    width: usize,
-    heads: usize,
-) -> WindowContext {
-    let windows = Windows::of_layer(index, grid, c.window_size, grid[0].min(grid[1]));
-    WindowContext { windows, width, heads }
+/// The context of a stage's layer: windows are no larger than the grid, but in backbones.
+fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, always_partition, .. } = stage;
+    let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
+    WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.

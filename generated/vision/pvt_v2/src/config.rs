@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -43,6 +44,11 @@ pub struct Config {
     pub layer_norm_eps: f64,
     /// `linear_attention` of `config.json`.
     pub linear_attention: bool,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
 }
 
 impl Default for Config {
@@ -64,6 +70,8 @@ impl Default for Config {
             qkv_bias: true,
             layer_norm_eps: 1e-6,
             linear_attention: false,
+            out_features: None,
+            out_indices: None,
         }
     }
 }

@@ -21,6 +21,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => last_feature_map(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -45,6 +46,18 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
+}
+
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
@@ -52,11 +65,11 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 
 /// The last feature map: `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
-    Ok(stages(g, c, w, pixel_values)?.pop().unwrap_or_else(|| pixel_values.clone()))
+    Ok(stage_maps(g, c, w, pixel_values)?.pop().unwrap_or_else(|| pixel_values.clone()))
 }
 
 /// The feature maps of all stages, each `[batch, channels, rows, columns]`.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let mut maps: Vec<Tensor> = vec![];
     let sizes = c.patch_sizes.iter().zip(&c.strides).zip(c.hidden_sizes.iter().zip(&c.depths));
     for (stage, ((&patch, &stride), (&width, &depth))) in sizes.enumerate().take(c.num_encoder_blocks)
@@ -116,4 +129,15 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, stage: usize, grid: &
     let h = g.activation(c.hidden_act, &h)?;
     let h = g.linear(&w.scope("mlp.dense2"), &h, width)?;
     g.add(&h, &x)
+}
+
+/// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let maps = stage_maps(g, c, w, pixel_values)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: false,
+    };
+    Ok(stages.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
 }

@@ -25,15 +25,18 @@ pub enum Head {
     Model,
     /// `PvtV2ForImageClassification`: Image classification (`ViTForImageClassification`).
     ForImageClassification,
+    /// `PvtV2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification];
+    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "PvtV2Model",
             Self::ForImageClassification => "PvtV2ForImageClassification",
+            Self::Backbone => "PvtV2Backbone",
         }
     }
 }
@@ -96,6 +99,7 @@ impl weft::Architecture for Model {
             Head::ForImageClassification => {
                 heads::ForImageClassificationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

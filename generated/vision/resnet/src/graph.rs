@@ -20,6 +20,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => feature_map(g, c),
         Head::ForImageClassification => image_classification(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -46,6 +47,18 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
+}
+
 /// The epsilon of batch normalisation.
 const EPSILON: f64 = 1e-5;
 
@@ -59,17 +72,21 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
     Ok(stages(g, c, w, pixel_values)?.0)
 }
 
-/// Stem, then stages (`ResNetEncoder`): the last feature map, and those of the stages before.
+/// The last feature map, and those of the stages before.
 fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<(Tensor, Vec<Tensor>)> {
+    let mut maps = stage_maps(g, c, w, pixel_values)?;
+    let last = maps.pop().unwrap_or_else(|| pixel_values.clone());
+    Ok((last, maps.into_iter().skip(1).collect()))
+}
+
+/// The feature maps of the stem and of each stage (`ResNetEncoder`).
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
     let x = nn::conv_bn_act(g, &w.scope("embedder.embedder"), pixel_values, &stem, EPSILON, c.hidden_act)?;
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
-    let mut before = vec![];
+    let mut maps = vec![x.clone()];
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
-        if stage > 0 {
-            before.push(x.clone());
-        }
         let w = w.scope("encoder.stages").index(stage).scope("layers");
         for index in 0..depth {
             let halves = index == 0 && (stage > 0 || c.downsample_in_first_stage);
@@ -77,8 +94,20 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result
             x = layer(g, c, &w.index(index), &x, [width, out], stride)?;
             width = out;
         }
+        maps.push(x.clone());
     }
-    Ok((x, before))
+    Ok(maps)
+}
+
+/// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let maps = stage_maps(g, c, w, pixel_values)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    Ok(stages.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
 }
 
 /// One residual layer: two convolutions (`ResNetBasicLayer`) or a bottleneck of three (`ResNetBottleNeckLayer`).

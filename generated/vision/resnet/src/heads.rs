@@ -8,7 +8,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `ResNetModel` and `ResNetForImageClassification` take.
+/// What `ResNetModel`, `ResNetForImageClassification` and `ResNetBackbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -59,3 +59,20 @@ pub struct ForImageClassificationOutput {
 }
 
 weft::outputs!(ForImageClassificationOutput { logits });
+
+/// `ResNetBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `ResNetBackbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the stages that `out_features` or `out_indices` select. `[batch, channels, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

@@ -8,7 +8,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `SwinModel` and `SwinForImageClassification` take.
+/// What `SwinModel`, `SwinForImageClassification` and `SwinBackbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -94,3 +94,20 @@ pub struct ForMaskedImageModelingOutput {
 }
 
 weft::outputs!(ForMaskedImageModelingOutput { reconstruction });
+
+/// `SwinBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `SwinBackbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the stages that `out_features` or `out_indices` select. `[batch, channels, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

@@ -26,16 +26,24 @@ pub enum Head {
     ForImageClassification,
     /// `SwinForMaskedImageModeling`: Masked image modelling, SimMIM (`SwinForMaskedImageModeling`).
     ForMaskedImageModeling,
+    /// `SwinBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::ForMaskedImageModeling];
+    const ALL: &'static [Self] = &[
+        Self::Model,
+        Self::ForImageClassification,
+        Self::ForMaskedImageModeling,
+        Self::Backbone,
+    ];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "SwinModel",
             Self::ForImageClassification => "SwinForImageClassification",
             Self::ForMaskedImageModeling => "SwinForMaskedImageModeling",
+            Self::Backbone => "SwinBackbone",
         }
     }
 }
@@ -114,6 +122,7 @@ impl weft::Architecture for Model {
             Head::ForMaskedImageModeling => {
                 heads::ForMaskedImageModelingOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

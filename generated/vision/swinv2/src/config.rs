@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weft::config::ImageSize;
+use weft::config::{ImageSize, LayerIndices};
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -45,6 +45,11 @@ pub struct Config {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
     /// The window size of pretraining by stage; 0 for the same.
     pub pretrained_window_sizes: Vec<usize>,
 }
@@ -68,6 +73,8 @@ impl Default for Config {
             encoder_stride: 32,
             id2label: None,
             num_labels: None,
+            out_features: None,
+            out_indices: None,
             pretrained_window_sizes: vec![0, 0, 0, 0],
         }
     }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Graph, Input, InputDefault, PadMode, Scope, Tensor, Unary,
+    Binary, Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation, Attention, Windows};
 use weft::{Result, dims};
@@ -24,6 +24,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::Model => image_features(g, c),
         Head::ForImageClassification => image_classification(g, c),
         Head::ForMaskedImageModeling => swin_masked_image_modeling(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -66,6 +67,18 @@ fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let map = g.conv(&g.scope("decoder.0"), &map, &Conv::new(stride * stride * c.num_channels, &[1, 1]))?;
     let pixels = nn::pixel_shuffle(g, &map, stride)?;
     g.output("reconstruction", &pixels)
+}
+
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
 }
 
 /// The epsilon of normalisations that the configuration has no field for.
@@ -116,23 +129,76 @@ fn embeddings(
     Ok(x)
 }
 
-/// The stages (`SwinStage`), each at half the resolution and twice the width of the one before: the last hidden states
+/// The stages, each at half the resolution and twice the width of the one before: the last hidden states
 /// `[batch, positions, width]`, and their rows and columns.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<(Tensor, [usize; 2])> {
+fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [usize; 2])> {
+    let mut grid = patches(c);
+    let mut last = x.clone();
+    for (x, of) in stage_states(g, c, w, x, false)? {
+        (last, grid) = (x, of);
+    }
+    let last = g.layer_norm(&w.scope("layernorm"), &last, c.layer_norm_eps)?;
+    Ok((last, grid))
+}
+
+/// The feature maps of the embeddings and of each stage, `[batch, channels, rows, columns]`.
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
+    let mut states = vec![(x.clone(), patches(c))];
+    states.extend(stage_states(g, c, w, x, false)?);
+    g.unused_scope(&w.scope("layernorm"));
+    states.iter().map(|(x, grid)| nn::unflatten_feature_map(g, x, &grid.map(Dim::Fixed))).collect()
+}
+
+/// What each stage (`SwinStage`) gives before patches are merged: `[batch, positions, width]`, and its rows and columns.
+fn stage_states(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    mut x: Tensor,
+    always_partition: bool,
+) -> Result<Vec<(Tensor, [usize; 2])>> {
     let (mut grid, mut width) = (patches(c), c.embed_dim);
+    let mut states = vec![];
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(c, stage, index, grid, width, heads);
+            let context = window_context(
+                c,
+                Stage { index: stage, grid, width, heads, always_partition },
+                index,
+            );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
+        states.push((x.clone(), grid));
         if stage + 1 < c.depths.len() {
             x = patch_merging(g, &w.scope("downsample"), &x, grid, width)?;
             (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
         }
     }
-    x = g.layer_norm(&w.scope("layernorm"), &x, c.layer_norm_eps)?;
-    Ok((x, grid))
+    Ok(states)
+}
+
+/// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let maps = stage_maps(g, c, w, pixel_values)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    Ok(stages.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
+}
+
+/// One stage: its index, rows and columns of its grid, its width and its heads.
+#[derive(Clone, Copy)]
+struct Stage {
+    index: usize,
+    grid: [usize; 2],
+    width: usize,
+    heads: usize,
+    /// Whether windows are never smaller for a small grid.
+    always_partition: bool,
 }
 
 /// The windows of a layer, its width and its heads.
@@ -145,16 +211,10 @@ struct WindowContext {
 }
 
 /// The context of a stage's layer: windows are no larger than the configured resolution of the stage.
-fn window_context(
-    c: &Config,
-    stage: usize,
-    index: usize,
-    grid: [usize; 2],
-    width: usize,
-    heads: usize,
-) -> WindowContext {
-    let side = (c.image_size.height / c.patch_size) >> stage;
-    let pretrained = c.pretrained_window_sizes.get(stage).copied().unwrap_or_default();
+fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, .. } = stage;
+    let side = (c.image_size.height / c.patch_size) >> stage.index;
+    let pretrained = c.pretrained_window_sizes.get(stage.index).copied().unwrap_or_default();
     WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads, pretrained }
 }
 

@@ -9,7 +9,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `Swinv2Model` and `Swinv2ForImageClassification` take.
+/// What `Swinv2Model`, `Swinv2ForImageClassification` and `Swinv2Backbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -95,3 +95,20 @@ pub struct ForMaskedImageModelingOutput {
 }
 
 weft::outputs!(ForMaskedImageModelingOutput { reconstruction });
+
+/// `Swinv2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `Swinv2Backbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the stages that `out_features` or `out_indices` select. `[batch, channels, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

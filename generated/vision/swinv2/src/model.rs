@@ -27,16 +27,24 @@ pub enum Head {
     ForImageClassification,
     /// `Swinv2ForMaskedImageModeling`: Masked image modelling, SimMIM (`SwinForMaskedImageModeling`).
     ForMaskedImageModeling,
+    /// `Swinv2Backbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model, Self::ForImageClassification, Self::ForMaskedImageModeling];
+    const ALL: &'static [Self] = &[
+        Self::Model,
+        Self::ForImageClassification,
+        Self::ForMaskedImageModeling,
+        Self::Backbone,
+    ];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "Swinv2Model",
             Self::ForImageClassification => "Swinv2ForImageClassification",
             Self::ForMaskedImageModeling => "Swinv2ForMaskedImageModeling",
+            Self::Backbone => "Swinv2Backbone",
         }
     }
 }
@@ -102,6 +110,7 @@ impl weft::Architecture for Model {
             Head::ForMaskedImageModeling => {
                 heads::ForMaskedImageModelingOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

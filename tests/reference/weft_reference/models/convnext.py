@@ -8,6 +8,7 @@ from typing import Any
 import transformers
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
@@ -22,6 +23,7 @@ ROOTS = MODELS
 def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
+        yield from backbone(model, prefix, TINY, (22, 36))
     yield VisionTaskCase(
         "convnextv2/tasks/image-classification",
         "image-classification",

@@ -8,6 +8,7 @@ from typing import Any
 from transformers import BitImageProcessorPil, Dinov2Config, Dinov2WithRegistersConfig
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
@@ -46,6 +47,8 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         stores.whole,
         num_hidden_layers=1,
     )
+    yield from backbone("dinov2", "Dinov2", TINY, (18, 27))
+    yield from backbone("dinov2_with_registers", "Dinov2WithRegisters", TINY | {"apply_layernorm": False}, (18, 27))
     yield from of_registers()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from transformers import ConvNextImageProcessorPil, ResNetConfig
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
@@ -48,6 +49,7 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         depths=[1, 1],
         hidden_sizes=[8, 12],
     )
+    yield from backbone("resnet", "ResNet", sizes(), (23, 34))
     yield from tasks()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import transformers
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.tasks import Call
@@ -39,6 +40,7 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     processor = transformers.SegformerImageProcessorPil(size={"height": 24, "width": 24}, do_reduce_labels=True)
     config = transformers.SegformerConfig(**sizes("segformer"))
     yield semantic("segformer", "SegformerForSemanticSegmentation", config, processor)
+    yield from backbone("pvt_v2", "PvtV2", sizes("pvt_v2"), (22, 37), ("stage1", "stage3"))
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:

@@ -8,6 +8,7 @@ from typing import Any
 import transformers
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, integers
 from weft_reference.tasks import Call
@@ -32,6 +33,9 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in KIN.items():
         yield from kin(model, prefix)
         yield tasks(model, prefix)
+        if model != "donut-swin":
+            small = TINY | {"embed_dim": WIDTHS[model], "image_size": [13, 21], "window_size": 3}
+            yield from backbone(model, prefix, small, (13, 21))
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:

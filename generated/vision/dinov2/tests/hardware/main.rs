@@ -31,7 +31,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("use_swiglu_ffn", "true")],
+    refused: &[("use_swiglu_ffn", "true"), ("reshape_hidden_states", "false")],
 };
 
 fn main() -> ExitCode {

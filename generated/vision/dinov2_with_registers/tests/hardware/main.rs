@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("use_swiglu_ffn", "true")],
+    refused: &[("use_swiglu_ffn", "true"), ("reshape_hidden_states", "false")],
 };
 
 fn main() -> ExitCode {

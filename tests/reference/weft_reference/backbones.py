@@ -1,0 +1,27 @@
+"""Cases of a model's backbone class: the last stage, stages by name, stages by index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import transformers
+
+from weft_reference import stores
+from weft_reference.cases import Case
+from weft_reference.inputs import floats
+
+
+def backbone(
+    model: str, prefix: str, sizes: dict[str, Any], size: tuple[int, int], named: tuple[str, ...] = ("stem", "stage2")
+) -> Iterator[Case]:
+    """`named` are stages in between; images are `size` high and wide."""
+
+    def case(name: str, notes: str, store: Any = None, **changes: Any) -> Case:
+        config = getattr(transformers, f"{prefix}Config")(**(sizes | changes))
+        pixels = {"pixel_values": floats("backbone", (2, getattr(config, "num_channels", 3), *size), -2.0, 2.0)}
+        return Case(f"{model}/{name}", f"{prefix}Backbone", config, pixels, notes, store)
+
+    yield case("backbone", "The feature map of the last stage.")
+    yield case("backbone-named", "Feature maps of stages by their names.", out_features=list(named))
+    yield case("backbone-file", "Stages by their indices; as save_pretrained writes it.", stores.whole, out_indices=[1, -1])
