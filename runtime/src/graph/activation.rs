@@ -34,6 +34,10 @@ pub enum Activation {
     Tanh,
     /// `x · tanh(ln(1 + eˣ))`.
     Mish,
+    /// `x · min(max(x + 3, 0), 6) / 6`.
+    Hardswish,
+    /// `min(max(x + 3, 0), 6) / 6`.
+    Hardsigmoid,
     /// `x` itself.
     Linear,
 }
@@ -50,6 +54,8 @@ impl Activation {
             Self::Sigmoid => "Sigmoid",
             Self::Tanh => "Tanh",
             Self::Mish => "Mish",
+            Self::Hardswish => "HardSwish",
+            Self::Hardsigmoid => "HardSigmoid",
             Self::Linear => "Identity",
         }
     }

@@ -138,6 +138,22 @@ impl Graph {
         self.conv_with(x, &weight, bias.as_ref(), conv)
     }
 
+    /// Convolution without a bias by a standardised `weight`: that of each output channel has mean 0 and variance 1 (Weight
+    /// Standardization, arXiv:1903.10520; `WeightStandardizedConv2d`).
+    ///
+    /// # Errors
+    /// As [`Graph::conv`].
+    pub fn conv_standardized(&mut self, w: &Scope, x: &Tensor, conv: &Conv, epsilon: f64) -> Result<Tensor> {
+        self.enter(w);
+        let channels = self.channels("Conv", x, conv)?;
+        let shape = [&[conv.out, channels / conv.op.groups], conv.op.kernel.as_slice()].concat();
+        let weight = self.weight(&w.name("weight"), &shape)?;
+        let rows = self.flatten(&weight, 1..shape.len())?;
+        let rows = crate::nn::layer_norm_no_affine(self, &rows, epsilon)?;
+        let weight = self.reshape(&rows, shape.iter().map(|&length| length.into()).collect())?;
+        self.conv_with(x, &weight, None, conv)
+    }
+
     /// Convolution with a weight `[out, in / groups, …]` and a bias `[out]` that were computed.
     ///
     /// # Errors
@@ -256,6 +272,48 @@ impl Graph {
         padding: &[usize],
     ) -> Result<Tensor> {
         self.pool(Reduction::Mean, x, kernel, stride, padding)
+    }
+
+    /// The largest element of each square window of a map with zeros around it: so many before and after rows and columns.
+    ///
+    /// # Errors
+    /// As [`Graph::max_pool`].
+    pub fn max_pool_zero_padded(
+        &mut self,
+        x: &Tensor,
+        kernel: usize,
+        stride: usize,
+        around: [(usize, usize); 2],
+    ) -> Result<Tensor> {
+        let mut x = x.clone();
+        for (axis, (before, after)) in [2, 3].into_iter().zip(around) {
+            // Not by Pad, which ONNX Runtime makes part of the pool, where padding is lower than all.
+            let mut parts = vec![];
+            for (place, count) in [before, 0, after].into_iter().enumerate() {
+                let mut shape = x.shape().to_vec();
+                if let Some(length) = shape.get_mut(axis) {
+                    *length = count.into();
+                }
+                match place {
+                    1 => parts.push(x.clone()),
+                    _ if count > 0 => parts.push(self.full(shape, 0.0)?),
+                    _ => {}
+                }
+            }
+            x = if parts.len() > 1 { self.concat(&parts.iter().collect::<Vec<_>>(), axis)? } else { x };
+        }
+        self.max_pool(&x, &[kernel; 2], &[stride; 2], &[0; 2])
+    }
+
+    /// The largest element of each square window, with as many zeros around as the last window lacks, more of them behind
+    /// (TensorFlow's `SAME`; `BitMaxPool2d`).
+    ///
+    /// # Errors
+    /// As [`Graph::max_pool`].
+    pub fn max_pool_same(&mut self, x: &Tensor, kernel: usize, stride: usize) -> Result<Tensor> {
+        let (padded, conv) = Conv::new(1, &[kernel; 2]).stride(&[stride; 2]).same_padding(self, x)?;
+        let around = [0, 1].map(|axis: usize| conv.op.padding.get(axis).copied().unwrap_or_default());
+        self.max_pool_zero_padded(&padded, kernel, stride, around)
     }
 
     fn pool(

@@ -74,6 +74,10 @@ pub(super) const CLASSES: &[Class] = &[
     class("GotOcr2", Layout::FlatTiles, true, got_ocr2, || {
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
+    class("MobileViT", Layout::Images, false, flipped, || {
+        let cropped = json!({"do_center_crop": true, "crop_size": 256, "do_normalize": false, "do_flip_channel_order": true});
+        with(base(&json!({"shortest_edge": 224}), 3, HALF), cropped)
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -102,6 +106,13 @@ fn numbers(settings: &Settings) -> Vec<Step> {
     let rescale = settings.rescale.map(|factor| Step::Rescale { factor, offset: false });
     let normalize = settings.do_normalize.then_some(Step::Normalize { mean, std });
     rescale.into_iter().chain(normalize).collect()
+}
+
+/// `do_flip_channel_order`: blue before green before red, at last.
+fn flipped(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    steps.extend(settings.do_flip_channel_order.then_some(Step::FlipChannels));
+    Ok(steps)
 }
 
 fn single(values: [f64; 3]) -> [f32; 3] {

@@ -28,6 +28,7 @@ pub(super) struct Settings {
     pub(super) include_top: bool,
     pub(super) image_mean: [f64; 3],
     pub(super) image_std: [f64; 3],
+    pub(super) do_flip_channel_order: bool,
     pub(super) do_pad: bool,
     pub(super) pad_size: Option<Pixels>,
     pub(super) image_grid_pinpoints: Vec<Pixels>,
@@ -56,6 +57,8 @@ struct Written {
     include_top: bool,
     image_mean: Channels,
     image_std: Channels,
+    #[serde(default)]
+    do_flip_channel_order: bool,
     do_pad: bool,
     pad_size: Option<Json>,
     #[serde(default)]
@@ -100,12 +103,13 @@ pub(super) struct Source {
 const MOST_PATCHES: usize = 1024;
 
 /// Switches that are read, or make no difference to what a model takes.
-const SWITCHES: [&str; 9] = [
+const SWITCHES: [&str; 10] = [
     "do_resize",
     "do_center_crop",
     "do_rescale",
     "do_normalize",
     "do_pad",
+    "do_flip_channel_order",
     // Images are RGB as they are read.
     "do_convert_rgb",
     // Of labels and boxes, which only training gives.
@@ -215,6 +219,7 @@ impl Settings {
             include_top: written.include_top,
             image_mean: mean,
             image_std: std,
+            do_flip_channel_order: written.do_flip_channel_order,
             do_pad: written.do_pad,
             pad_size: exact("pad_size", written.pad_size.as_ref())?,
             image_grid_pinpoints: written.image_grid_pinpoints,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use image::RgbImage;
-use ndarray::Array3;
+use ndarray::{Array3, Axis};
 
 use super::interpolation::resampled;
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
@@ -43,6 +43,8 @@ pub enum Step {
         /// `image_std`.
         std: [f32; 3],
     },
+    /// `do_flip_channel_order`: the channels the other way round.
+    FlipChannels,
     /// `do_pad`: zeros to the right and below, up to `pad_size` or the largest image of the batch.
     Pad(Option<Pixels>),
     /// `do_pad` of LLaVA (`expand2square`): the middle of a square of this colour.
@@ -254,6 +256,11 @@ impl Step {
             }
             Self::Rescale { factor, offset } => Part::Numbers(rescaled(part.levels()?, *factor, *offset)),
             Self::Normalize { mean, std } => Part::Numbers(normalized(part.numbers()?, mean, std)),
+            Self::FlipChannels => {
+                let mut numbers = part.numbers()?;
+                numbers.invert_axis(Axis(0));
+                Part::Numbers(numbers.as_standard_layout().into_owned())
+            }
             Self::Patchify { patch_size, max_num_patches } => {
                 Part::Patches(patchified(&part.numbers()?, *patch_size, *max_num_patches)?)
             }
@@ -348,6 +355,14 @@ mod tests {
         let items = vec![Item::new(&images[0])];
         let error = rescale.run(rescale.run(items).unwrap()).unwrap_err().to_string();
         assert!(error.contains("is numbers where a step takes levels"), "{error}");
+    }
+
+    #[test]
+    fn channels_are_turned_round() {
+        let images = [image(1, 2)];
+        let steps = [Step::Rescale { factor: 1.0, offset: false }, Step::FlipChannels];
+        let numbers = run(&steps, &images).remove(0).parts.remove(0).numbers().unwrap();
+        assert_eq!(numbers.into_raw_vec_and_offset().0, [255.0, 255.0, 0.0, 0.0, 0.0, 1.0]);
     }
 
     #[test]

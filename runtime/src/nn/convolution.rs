@@ -88,6 +88,17 @@ pub fn layer_scale_2d(g: &mut Graph, name: &str, x: &Tensor) -> Result<Tensor> {
     g.mul(x, &factors)
 }
 
+/// A learned scale and shift of all elements of x, both one number (`HGNetV2LearnableAffineBlock`).
+///
+/// # Errors
+/// When x is not of floats.
+pub fn learnable_affine(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let scale = g.weight(&w.name("scale"), &[1])?;
+    let x = g.mul(x, &scale)?;
+    let shift = g.weight(&w.name("bias"), &[1])?;
+    g.add(&x, &shift)
+}
+
 /// Global average pooling (`nn.AdaptiveAvgPool2d(1)`): `[batch, channels, rows, columns]` to `[batch, channels]`.
 ///
 /// # Errors
@@ -182,6 +193,43 @@ mod tests {
         };
         let want = [10.0, 20.0, 30.0, 60.0, -100.0, -100.0, 0.0, 400.0];
         expect(&[("scale", &[10.0, 100.0])], second, &[1, 2, 2, 2], &want);
+    }
+
+    #[test]
+    fn weights_of_each_channel_are_standardised() {
+        let conv = Conv::new(2, &[1, 1]).no_bias();
+        let standardised = |g: &mut Graph| {
+            let x = map(g)?;
+            g.conv_standardized(&Scope::root().scope("w"), &x, &conv, 0.0)
+        };
+        // (2, 6) and (5, 3) become (-1, 1) and (1, -1).
+        let want = [-2.0, -3.0, -3.0, -2.0, 2.0, 3.0, 3.0, 2.0];
+        expect(&[("w.weight", &[2.0, 6.0, 5.0, 3.0])], standardised, &[1, 2, 2, 2], &want);
+    }
+
+    #[test]
+    fn zeros_around_a_pool_may_be_the_largest() {
+        let values = vec![-1.0, -2.0, 3.0, -4.0];
+        let padded = |g: &mut Graph| {
+            let x = g.constant(&[1, 1, 2, 2], values.clone())?;
+            g.max_pool_zero_padded(&x, 2, 1, [(1, 0), (0, 1)])
+        };
+        expect(&[], padded, &[1, 1, 2, 2], &[0.0, 0.0, 3.0, 0.0]);
+        let same = |g: &mut Graph| {
+            let x = g.constant(&[1, 1, 2, 2], values.clone())?;
+            g.max_pool_same(&x, 3, 2)
+        };
+        expect(&[], same, &[1, 1, 1, 1], &[3.0]);
+    }
+
+    #[test]
+    fn all_elements_are_scaled_and_shifted() {
+        let affine = |g: &mut Graph| {
+            let x = map(g)?;
+            learnable_affine(g, &Scope::root().scope("lab"), &x)
+        };
+        let want = [3.0, 5.0, 7.0, 13.0, -1.0, -1.0, 1.0, 9.0];
+        expect(&[("lab.scale", &[2.0]), ("lab.bias", &[1.0])], affine, &[1, 2, 2, 2], &want);
     }
 
     #[test]

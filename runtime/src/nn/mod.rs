@@ -17,6 +17,7 @@ mod experts;
 mod feature_encoder;
 mod feed_forward;
 mod heads;
+mod inverted_residual;
 mod layer_types;
 mod local_blocks;
 mod mamba;
@@ -26,6 +27,7 @@ mod mlp;
 mod multi_head;
 mod norms;
 mod patches;
+mod pixel_patches;
 mod pooled_output;
 mod pooling;
 mod qa_span;
@@ -61,7 +63,8 @@ pub use block_sparse::BlockSparse;
 pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
 pub use convolution::{
-    conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, squeeze_excite,
+    conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, learnable_affine,
+    squeeze_excite,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
 pub use detection::mlp_prediction_head;
@@ -73,6 +76,7 @@ pub use feed_forward::FeedForward;
 pub use heads::{
     clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
 };
+pub use inverted_residual::{InvertedResidual, make_divisible};
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use local_blocks::LocalBlocks;
 pub use mamba::{BcDtNorm, Mamba};
@@ -88,6 +92,7 @@ pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
     mean_patches, merge_features, patch_embedding, pixel_shuffle, prepend_tokens, unflatten_feature_map,
 };
+pub use pixel_patches::PixelPatches;
 pub use pooled_output::PooledOutput;
 pub use pooling::{
     argmax_pool, cls_dense_pool, eos_pool, last_token_pool, mask_hidden_states, masked_mean_pool,

@@ -127,7 +127,7 @@ fn config() {
     let text = "config:\n  hidden_act: gleu\n  vocab_size: -1\n  layer_norm_eps: tiny\n  \
                 hidden_size: {multiple_of: num_attention_head}\n  is_decoder: {min: 1}\n  not-a-name: 1\n";
     insta::assert_snapshot!(spec(text), @r#"
-        specs/text-encoders/mine.yaml:6: `config.hidden_act`: `gleu` is not an activation function that is known; expected one of gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate, quick_gelu, relu, relu2, relu6, silu, swish, sigmoid, tanh, mish, linear; did you mean `gelu`?
+        specs/text-encoders/mine.yaml:6: `config.hidden_act`: `gleu` is not an activation function that is known; expected one of gelu, gelu_python, gelu_new, gelu_fast, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate, quick_gelu, relu, relu2, relu6, silu, swish, sigmoid, tanh, mish, hardswish, linear; did you mean `gelu`?
         specs/text-encoders/mine.yaml:7: `config.vocab_size`: `-1` does not fit its type, usize
         specs/text-encoders/mine.yaml:8: `config.layer_norm_eps`: `"tiny"` does not fit its type, f64
         specs/text-encoders/mine.yaml:9: `config.hidden_size.multiple_of`: `num_attention_head` is not a field of config; did you mean `num_attention_heads`?

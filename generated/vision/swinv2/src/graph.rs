@@ -212,8 +212,12 @@ struct WindowContext {
 
 /// The context of a stage's layer: windows are no larger than the configured resolution of the stage.
 fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
-    let Stage { grid, width, heads, .. } = stage;
-    let side = (c.image_size.height / c.patch_size) >> stage.index;
+    let Stage { grid, width, heads, always_partition, .. } = stage;
+    let side = if always_partition {
+        usize::MAX
+    } else {
+        (c.image_size.height / c.patch_size) >> stage.index
+    };
     let pretrained = c.pretrained_window_sizes.get(stage.index).copied().unwrap_or_default();
     WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads, pretrained }
 }

@@ -9,7 +9,7 @@ pub fn activation(name: &str) -> Option<&'static str> {
 }
 
 /// The names that configurations use for activation functions, and the runtime's variants for them.
-const ACTIVATIONS: [(&str, &str); 17] = [
+const ACTIVATIONS: [(&str, &str); 18] = [
     ("gelu", "Gelu"),
     ("gelu_python", "Gelu"),
     ("gelu_new", "GeluNew"),
@@ -26,6 +26,7 @@ const ACTIVATIONS: [(&str, &str); 17] = [
     ("sigmoid", "Sigmoid"),
     ("tanh", "Tanh"),
     ("mish", "Mish"),
+    ("hardswish", "Hardswish"),
     ("linear", "Linear"),
 ];
 

@@ -31,11 +31,26 @@ pub(in crate::lower) fn by_operators(g: &mut Graph, it: &Operation<'_>) -> Resul
             let gate = g.unary(Unary::Tanh, &soft);
             g.mul(x, &gate)?
         }
+        Activation::Hardsigmoid => hard_gate(g, x)?,
+        Activation::Hardswish => {
+            let gate = hard_gate(g, x)?;
+            g.mul(x, &gate)?
+        }
         Activation::Sigmoid => g.unary(Unary::Sigmoid, x),
         Activation::Tanh => g.unary(Unary::Tanh, x),
         Activation::Linear => x.clone(),
         Activation::Gelu | Activation::GeluNew | Activation::Relu => return Ok(None),
     }))
+}
+
+/// `min(max(x + 3, 0), 6) / 6`.
+fn hard_gate(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let three = g.number(x.dtype(), 3.0);
+    let shifted = g.add(x, &three)?;
+    let op = Op::Clip { low: 0.0, high: Some(6.0) };
+    let gate = g.node(op, &[&shifted], x.dtype(), x.shape().to_vec());
+    let sixth = g.number(x.dtype(), 1.0 / 6.0);
+    g.mul(&gate, &sixth)
 }
 
 /// GELU by ONNX Runtime's own kernels.
@@ -81,4 +96,23 @@ fn gelu_by_tanh(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let shifted = g.add(&tanh, &one)?;
     let product = g.mul(x, &shifted)?;
     g.mul(&product, &half)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::Activation;
+    use crate::nn::testing::expect;
+
+    #[test]
+    fn hard_gates_are_straight_lines() {
+        let of = |act: Activation, want: &[f32]| {
+            let build = |g: &mut crate::graph::Graph| {
+                let x = g.constant(&[4], vec![-4.0, -1.5, 1.5, 4.0])?;
+                g.activation(act, &x)
+            };
+            expect(&[], build, &[4], want);
+        };
+        of(Activation::Hardsigmoid, &[0.0, 0.25, 0.75, 1.0]);
+        of(Activation::Hardswish, &[0.0, -0.375, 1.125, 4.0]);
+    }
 }

@@ -11,6 +11,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import EPSILONS, Changes, functions, grid, store
 from weft_reference.inputs import floats
 from weft_reference.models import clip_text
+from weft_reference.models.convolutional import KIN
 
 CLIP_HEADS = ("Model", "ModelWithProjection")
 
@@ -75,6 +76,57 @@ def resnet(rng: Random, path: str) -> Case:
     return Case(path, f"ResNet{head}", config, inputs, "Drawn at random.", store(rng))
 
 
+def widths(rng: Random, count: int, step: int = 2) -> list[int]:
+    return [step * rng.randint(2, 8) for _ in range(count)]
+
+
+def stages(model: str, rng: Random) -> Changes:
+    """A network of stages, by the fields that its configuration has."""
+    count = rng.randint(2, 4)
+    depths, act = [rng.randint(1, 3) for _ in range(count)], rng.choice(("relu", "gelu", "silu"))
+    heads = [rng.choice((1, 2, 3)) for _ in range(count)]
+    by_heads = [head * rng.choice((4, 6)) for head in heads]
+    match model:
+        case "bit":
+            layers = {"layer_type": rng.choice(("preactivation", "bottleneck")), "embedding_dynamic_padding": rng.random() < 0.5}
+            padding = {"global_padding": rng.choice((None, "SAME")), "output_stride": rng.choice((8, 16, 32))}
+            return {"hidden_sizes": [8 * rng.randint(1, 4) for _ in depths], "depths": depths, "num_groups": 4, "embedding_size": 8, "hidden_act": act} | layers | padding
+        case "hgnet_v2":
+            sizes = widths(rng, count + 1)
+            each = {"stage_downsample": [rng.random() < 0.6 for _ in depths], "stage_light_block": [rng.random() < 0.5 for _ in depths]}
+            kernels = {"stage_kernel_size": [rng.choice((3, 5)) for _ in depths], "stage_numb_of_layers": [rng.randint(1, 3) for _ in depths]}
+            channels = {"stage_in_channels": sizes[:-1], "stage_mid_channels": widths(rng, count), "stage_out_channels": sizes[1:]}
+            rest = {"stem_channels": [3, 2 * rng.randint(1, 4), sizes[0]], "stage_num_blocks": depths, "depths": depths, "hidden_sizes": sizes[1:]}
+            return rest | channels | kernels | each | {"stage_downsample_strides": [2] * count, "use_learnable_affine_block": rng.random() < 0.5, "hidden_act": act}
+        case "mobilevit":
+            attention = {"hidden_sizes": [4 * rng.randint(1, 5) for _ in range(3)], "num_attention_heads": rng.choice((1, 2, 4)), "patch_size": rng.randint(1, 3)}
+            return attention | {"neck_hidden_sizes": widths(rng, 7), "expand_ratio": rng.choice((1.0, 2.5)), "output_stride": rng.choice((8, 16, 32)), "hidden_act": act}
+        case "mobilevitv2":
+            blocks = {"n_attn_blocks": [rng.randint(1, 2) for _ in range(3)], "base_attn_unit_dims": [8 * rng.randint(2, 5) for _ in range(3)]}
+            return blocks | {"width_multiplier": rng.choice((0.2, 0.4)), "patch_size": rng.randint(1, 2), "ffn_multiplier": rng.randint(2, 3), "output_stride": rng.choice((8, 16, 32))}
+        case "cvt":
+            per_stage = {"depth": [rng.randint(stage + 1, stage + 2) for stage in range(3)], "mlp_ratio": [rng.choice((1.5, 2.0)) for _ in range(3)]}
+            heads = [rng.choice((1, 2)) for _ in range(3)]
+            return per_stage | {"embed_dim": [head * rng.choice((4, 6)) for head in heads], "num_heads": heads}
+        case "pvt":
+            edge = 2 ** (count + 1) * rng.randint(1, 2)
+            each = {"sequence_reduction_ratios": [rng.choice((1, 2)) for _ in depths[1:]] + [1], "mlp_ratios": [rng.randint(1, 3) for _ in depths]}
+            patches = {"patch_sizes": [4] + [2] * (count - 1), "strides": [4] + [2] * (count - 1), "num_encoder_blocks": count}
+            return each | patches | {"image_size": edge, "depths": depths, "hidden_sizes": by_heads, "num_attention_heads": heads, "hidden_act": act}
+        case "swiftformer":
+            scale = {"use_layer_scale": rng.random() < 0.5, "mlp_ratio": rng.randint(1, 4), "down_patch_size": rng.choice((3, 5)), "down_pad": rng.randint(1, 2)}
+            return scale | {"depths": depths, "embed_dims": widths(rng, count), "downsamples": [rng.random() < 0.7 for _ in depths], "hidden_act": act}
+    return {"hidden_sizes": widths(rng, count), "depths": depths, "hidden_act": act, "layer_norm_eps": rng.choice(EPSILONS)}
+
+
+def convolutional(model: str, heads: tuple[str, ...], rng: Random, path: str) -> Case:
+    prefix = KIN[model]
+    config = getattr(transformers, f"{prefix}Config")(**(stages(model, rng) | {"num_labels": rng.randint(1, 6)}))
+    square = getattr(config, "image_size", 0) if model == "pvt" else None
+    inputs = pixels(rng, path, config.num_channels, square or rng.randint(96, 130), square or rng.randint(96, 130))
+    return Case(path, prefix + rng.choice(heads), config, inputs, "Drawn at random.", store(rng))
+
+
 def text_side(rng: Random) -> Changes:
     heads = rng.choice((1, 2, 3))
     return clip_text.sizes(
@@ -119,6 +171,10 @@ DRAWN = {
     "deit": partial(patches, "DeiT", (*MASKED, "ForImageClassificationWithTeacher")),
     "dinov2": dinov2,
     "resnet": resnet,
+    "bit": partial(convolutional, "bit", ("Model", "ForImageClassification", "Backbone")),
+    "hgnet_v2": partial(convolutional, "hgnet_v2", ("ForImageClassification", "Backbone")),
+    "dinov3_convnext": partial(convolutional, "dinov3_convnext", ("Model", "Backbone")),
+    **{model: partial(convolutional, model, MASKED[:2]) for model in ("mobilevit", "mobilevitv2", "cvt", "pvt", "swiftformer")},
     "clip-text": partial(clip_of, "Text"),
     "clip-vision": partial(clip_of, "Vision"),
     "clip": clip,

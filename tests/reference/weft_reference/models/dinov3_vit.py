@@ -55,12 +55,12 @@ class Processor:
         return (levels - mean) / std
 
 
-def features(_task: str, model: PreTrainedModel, _folder: Path) -> Answer:
+def features(_task: str, model: PreTrainedModel, _folder: Path, processor: Processor | None = None) -> Answer:
     """What the pipeline answers."""
 
     def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
         def one(file: str) -> Any:
-            outputs = model(pixel_values=Processor()(file))
+            outputs = model(pixel_values=(processor or Processor())(file))
             return (outputs.pooler_output if parameters.get("pool") else outputs.last_hidden_state).tolist()
 
         return one(inputs) if isinstance(inputs, str) else [one(file) for file in inputs]
