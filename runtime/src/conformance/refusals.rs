@@ -222,7 +222,8 @@ impl Copy {
         }
         if let Some(empty) = self.with_text(call, &|_| String::new()).filter(|_| !self.is_label(call)) {
             let empty = if EMPTY.contains(&task) { with("allow_empty", json!(false), empty) } else { empty };
-            let names = if task == "image-text-to-text" { self.image_token() } else { "is empty".to_owned() };
+            let names =
+                if task == "image-text-to-text" { self.image_token(call) } else { "is empty".to_owned() };
             add("an empty text", &names, empty);
         }
         let long = |text: &str| format!("{text}{}", " warp".repeat(MANY));
@@ -230,7 +231,7 @@ impl Copy {
             add("a text that is too long", "positions", long);
         }
         if task == "image-text-to-text" {
-            let token = self.image_token();
+            let token = self.image_token(call);
             for (what, places) in [("no place for the image", 0), ("a place too many", 2)] {
                 let change = |text: &str| text.replace(&token, &token.repeat(places));
                 add(what, &token, self.with_text(call, &change).unwrap_or_default());
@@ -239,11 +240,13 @@ impl Copy {
         spoilt
     }
 
-    /// What stands for an image in texts.
-    fn image_token(&self) -> String {
+    /// What stands for an image in the texts of a call.
+    fn image_token(&self, call: &Call) -> String {
         let settings = self.json("tokenizer_config.json").unwrap_or_default();
-        let named = ["boi_token", "context_image_token"].iter().find_map(|key| settings[key].as_str());
-        named.unwrap_or("<image>").to_owned()
+        let inputs = call.inputs.to_string();
+        let named = ["boi_token", "context_image_token", "image_token"].iter();
+        let mut named = named.filter_map(|key| settings[key].as_str());
+        named.find(|token| inputs.contains(*token)).unwrap_or("<image>").to_owned()
     }
 
     /// Whether a call's only texts are labels.

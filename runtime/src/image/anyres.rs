@@ -67,6 +67,23 @@ impl AnyRes {
         Ok(array(&[rows.len()], rows))
     }
 
+    /// How many features the image of this index has, from `image_sizes` `[images, 2]`.
+    ///
+    /// # Errors
+    /// When there are no sizes, or none for this image that a size of the grid suits.
+    pub fn count(&self, values: &Values, image: usize) -> Result<usize> {
+        let sizes = values.get("image_sizes").map(|sizes| sizes.i64("image_sizes")).transpose()?;
+        let edges = |axis| {
+            let edge = sizes.and_then(|sizes| sizes.get(&[image, axis][..]));
+            edge.and_then(|edge| usize::try_from(*edge).ok()).filter(|edge| *edge > 0)
+        };
+        let features = edges(0).zip(edges(1)).and_then(|size| self.features(size));
+        features.map(|features| features.rows.len()).ok_or_else(|| {
+            let problem = format!("has no size for image {image} that one of image_grid_pinpoints suits");
+            Error::input("image_sizes", problem, "give height and width of each image, pixels")
+        })
+    }
+
     /// Features of the whole image, then line by line those of its tiles without padding; `None` is `image_newline`.
     fn features(&self, (height, width): Pixels) -> Option<ImageFeatures> {
         let grid: Vec<Pixels> =

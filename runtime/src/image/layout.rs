@@ -17,6 +17,9 @@ pub enum Layout {
     Tiles,
     /// The tiles of all images one after the other: `pixel_values` `[tiles, 3, height, width]`, `num_patches` `[batch]`.
     FlatTiles,
+    /// The squares of all images of a text: `pixel_values` `[1, squares, 3, height, width]`, a `pixel_attention_mask`
+    /// `[1, squares, height, width]`, and `rows` and `cols` `[1, batch]` of the squares of each image, 0 where it was not split.
+    Split,
     /// Patches of images of their own sizes: `pixel_values` `[batch, patches, values]`, a `pixel_attention_mask`
     /// `[batch, patches]` and `spatial_shapes` `[batch, 2]`, rows and columns.
     NaFlex,
@@ -32,6 +35,7 @@ impl Layout {
             Self::Tiles => tiles(items),
             Self::FlatTiles => flat_tiles(items),
             Self::NaFlex => naflex(items),
+            Self::Split => split(items),
         }
     }
 }
@@ -89,6 +93,20 @@ fn flat_tiles(items: Vec<Item<'_>>) -> Result<Values> {
     let pixels = images(items)?;
     let counts = Array1::from_vec(counts);
     Ok(values([("pixel_values", pixels.into_dyn().into()), ("num_patches", counts.into_dyn().into())]))
+}
+
+fn split(items: Vec<Item<'_>>) -> Result<Values> {
+    let (rows, cols): (Vec<i64>, Vec<i64>) =
+        items.iter().map(|item| (item.split.0 as i64, item.split.1 as i64)).unzip();
+    let pixels = images(items)?;
+    let (squares, _, height, width) = pixels.dim();
+    let mask = Array4::<i64>::ones((1, squares, height, width));
+    Ok(values([
+        ("pixel_values", pixels.insert_axis(Axis(0)).into_dyn().into()),
+        ("pixel_attention_mask", mask.into_dyn().into()),
+        ("rows", Array1::from_vec(rows).insert_axis(Axis(0)).into_dyn().into()),
+        ("cols", Array1::from_vec(cols).insert_axis(Axis(0)).into_dyn().into()),
+    ]))
 }
 
 fn naflex(items: Vec<Item<'_>>) -> Result<Values> {

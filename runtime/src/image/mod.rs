@@ -20,6 +20,7 @@ mod jpeg;
 mod layout;
 mod mask;
 mod normalize;
+mod padded;
 mod patches;
 mod processor;
 mod processors;
@@ -37,6 +38,7 @@ pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use layout::Layout;
 pub use mask::Mask;
+pub use padded::{fractional_position_ids, patch_attention_mask, unpadded_image_rows};
 pub use processor::ImageProcessor;
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
@@ -44,6 +46,7 @@ pub use rgb_image::Image;
 pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
 pub use step::Step;
+pub use tiles::Canvas;
 
 pub(crate) use read::{broken, checked_size, limits};
 

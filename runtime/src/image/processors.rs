@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::settings::Settings;
-use super::{Layout, Size, Step};
+use super::{Canvas, Layout, Size, Step};
 
 /// Steps, or what is wrong with the settings.
 type Steps = Result<Vec<Step>, String>;
@@ -78,6 +78,12 @@ pub(super) const CLASSES: &[Class] = &[
         let cropped = json!({"do_center_crop": true, "crop_size": 256, "do_normalize": false, "do_flip_channel_order": true});
         with(base(&json!({"shortest_edge": 224}), 3, HALF), cropped)
     }),
+    class("Cohere2Vision", Layout::FlatTiles, true, cohere2_vision, || {
+        let tiles = json!({"crop_to_patches": true, "min_patches": 1, "max_patches": 12, "patch_size": 16});
+        with(exact(512, 3, OPENAI), tiles)
+    }),
+    class("Idefics3", Layout::Split, true, idefics3, idefics3_defaults),
+    class("SmolVLM", Layout::Split, true, idefics3, idefics3_defaults),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -159,7 +165,7 @@ fn poolformer(settings: &Settings) -> Steps {
         Size::Shortest(edge) => Size::Shortest(larger(edge)),
         Size::Exact((height, width)) if height == width => Size::Shortest(larger(height)),
         Size::Exact((height, width)) => Size::Exact((larger(height), larger(width))),
-        Size::Between { .. } | Size::Within(_) => return Err(not_cut(size, Some(part))),
+        Size::Between { .. } | Size::Within(_) | Size::Longest(_) => return Err(not_cut(size, Some(part))),
     };
     if let Some(first) = steps.first_mut() {
         *first = resize(settings, larger);
@@ -219,7 +225,9 @@ fn llava_next(settings: &Settings) -> Steps {
         return Err("`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned());
     }
     let (whole, edge) = match settings.size {
-        Size::Shortest(edge) | Size::Between { shortest: edge, .. } => ((edge, edge), edge),
+        Size::Shortest(edge) | Size::Between { shortest: edge, .. } | Size::Longest(edge) => {
+            ((edge, edge), edge)
+        }
         Size::Exact(size) | Size::Within(size) => (size, size.0),
     };
     let tile = settings.crop_size.map_or(edge, |(height, _)| height);
@@ -232,9 +240,41 @@ fn llava_next(settings: &Settings) -> Steps {
 fn got_ocr2(settings: &Settings) -> Steps {
     let limits = settings.crop_to_patches.filter(|(_, most)| *most > 1);
     let (Some(limits), Size::Exact(size)) = (limits, settings.size) else { return Ok(unpadded(settings)) };
-    let mut steps = vec![Step::CropToPatches { size, limits, resample: settings.resample }];
+    let canvas = Canvas::NearestRatio;
+    let mut steps = vec![Step::CropToPatches { size, limits, canvas, resample: settings.resample }];
     steps.extend(numbers(settings));
     Ok(steps)
+}
+
+/// The same with another choice of tiles.
+fn cohere2_vision(settings: &Settings) -> Steps {
+    let mut steps = got_ocr2(settings)?;
+    for step in &mut steps {
+        if let Step::CropToPatches { canvas, .. } = step {
+            *canvas = Canvas::LeastScaling;
+        }
+    }
+    Ok(steps)
+}
+
+/// Images become parts of `max_image_size` and are themselves made as large.
+fn idefics3(settings: &Settings) -> Steps {
+    let (edge, resample) = (settings.max_image_size, settings.resample);
+    if edge == 0 {
+        return Err("`max_image_size`: must be `{\"longest_edge\": N}`, at least 1".to_owned());
+    }
+    let mut steps: Vec<_> = settings.resize.map(|size| resize(settings, size)).into_iter().collect();
+    steps.push(match settings.do_image_splitting {
+        true => Step::SplitImage { edge, resample },
+        false => resize(settings, Size::Exact((edge, edge))),
+    });
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+fn idefics3_defaults() -> Json {
+    let sizes = json!({"do_image_splitting": true, "max_image_size": {"longest_edge": 364}, "do_pad": true});
+    with(base(&json!({"longest_edge": 4 * 364}), 1, HALF), sizes)
 }
 
 fn siglip2(settings: &Settings) -> Steps {

@@ -36,6 +36,9 @@ pub(super) struct Settings {
     pub(super) max_num_patches: usize,
     /// `min_patches` and `max_patches`, where `crop_to_patches`.
     pub(super) crop_to_patches: Option<(usize, usize)>,
+    pub(super) do_image_splitting: bool,
+    /// `longest_edge` of `max_image_size`.
+    pub(super) max_image_size: usize,
 }
 
 /// The file as it is written, over the defaults.
@@ -72,6 +75,10 @@ struct Written {
     min_patches: usize,
     #[serde(default)]
     max_patches: usize,
+    #[serde(default)]
+    do_image_splitting: bool,
+    #[serde(default)]
+    max_image_size: Json,
 }
 
 /// One number for all channels, or one for each.
@@ -105,6 +112,7 @@ const MOST_PATCHES: usize = 1024;
 /// Switches that are read, or make no difference to what a model takes.
 const SWITCHES: [&str; 10] = [
     "do_resize",
+    "do_image_splitting",
     "do_center_crop",
     "do_rescale",
     "do_normalize",
@@ -191,6 +199,9 @@ impl Settings {
         let longest = (class.layout == Layout::Masked).then(|| written.max_size.unwrap_or(1333));
         let size = Size::read(&written.size, class.default_to_square, longest)
             .map_err(|problem| format!("`size`: {problem}"))?;
+        if let (Size::Longest(edge), false) = (size, class.layout == Layout::Split) {
+            return Err(format!("`size`: `longest_edge` {edge} says nothing of the other edge"));
+        }
         let crop_size = exact("crop_size", written.crop_size.as_ref())?;
         if written.do_center_crop && crop_size.is_none() {
             return Err("`crop_size`: is missing, but `do_center_crop` is true".to_owned());
@@ -226,6 +237,11 @@ impl Settings {
             patch_size: written.patch_size,
             max_num_patches: written.max_num_patches,
             crop_to_patches,
+            do_image_splitting: written.do_image_splitting,
+            max_image_size: match Size::read(&written.max_image_size, true, None) {
+                Ok(Size::Longest(edge)) => edge,
+                _ => 0,
+            },
         })
     }
 }

@@ -5,6 +5,9 @@ use serde_json::Value as Json;
 /// Height and width in pixels.
 pub type Pixels = (usize, usize);
 
+/// `MAX_IMAGE_SIZE` of `Idefics3ImageProcessor`.
+const LARGEST: usize = 4096;
+
 /// The longest edge that is taken for one.
 const MOST: usize = 1 << 16;
 
@@ -24,6 +27,8 @@ pub enum Size {
     },
     /// `max_height` and `max_width`: as large as fits.
     Within(Pixels),
+    /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
+    Longest(usize),
 }
 
 impl Size {
@@ -49,6 +54,7 @@ impl Size {
                         Ok(Self::Exact((number(&value["height"])?, number(&value["width"])?)))
                     }
                     ["shortest_edge"] => number(&value["shortest_edge"]).map(Self::Shortest),
+                    ["longest_edge"] => number(&value["longest_edge"]).map(Self::Longest),
                     ["longest_edge", "shortest_edge"] => Ok(Self::Between {
                         shortest: number(&value["shortest_edge"])?,
                         longest: number(&value["longest_edge"])?,
@@ -89,7 +95,24 @@ impl Size {
                 let scaled = |edge: usize| ((edge as f64 * scale) as usize).max(1);
                 (scaled(height), scaled(width))
             }
+            Self::Longest(edge) => {
+                let (height, width) = along((height, width), edge);
+                let even = |length: usize| if length == edge { length } else { (length + length % 2).max(1) };
+                let size = (even(height), even(width));
+                let (height, width) = if size.0.max(size.1) > LARGEST { along(size, LARGEST) } else { size };
+                (height.max(1), width.max(1))
+            }
         }
+    }
+}
+
+/// An image's size with this longer edge.
+fn along((height, width): Pixels, edge: usize) -> Pixels {
+    let ratio = width as f64 / height as f64;
+    if width >= height {
+        ((edge as f64 / ratio) as usize, edge)
+    } else {
+        (edge, (edge as f64 * ratio) as usize)
     }
 }
 
@@ -115,7 +138,8 @@ mod tests {
             Size::read(&json!(800), false, Some(1333)),
             Ok(Size::Between { shortest: 800, longest: 1333 })
         );
-        assert!(read(json!({"longest_edge": 3}), false).unwrap_err().contains("longest_edge"));
+        assert_eq!(read(json!({"longest_edge": 3}), false), Ok(Size::Longest(3)));
+        assert!(read(json!({"edge": 3}), false).unwrap_err().contains("edge"));
         assert!(read(json!(0), true).is_err() && read(json!(-3), true).is_err());
         assert!(read(json!("224"), true).is_err());
     }
@@ -131,5 +155,9 @@ mod tests {
         assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
         assert_eq!(Size::Shortest(2).of((1, 9000)), (2, 18000));
         assert_eq!(Size::Within((4, 4)).of((1, 9000)), (1, 4));
+        assert_eq!(Size::Longest(100).of((30, 77)), (38, 100));
+        assert_eq!(Size::Longest(100).of((77, 31)), (100, 40));
+        assert_eq!(Size::Longest(5000).of((1000, 2000)), (2048, 4096));
+        assert_eq!(Size::Longest(9).of((1, 900)), (1, 9));
     }
 }

@@ -9,8 +9,8 @@ use super::interpolation::resampled;
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
 use super::patches::{Patches, fitted, patchified};
 use super::resize::resize;
-use super::tiles::{any_res_tiles, best, crops};
-use super::{Filter, Pixels, Size};
+use super::tiles::{any_res_tiles, best, crops, squares, whole_squares};
+use super::{Canvas, Filter, Pixels, Size};
 use crate::{Error, Result};
 
 /// One step of an image processor; a processor is a list of them.
@@ -69,6 +69,16 @@ pub enum Step {
         size: Pixels,
         /// `min_patches` and `max_patches`.
         limits: (usize, usize),
+        /// How many tiles an image fills.
+        canvas: Canvas,
+        /// `resample`.
+        resample: Filter,
+    },
+    /// `do_image_splitting` (`Idefics3ImageProcessor`): squares of a version of the image that they fill, and the whole image
+    /// after several.
+    SplitImage {
+        /// `max_image_size`: the edge of a square.
+        edge: usize,
         /// `resample`.
         resample: Filter,
     },
@@ -99,6 +109,8 @@ pub(super) struct Item<'a> {
     pub(super) parts: Vec<Part<'a>>,
     /// Its height and width before it was padded.
     pub(super) unpadded: Option<Pixels>,
+    /// Rows and columns of the squares that it was split into, 0 where it was not.
+    pub(super) split: (usize, usize),
 }
 
 /// An image or a tile of one, as a step leaves it.
@@ -113,7 +125,7 @@ pub(super) enum Part<'a> {
 impl<'a> Item<'a> {
     pub(super) fn new(image: &'a RgbImage) -> Self {
         let size = pixels(image);
-        Self { size, parts: vec![Part::Levels(Cow::Borrowed(image))], unpadded: None }
+        Self { size, parts: vec![Part::Levels(Cow::Borrowed(image))], unpadded: None, split: (0, 0) }
     }
 }
 
@@ -187,8 +199,18 @@ impl Step {
                         let tiles = any_res_tiles(part.levels()?, grid, *whole, *tile, *resample)?;
                         item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
                     }
-                    Self::CropToPatches { size, limits, resample } => {
-                        let tiles = crops(part.levels()?, *size, *limits, *resample)?;
+                    Self::CropToPatches { size, limits, canvas, resample } => {
+                        let tiles = crops(
+                            part.levels()?,
+                            *size,
+                            canvas.of(part.levels()?, *size, *limits),
+                            *resample,
+                        )?;
+                        item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
+                    }
+                    Self::SplitImage { edge, resample } => {
+                        let (tiles, split) = squares(part.levels()?, *edge, *resample)?;
+                        item.split = split;
                         item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
                     }
                     _ => item.parts.push(self.part(part)?),
@@ -212,6 +234,9 @@ impl Step {
                 Some(area(best(part, grid).unwrap_or(*whole)).saturating_add(area(*whole)))
             }
             Self::CropToPatches { size, limits, .. } => Some(area(*size).saturating_mul(limits.1.max(1))),
+            Self::SplitImage { edge, .. } => {
+                Some(area(whole_squares(part, *edge)).saturating_add(edge * edge))
+            }
             _ => None,
         }
     }
@@ -264,7 +289,11 @@ impl Step {
             Self::Patchify { patch_size, max_num_patches } => {
                 Part::Patches(patchified(&part.numbers()?, *patch_size, *max_num_patches)?)
             }
-            Self::Pad(_) | Self::PadTiles | Self::AnyResTiles { .. } | Self::CropToPatches { .. } => part,
+            Self::Pad(_)
+            | Self::PadTiles
+            | Self::AnyResTiles { .. }
+            | Self::CropToPatches { .. }
+            | Self::SplitImage { .. } => part,
         })
     }
 }
@@ -283,7 +312,7 @@ fn pad<'a>(items: Vec<Item<'a>>, size: Option<Pixels>) -> Result<Vec<Item<'a>>> 
     let pad = |(before, parts): (Pixels, Vec<Array3<f32>>)| {
         let unpadded = parts.first().map(|part| (part.dim().1, part.dim().2));
         let parts = parts.iter().map(|part| padded(part, size).map(Part::Numbers)).collect::<Result<_>>()?;
-        Ok(Item { size: before, parts, unpadded })
+        Ok(Item { size: before, parts, unpadded, split: (0, 0) })
     };
     numbers.into_iter().map(pad).collect()
 }
@@ -393,7 +422,12 @@ mod tests {
         let counts = |items: &[Item<'_>]| items.iter().map(|item| item.parts.len()).collect::<Vec<_>>();
         assert_eq!(counts(&run(std::slice::from_ref(&step), &images)), [3, 5]);
         assert_eq!(counts(&run(&[step, Step::PadTiles], &images)), [5, 5]);
-        let step = Step::CropToPatches { size: whole, limits: (1, 4), resample: Filter::Bicubic };
+        let step = Step::CropToPatches {
+            size: whole,
+            limits: (1, 4),
+            canvas: Canvas::NearestRatio,
+            resample: Filter::Bicubic,
+        };
         assert_eq!(counts(&run(&[step], &[image(4, 8), image(4, 4)])), [3, 1]);
     }
 
@@ -411,7 +445,15 @@ mod tests {
             (Step::PadToSquare([0; 3]), &long),
             (Step::Pad(Some(large)), &long),
             (Step::AnyResTiles { grid, whole: large, tile: 1, resample }, &long),
-            (Step::CropToPatches { size: (4000, 4000), limits: (1, 2), resample }, &long),
+            (
+                Step::CropToPatches {
+                    size: (4000, 4000),
+                    limits: (1, 2),
+                    canvas: Canvas::NearestRatio,
+                    resample,
+                },
+                &long,
+            ),
         ] {
             let error = step.run(vec![Item::new(&images[0])]).unwrap_err().to_string();
             assert!(

@@ -260,13 +260,14 @@ fn defaults_are_the_references() {
                 "do_convert_annotations",
                 "format",
                 "do_reduce_labels",
+                "return_row_col_info",
             ]
             .contains(&key.as_str());
             assert!(known || passed_over, "{name}: {key} has no default");
         }
     }
     // The reference has none of these on Pillow.
-    let others = ["DINOv3ViT"];
+    let others = ["DINOv3ViT", "Cohere2Vision"];
     assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others.len());
 }
 
@@ -320,7 +321,10 @@ fn each_class_has_the_references_steps() {
     assert_eq!(next.last(), Some(&Step::PadTiles));
     let tiles = json!({"crop_to_patches": true, "size": 30});
     let (size, limits, resample) = ((30, 30), (1, 12), Filter::Bicubic);
-    assert_eq!(steps("GotOcr2", &tiles)[0], Step::CropToPatches { size, limits, resample });
+    assert_eq!(
+        steps("GotOcr2", &tiles)[0],
+        Step::CropToPatches { size, limits, canvas: Canvas::NearestRatio, resample }
+    );
     let siglip2 = steps("Siglip2", &json!({"do_resize": false}));
     assert_eq!(siglip2, [rescale, half, Step::Patchify { patch_size: 16, max_num_patches: 256 }]);
 }
@@ -339,7 +343,10 @@ fn wrong_files_are_told_apart() {
         let json = processors::with(json!({"image_processor_type": "CLIPImageProcessor"}), settings);
         refusal(&[(FILE, json)])
     };
-    assert!(of(json!({"size": {"longest_edge": 3}})).contains("`size`: has the keys longest_edge"));
+    assert!(
+        of(json!({"size": {"longest_edge": 3}}))
+            .contains("`size`: `longest_edge` 3 says nothing of the other edge")
+    );
     assert!(of(json!({"resample": 9})).contains("`resample`: 9 is no filter"));
     assert!(of(json!({"image_std": [1, 0, 1]})).contains("`image_std`"));
     assert!(of(json!({"image_mean": [1, 2]})).contains("`image_mean`"));

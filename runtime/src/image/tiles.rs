@@ -61,6 +61,74 @@ fn cut(image: &RgbImage, (height, width): Pixels) -> Vec<RgbImage> {
         .collect()
 }
 
+/// How many tiles an image fills, rows and columns (`get_optimal_tiled_canvas`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Canvas {
+    /// Of the shapes from the fewest tiles to the most the one whose shape is nearest to the image's (`GotOcr2ImageProcessor`).
+    NearestRatio,
+    /// That which the image is enlarged least to fit into, or made smaller least where it fits into none
+    /// (`Cohere2VisionImageProcessor`).
+    LeastScaling,
+}
+
+impl Canvas {
+    /// Rows and columns of tiles of this size, from the fewest to the most of them.
+    pub(super) fn of(self, image: &RgbImage, tile: Pixels, limits: (usize, usize)) -> (usize, usize) {
+        match self {
+            Self::NearestRatio => canvas(pixels(image), tile, limits),
+            Self::LeastScaling => least_scaled(pixels(image), tile.0, limits.1),
+        }
+    }
+}
+
+/// Rows and columns of square tiles, at most `most`, that an image is enlarged least to fit into.
+fn least_scaled((height, width): Pixels, edge: usize, most: usize) -> (usize, usize) {
+    let shapes = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (rows, columns)));
+    let mut shapes: Vec<_> = shapes.collect();
+    shapes.sort_by_key(|(rows, columns)| rows * columns);
+    let scale = |&(rows, columns): &Pixels| {
+        ((columns * edge) as f64 / width as f64).min((rows * edge) as f64 / height as f64)
+    };
+    let fits = shapes.iter().any(|shape| scale(shape) >= 1.0);
+    let off = |shape: &Pixels| match (fits, scale(shape)) {
+        (true, scale) if scale < 1.0 => f64::INFINITY,
+        (true, scale) => scale,
+        (false, scale) => -scale,
+    };
+    // The first of equals.
+    shapes.into_iter().min_by(|one, other| off(one).total_cmp(&off(other))).unwrap_or((1, 1))
+}
+
+/// The size of an image whose edges are multiples of a square's, as `resize_for_vision_encoder` has it.
+pub(super) fn whole_squares((height, width): Pixels, edge: usize) -> Pixels {
+    let whole = |length: usize| length.div_ceil(edge) * edge;
+    let ratio = width as f64 / height as f64;
+    if width >= height {
+        let width = whole(width);
+        (whole((width as f64 / ratio) as usize), width)
+    } else {
+        let height = whole(height);
+        (height, whole((height as f64 * ratio) as usize))
+    }
+}
+
+/// The squares of a version of the image that they fill, row by row, and then the whole image if they are several; and their
+/// rows and columns, 0 if the image is one itself (`Idefics3ImageProcessor.split_images`).
+pub(super) fn squares(
+    image: &RgbImage,
+    edge: usize,
+    filter: Filter,
+) -> Result<(Vec<RgbImage>, (usize, usize))> {
+    let (height, width) = whole_squares(pixels(image), edge);
+    let large = resize(image, height, width, filter)?;
+    if height.max(width) <= edge {
+        return Ok((vec![large], (0, 0)));
+    }
+    let mut tiles = cut(&large, (edge, edge));
+    tiles.push(resize(&large, edge, edge, filter)?);
+    Ok((tiles, (height / edge, width / edge)))
+}
+
 /// Rows and columns of the tiles, from the fewest to the most, whose shape is nearest to an image's and, of equals, the
 /// larger ones as long as these are not twice as large as the image.
 fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize)) -> (usize, usize) {
@@ -83,11 +151,10 @@ fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize))
 pub(super) fn crops(
     image: &RgbImage,
     tile: Pixels,
-    limits: (usize, usize),
+    (rows, columns): (usize, usize),
     filter: Filter,
 ) -> Result<Vec<RgbImage>> {
     let (height, width) = tile;
-    let (rows, columns) = canvas(pixels(image), tile, limits);
     let mut tiles = cut(&resize(image, height * rows, width * columns, filter)?, tile);
     if tiles.len() > 1 {
         tiles.push(resize(image, height, width, filter)?);
@@ -106,6 +173,26 @@ mod tests {
         assert_eq!(best((200, 900), &sizes), Some((336, 1008)));
         assert_eq!(best((100, 100), &sizes), Some((336, 672)));
         assert_eq!(best((100, 100), &[]), None);
+    }
+
+    #[test]
+    fn tiles_are_as_many_as_need_the_least_scaling() {
+        assert_eq!(least_scaled((100, 300), 64, 6), (1, 3));
+        assert_eq!(least_scaled((100, 180), 64, 6), (2, 3));
+        assert_eq!(least_scaled((60, 100), 64, 6), (1, 2));
+        assert_eq!(least_scaled((60, 60), 64, 1), (1, 1));
+        assert_eq!(least_scaled((2000, 500), 64, 4), (4, 1));
+    }
+
+    #[test]
+    fn images_are_split_into_whole_squares() {
+        assert_eq!(whole_squares((30, 77), 16), (32, 80));
+        assert_eq!(whole_squares((77, 30), 16), (80, 32));
+        let (tiles, split) = squares(&RgbImage::new(40, 20), 16, Filter::Lanczos).unwrap();
+        assert_eq!((tiles.len(), split), (7, (2, 3)));
+        assert!(tiles.iter().all(|tile| pixels(tile) == (16, 16)));
+        let (tiles, split) = squares(&RgbImage::new(9, 5), 16, Filter::Lanczos).unwrap();
+        assert_eq!((tiles.len(), split), (1, (0, 0)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Reference: `ImageTextToTextPipeline`.
 
 mod placeholders;
+mod replacement;
 
 use serde_json::json;
 
@@ -52,7 +53,7 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         let checkpoint = text.model.checkpoint();
         let placeholders = Placeholders::read(checkpoint, text.model.raw_config(), &text.tokenizer)?;
         let mut processor = ImageProcessor::from_checkpoint(checkpoint)?;
-        if placeholders.counts_tiles() {
+        if placeholders.crops_to_patches() {
             // As the reference's processor of texts and images asks that of images to.
             processor = processor.with(&json!({"crop_to_patches": true}))?;
         }
@@ -134,12 +135,9 @@ impl<A: AnyModel> ImageTextToText<A> {
         options: &GenerationOptions,
         special: bool,
     ) -> Result<Vec<String>> {
-        let mut counts = Vec::with_capacity(images.len());
-        for image in images {
-            let processed = self.processor.process(std::slice::from_ref(image))?;
-            counts.push(self.placeholders.count(&self.processor, &processed)?);
-        }
-        let expanded = self.placeholders.expand(text, &counts)?;
+        let processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
+        let expanded = self.placeholders.expand(text, images.len(), &self.processor, &processed)?;
+        let special = special && (images.is_empty() || !self.placeholders.has_special_tokens());
         let encode = self.text.encoding(options, special);
         let rows = self.text.encode(&[Text::from(expanded.as_str())], &encode, true)?;
         let rows: Vec<Vec<i64>> = rows.into_iter().map(|row| row.ids).collect();
@@ -147,7 +145,8 @@ impl<A: AnyModel> ImageTextToText<A> {
         let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
         let prompt = Prompt::new(&rows, config.pad_token())?;
-        let mut decoder = ModelDecoder::new(&self.text.model)?.beginning_with(self.first(images)?);
+        let mut decoder =
+            ModelDecoder::new(&self.text.model)?.beginning_with(self.first(processed, rows[0].len())?);
         let generated = Generation::new(&prompt, &config)
             .tokenizer(&self.text.tokenizer)
             .positions(self.text.model.limit("sequence"))
@@ -167,17 +166,19 @@ impl<A: AnyModel> ImageTextToText<A> {
             .collect()
     }
 
-    /// What the model takes with the first tokens.
-    fn first(&self, images: &[Image]) -> Result<Values> {
-        if images.is_empty() {
-            return Ok(Values::new());
+    /// What the model takes with the first tokens, of which there are so many.
+    fn first(&self, mut processed: Values, length: usize) -> Result<Values> {
+        if processed.is_empty() {
+            return Ok(processed);
         }
+        // The whole prompt is a prefix, where the model tells that from what follows.
+        let types = ndarray::ArrayD::<i64>::zeros(vec![1, length]);
+        processed.insert("token_type_ids".to_owned(), types.into());
         let model = &self.text.model;
         let start = model.graph_kinds().contains(&GraphKind::Prefill);
         let taken = if start { model.inputs_of(GraphKind::Prefill)? } else { model.inputs().to_vec() };
-        let mut values = self.processor.process(images)?;
-        values.retain(|name, _| taken.iter().any(|input| input.name == *name));
-        Ok(values)
+        processed.retain(|name, _| taken.iter().any(|input| input.name == *name));
+        Ok(processed)
     }
 }
 

@@ -1,11 +1,14 @@
 //! The tokens that stand for images in a prompt: one in a text, as many as an image has features for the model.
 //!
-//! Reference: `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`.
+//! Reference: `ProcessorMixin.get_text_with_replacements`, and the processors' own fields.
+
+use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::replacement::{Count, Replacement};
 use crate::hub::Checkpoint;
-use crate::image::{AnyRes, ImageProcessor};
+use crate::image::ImageProcessor;
 use crate::text::Tokenizer;
 use crate::{Error, Result, Values};
 
@@ -16,145 +19,280 @@ const FILE: &str = "processor_config.json";
 pub(super) struct Placeholders {
     /// The token, as it stands in texts.
     pub(super) token: String,
-    /// What stands there instead for each feature, and what before and after all of them.
-    feature: String,
-    around: [String; 2],
-    count: Count,
+    replacement: Replacement,
+    /// Whether what follows the last image is a prompt between the token that begins texts and the end of a line, and
+    /// is encoded without special tokens (`PaliGemmaProcessor`).
+    prefix: Option<String>,
 }
 
-/// How many features an image has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Count {
-    /// As many for every image.
-    Fixed(usize),
-    /// As many for every tile of an image.
-    Tiles(usize),
-    /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
-    /// patch stands for it and is left out.
-    Patches { edge: usize, additional: isize },
+/// The files of a checkpoint that speak of images in texts.
+struct Files<'a> {
+    checkpoint: &'a Checkpoint,
+    tokenizer: &'a Tokenizer,
+    written: Json,
+    config: &'a Json,
 }
 
 impl Placeholders {
     pub(super) fn read(checkpoint: &Checkpoint, config: &Json, tokenizer: &Tokenizer) -> Result<Self> {
         let written = checkpoint.json(FILE)?.unwrap_or_default();
-        let file = checkpoint.dir().join(if written.is_null() { "config.json" } else { FILE });
-        let known = |key: &str, token: String| match tokenizer.id(&token) {
-            Some(_) => Ok(token),
-            None => {
-                let help = format!("set `{key}` to the token of the vocabulary that stands for an image");
-                Err(Error::config(&file, format!("`{key}`: the tokenizer has no `{token}`"), help))
+        let files = Files { checkpoint, tokenizer, written, config };
+        let new = |token, replacement| Self { token, replacement, prefix: None };
+        match files.class()?.as_deref() {
+            Some("AyaVisionProcessor") => {
+                files.aya_vision().map(|(token, replacement)| new(token, replacement))
             }
-        };
-        let number = |value: &Json| value.as_u64().and_then(|number| usize::try_from(number).ok());
-        if let Some(begin) = special(checkpoint, "boi_token")? {
-            let [feature, end] = ["image_token", "eoi_token"].map(|key| special(checkpoint, key));
-            let feature = known("image_token", feature?.unwrap_or_else(|| "<image_soft_token>".to_owned()))?;
-            let begin = known("boi_token", begin)?;
-            let end = known("eoi_token", end?.unwrap_or_else(|| "<end_of_image>".to_owned()))?;
-            let count = number(&written["image_seq_length"]).or(number(&config["mm_tokens_per_image"]));
-            let around = [format!("\n\n{begin}"), format!("{end}\n\n")];
-            return Ok(Self { token: begin, feature, around, count: Count::Fixed(count.unwrap_or(256)) });
-        }
-        if let Some(token) = special(checkpoint, "context_image_token")? {
-            let token = known("context_image_token", token)?;
-            let [begin, end] = ["start_image_token", "end_image_token"].map(|key| special(checkpoint, key));
-            let around =
-                [begin?.unwrap_or_else(|| "<img>".to_owned()), end?.unwrap_or_else(|| "</img>".to_owned())];
-            let count = number(&written["image_seq_length"]).or(number(&config["image_seq_length"]));
-            let count = Count::Tiles(count.unwrap_or(256));
-            return Ok(Self { feature: token.clone(), token, around, count });
-        }
-        let token = known("image_token", written["image_token"].as_str().unwrap_or("<image>").to_owned())?;
-        let edge = number(&written["patch_size"]).or(number(&config["vision_config"]["patch_size"]));
-        let Some(edge) = edge.filter(|edge| *edge > 0) else {
-            let problem = "`patch_size`: is missing: how many tokens stand for an image is not known";
-            return Err(Error::config(file, problem, "set it to the edge of a patch of the vision model"));
-        };
-        let strategy = written["vision_feature_select_strategy"].as_str();
-        let strategy = strategy.or(config["vision_feature_select_strategy"].as_str());
-        // Where no file says it, vision models with a class token are meant.
-        let class = usize::from(written["patch_size"].is_null());
-        let additional = number(&written["num_additional_image_tokens"]).unwrap_or(class);
-        let left_out = isize::from(strategy.unwrap_or("default") == "default");
-        let additional = isize::try_from(additional).unwrap_or_default() - left_out;
-        let count = Count::Patches { edge, additional };
-        Ok(Self { feature: token.clone(), token, around: Default::default(), count })
-    }
-
-    /// Whether images are cut into tiles that each have their features.
-    pub(super) fn counts_tiles(&self) -> bool {
-        matches!(self.count, Count::Tiles(_))
-    }
-
-    /// The features of one image, of which `processed` is what the processor made.
-    pub(super) fn count(&self, processor: &ImageProcessor, processed: &Values) -> Result<usize> {
-        let (edge, additional) = match self.count {
-            Count::Fixed(count) => return Ok(count),
-            Count::Tiles(each) => {
-                let pixels = processed.get("pixel_values").and_then(|pixels| pixels.shape().first());
-                return Ok(pixels.map_or(0, |tiles| tiles * each));
+            Some("Cohere2VisionProcessor") => {
+                files.cohere2_vision().map(|(token, replacement)| new(token, replacement))
             }
-            Count::Patches { edge, additional } => (edge, additional),
-        };
-        let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
-        let [.., height, width] = pixels.as_slice() else { return Ok(0) };
-        let Some(grid) = processor.image_grid_pinpoints() else {
-            return Ok(((height / edge) * (width / edge)).saturating_add_signed(additional));
-        };
-        let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
-        let packing = AnyRes { grid, tile: *height, patches: height / edge };
-        let rows = packing.rows(processed)?.shape().iter().product::<usize>();
-        Ok(rows.saturating_add_signed(additional))
+            Some("Idefics3Processor" | "SmolVLMProcessor") => {
+                files.idefics3().map(|(token, replacement)| new(token, replacement))
+            }
+            Some("PaliGemmaProcessor") => files.paligemma(),
+            _ if files.special("boi_token")?.is_some() => {
+                files.gemma3().map(|(token, replacement)| new(token, replacement))
+            }
+            _ if files.special("context_image_token")?.is_some() => {
+                files.internvl().map(|(token, replacement)| new(token, replacement))
+            }
+            _ => files.llava().map(|(token, replacement)| new(token, replacement)),
+        }
     }
 
-    /// A text with each image's token as often as it has features.
-    pub(super) fn expand(&self, text: &str, counts: &[usize]) -> Result<String> {
+    /// Whether the processor of texts and images asks that of images to cut them into tiles.
+    pub(super) fn crops_to_patches(&self) -> bool {
+        matches!(
+            self.replacement,
+            Replacement::NumberedTiles { .. } | Replacement::Features { count: Count::Tiles(_), .. }
+        )
+    }
+
+    /// Whether texts are encoded without special tokens, which the prompt has itself.
+    pub(super) fn has_special_tokens(&self) -> bool {
+        self.prefix.is_some()
+    }
+
+    /// A text with each image's token replaced by what stands for the image, of which `processed` is what the processor made
+    /// of all `images`.
+    pub(super) fn expand(
+        &self,
+        text: &str,
+        images: usize,
+        processor: &ImageProcessor,
+        processed: &Values,
+    ) -> Result<String> {
+        let texts: Result<Vec<_>> =
+            (0..images).map(|image| self.replacement.text(processor, processed, image)).collect();
+        self.replace(text, &texts?)
+    }
+
+    /// A text with each image's token replaced by that image's text.
+    fn replace(&self, text: &str, images: &[String]) -> Result<String> {
+        let mut text = text.to_owned();
+        if let (Some(begin), false) = (&self.prefix, images.is_empty()) {
+            let end = text.rfind(&self.token).map_or(0, |start| start + self.token.len());
+            text.insert_str(end, begin);
+            text.push('\n');
+        }
         let places = text.matches(&self.token).count();
-        if places != counts.len() {
-            let problem = format!("has `{}` {places} times for {} images", self.token, counts.len());
+        if places != images.len() {
+            let problem = format!("has `{}` {places} times for {} images", self.token, images.len());
             return Err(Error::input("text", problem, "write it once for each image, where that belongs"));
         }
         let mut parts = text.split(&self.token);
         let mut expanded = parts.next().unwrap_or_default().to_owned();
-        let [before, after] = &self.around;
-        for (part, count) in parts.zip(counts) {
-            expanded.extend([before, &self.feature.repeat(*count), after, part]);
+        for (part, image) in parts.zip(images) {
+            expanded.extend([image, part]);
         }
         Ok(expanded)
     }
 }
 
-/// A token that `tokenizer_config.json` names, as a text or with how it is read.
-fn special(checkpoint: &Checkpoint, key: &str) -> Result<Option<String>> {
-    let settings = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
-    let token = &settings[key];
-    Ok(token.as_str().or(token["content"].as_str()).map(str::to_owned))
+type Read = Result<(String, Replacement)>;
+
+impl Files<'_> {
+    /// `processor_class`, wherever it is written.
+    fn class(&self) -> Result<Option<String>> {
+        let mut class = self.written["processor_class"].as_str().map(str::to_owned);
+        for file in ["preprocessor_config.json", "tokenizer_config.json"] {
+            if class.is_none() {
+                let json = self.checkpoint.json(file)?.unwrap_or_default();
+                class = json["processor_class"].as_str().map(str::to_owned);
+            }
+        }
+        Ok(class)
+    }
+
+    fn aya_vision(&self) -> Read {
+        let [patch, factor, size] = [("patch_size", 28), ("downsample_factor", 1), ("img_size", 364)]
+            .map(|(key, default)| number(&self.written[key]).unwrap_or(default));
+        let each = size / (patch * factor).max(1);
+        let feature = self.known("img_patch_token", self.field("img_patch_token", "<|IMG_PATCH|>"))?;
+        let around = [
+            self.field("start_of_img_token", "<|START_OF_IMG|>"),
+            self.field("end_of_img_token", "<|END_OF_IMG|>"),
+        ];
+        let [tile, whole] = [("tile_token", "TILE"), ("tile_global_token", "TILE_GLOBAL")]
+            .map(|(key, default)| self.field(key, default));
+        let replacement = Replacement::NumberedTiles { feature, each: each * each, tile, whole, around };
+        Ok((self.field("image_token", "<image>"), replacement))
+    }
+
+    fn cohere2_vision(&self) -> Read {
+        let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
+        let nested = number(&self.written["image_processor"]["patch_size"]);
+        let side = nested.or(number(&image["patch_size"])).unwrap_or(16);
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let around = [self.required("boi_token")?, self.required("eoi_token")?];
+        let end = self.required("img_line_break_token")?;
+        Ok((feature.clone(), Replacement::EndedTiles { feature, each: side * side, end, around }))
+    }
+
+    fn idefics3(&self) -> Read {
+        let named = |key: &str, default: &str| Ok(self.special(key)?.unwrap_or_else(|| default.to_owned()));
+        let feature = self.known("image_token", named("image_token", "<image>")?)?;
+        let each = number(&self.written["image_seq_len"]).unwrap_or(169);
+        let around = named("fake_image_token", "<fake_token_around_image>")?;
+        let whole = named("global_image_token", "<global-img>")?;
+        Ok((feature.clone(), Replacement::Squares { feature, each, around, whole }))
+    }
+
+    fn paligemma(&self) -> Result<Placeholders> {
+        let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
+        let nested = number(&self.written["image_processor"]["image_seq_length"]);
+        let Some(count) = nested.or(number(&image["image_seq_length"])) else {
+            let problem = "`image_seq_length`: is missing: how many tokens stand for an image is not known";
+            let file = self.checkpoint.dir().join("preprocessor_config.json");
+            return Err(Error::config(file, problem, "set it to the number of patches of an image"));
+        };
+        let feature = self.known("image_token", "<image>".to_owned())?;
+        let begin = self.required("bos_token")?;
+        let replacement = Replacement::Features {
+            feature: feature.clone(),
+            around: Default::default(),
+            count: Count::Fixed(count),
+        };
+        Ok(Placeholders { token: feature, replacement, prefix: Some(begin) })
+    }
+
+    fn gemma3(&self) -> Read {
+        let [begin, feature, end] = [
+            ("boi_token", "<start_of_image>"),
+            ("image_token", "<image_soft_token>"),
+            ("eoi_token", "<end_of_image>"),
+        ]
+        .map(|(key, default)| self.known(key, self.special(key)?.unwrap_or_else(|| default.to_owned())));
+        let (begin, feature, end) = (begin?, feature?, end?);
+        let count = number(&self.written["image_seq_length"]).or(number(&self.config["mm_tokens_per_image"]));
+        let around = [format!("\n\n{begin}"), format!("{end}\n\n")];
+        let count = Count::Fixed(count.unwrap_or(256));
+        Ok((begin, Replacement::Features { feature, around, count }))
+    }
+
+    fn internvl(&self) -> Read {
+        let feature = self.known("context_image_token", self.required("context_image_token")?)?;
+        let [begin, end] = ["start_image_token", "end_image_token"].map(|key| self.special(key));
+        let around =
+            [begin?.unwrap_or_else(|| "<img>".to_owned()), end?.unwrap_or_else(|| "</img>".to_owned())];
+        let count = number(&self.written["image_seq_length"]).or(number(&self.config["image_seq_length"]));
+        let count = Count::Tiles(count.unwrap_or(256));
+        Ok((feature.clone(), Replacement::Features { feature, around, count }))
+    }
+
+    fn llava(&self) -> Read {
+        let feature = self.known("image_token", self.field("image_token", "<image>"))?;
+        let edge =
+            number(&self.written["patch_size"]).or(number(&self.config["vision_config"]["patch_size"]));
+        let Some(edge) = edge.filter(|edge| *edge > 0) else {
+            let problem = "`patch_size`: is missing: how many tokens stand for an image is not known";
+            return Err(Error::config(
+                self.file(),
+                problem,
+                "set it to the edge of a patch of the vision model",
+            ));
+        };
+        let strategy = self.written["vision_feature_select_strategy"].as_str();
+        let strategy = strategy.or(self.config["vision_feature_select_strategy"].as_str());
+        // Where no file says it, vision models with a class token are meant.
+        let class = usize::from(self.written["patch_size"].is_null());
+        let additional = number(&self.written["num_additional_image_tokens"]).unwrap_or(class);
+        let left_out = isize::from(strategy.unwrap_or("default") == "default");
+        let additional = isize::try_from(additional).unwrap_or_default() - left_out;
+        let count = Count::Patches { edge, additional };
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    /// The file that says it, or should.
+    fn file(&self) -> std::path::PathBuf {
+        self.checkpoint.dir().join(if self.written.is_null() { "config.json" } else { FILE })
+    }
+
+    /// A field of the processor's file.
+    fn field(&self, key: &str, default: &str) -> String {
+        self.written[key].as_str().unwrap_or(default).to_owned()
+    }
+
+    /// A token of the vocabulary.
+    fn known(&self, key: &str, token: String) -> Result<String> {
+        if self.tokenizer.id(&token).is_some() {
+            return Ok(token);
+        }
+        let help = format!("set `{key}` to the token of the vocabulary that stands for an image");
+        Err(Error::config(self.file(), format!("`{key}`: the tokenizer has no `{token}`"), help))
+    }
+
+    /// A token that `tokenizer_config.json` names, as a text or with how it is read.
+    fn special(&self, key: &str) -> Result<Option<String>> {
+        let settings = self.checkpoint.json(TOKENIZER)?.unwrap_or_default();
+        let token = &settings[key];
+        Ok(token.as_str().or(token["content"].as_str()).map(str::to_owned))
+    }
+
+    /// One that it must name.
+    fn required(&self, key: &str) -> Result<String> {
+        self.special(key)?.ok_or_else(|| {
+            let file: &Path = &self.checkpoint.dir().join(TOKENIZER);
+            let help = "take the tokenizer's files from the checkpoint that the model came with";
+            Error::config(file, format!("`{key}`: is missing"), help)
+        })
+    }
+}
+
+const TOKENIZER: &str = "tokenizer_config.json";
+
+fn number(value: &Json) -> Option<usize> {
+    value.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn placeholders(prefix: Option<&str>) -> Placeholders {
+        let token = "<image>".to_owned();
+        let replacement = Replacement::Features {
+            feature: token.clone(),
+            around: Default::default(),
+            count: Count::Fixed(1),
+        };
+        Placeholders { token, replacement, prefix: prefix.map(str::to_owned) }
+    }
+
     #[test]
     fn every_image_has_its_place() {
-        let token = "<image>".to_owned();
-        let count = Count::Patches { edge: 4, additional: 0 };
-        let placeholders = Placeholders { feature: token.clone(), token, around: Default::default(), count };
-        let text = placeholders.expand("<image> and <image>?", &[2, 1]).unwrap();
+        let images = ["<image><image>", "<image>"].map(str::to_owned);
+        let text = placeholders(None).replace("<image> and <image>?", &images).unwrap();
         assert_eq!(text, "<image><image> and <image>?");
-        assert_eq!(placeholders.expand("none", &[]).unwrap(), "none");
-        let problem = placeholders.expand("<image>", &[2, 1]).unwrap_err().to_string();
+        assert_eq!(placeholders(None).replace("none", &[]).unwrap(), "none");
+        let problem = placeholders(None).replace("<image>", &images).unwrap_err().to_string();
         assert!(problem.contains("`<image>` 1 times for 2 images"), "{problem}");
     }
 
     #[test]
-    fn what_stands_around_features_is_written_too() {
-        let placeholders = Placeholders {
-            token: "<begin>".to_owned(),
-            feature: "<soft>".to_owned(),
-            around: ["\n<begin>".to_owned(), "<end>\n".to_owned()],
-            count: Count::Fixed(2),
-        };
-        assert_eq!(placeholders.expand("<begin>?", &[2]).unwrap(), "\n<begin><soft><soft><end>\n?");
+    fn a_prompt_stands_between_the_images_and_the_end_of_its_line() {
+        let images = ["1", "2"].map(str::to_owned);
+        let prefix = placeholders(Some("<bos>"));
+        assert_eq!(prefix.replace("<image><image>what?", &images).unwrap(), "12<bos>what?\n");
+        assert!(prefix.replace("what?", &images).is_err());
     }
 }

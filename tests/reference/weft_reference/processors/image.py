@@ -53,6 +53,8 @@ CLASSES = (
     "EfficientNetImageProcessor",
     "Gemma3ImageProcessor",
     "GotOcr2ImageProcessor",
+    "Idefics3ImageProcessor",
+    "SmolVLMImageProcessor",
     "PoolFormerImageProcessor",
     "YolosImageProcessor",
 )
@@ -177,6 +179,12 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield ProcessorCase("got-ocr2-patches", "GotOcr2ImageProcessor", filling, every)
     yield ProcessorCase("got-ocr2-more", "GotOcr2ImageProcessor", filling | {"min_patches": 3, "resample": 2}, TWO)
     yield ProcessorCase("got-ocr2-whole", "GotOcr2ImageProcessor", filling | {"crop_to_patches": False}, TWO)
+    squares = {"size": {"longest_edge": 45}, "max_image_size": {"longest_edge": 14}, "return_row_col_info": True}
+    yield ProcessorCase("idefics3", "Idefics3ImageProcessor", squares, every)
+    small = squares | {"size": {"longest_edge": 13}}
+    yield ProcessorCase("idefics3-small", "Idefics3ImageProcessor", small, ("tall.png", "tiny.png"), True)
+    whole = squares | {"do_image_splitting": False}
+    yield ProcessorCase("smolvlm-whole", "SmolVLMImageProcessor", whole, ("wide.png", "grey.png"))
     yield ProcessorCase("gemma3", "Gemma3ImageProcessor", {"size": SQUARE}, TWO)
     yield ProcessorCase("videomae", "VideoMAEImageProcessor", CROP, (FRAMES,))
     old = {"size": 14, "crop_size": 14}

@@ -1,0 +1,146 @@
+//! Images of one size of which parts are padding: the patches that are none, their positions, and the images that are none.
+//!
+//! Reference: `Idefics3Model.get_image_features`, `Idefics3VisionEmbeddings`.
+
+use ndarray::{Array1, Array2, ArrayD, ArrayView4, Ix4, Ix5};
+
+use crate::{Error, Result, Value, Values};
+
+/// Patches that are no padding: `[images, patches]` i64, 1 for those, from `pixel_attention_mask`
+/// `[batch, images, height, width]`. A patch is none where one of its pixels is none.
+///
+/// # Errors
+/// When there is no mask, or it has other axes.
+pub fn patch_attention_mask(values: &Values, patch_size: usize) -> Result<Value> {
+    let grids = grids(values, patch_size)?;
+    let patches = grids.first().map_or(0, Array2::len);
+    let all: Vec<i64> = grids.iter().flat_map(|grid| grid.iter().map(|seen| i64::from(*seen))).collect();
+    Ok(Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], all).unwrap_or_default()))
+}
+
+/// Position ids of patches by their fractional coordinates in what is no padding, over a learned square of `side` by `side`
+/// (NaViT, arXiv:2307.06304): `[images, patches]` i64, from `pixel_attention_mask` `[batch, images, height, width]`; 0 for
+/// padding.
+///
+/// # Errors
+/// As [`patch_attention_mask`].
+pub fn fractional_position_ids(values: &Values, patch_size: usize, side: usize) -> Result<Value> {
+    let grids = grids(values, patch_size)?;
+    let patches = grids.first().map_or(0, Array2::len);
+    let mut ids = Vec::with_capacity(grids.len() * patches);
+    for grid in &grids {
+        let count = |line: Option<ndarray::ArrayView1<'_, bool>>| {
+            line.map_or(0, |line| line.iter().filter(|seen| **seen).count())
+        };
+        let rows = buckets(grid.nrows(), count(grid.columns().into_iter().next()), side);
+        let columns = buckets(grid.ncols(), count(grid.rows().into_iter().next()), side);
+        ids.extend(grid.indexed_iter().map(|((row, column), seen)| {
+            if *seen { (rows[row] * side + columns[column]) as i64 } else { 0 }
+        }));
+    }
+    Ok(Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], ids).unwrap_or_default()))
+}
+
+/// Indices of the features of images that are no padding, which have only zeros: `[features]` i64, `each` for an image, from
+/// `pixel_values` `[batch, images, channels, height, width]`.
+///
+/// # Errors
+/// When there are no `pixel_values`, or they have other axes.
+pub fn unpadded_image_rows(values: &Values, each: usize) -> Result<Value> {
+    let pixels = values.get("pixel_values").ok_or_else(|| missing("pixel_values"))?.f32("pixel_values")?;
+    let Ok(pixels) = pixels.view().into_dimensionality::<Ix5>() else {
+        let problem = format!("has shape {:?}", pixels.shape());
+        return Err(Error::input(
+            "pixel_values",
+            problem,
+            "give it as [batch, images, channels, height, width]",
+        ));
+    };
+    let images = pixels.outer_iter().flat_map(|text| text.into_outer_iter());
+    let shown = images.enumerate().filter(|(_, image)| image.iter().any(|level| *level != 0.0));
+    let rows: Vec<i64> =
+        shown.flat_map(|(index, _)| index * each..(index + 1) * each).map(|row| row as i64).collect();
+    Ok(Value::I64(Array1::from_vec(rows).into_dyn()))
+}
+
+/// Of each image the patches that are no padding, rows and columns.
+fn grids(values: &Values, patch_size: usize) -> Result<Vec<Array2<bool>>> {
+    const NAME: &str = "pixel_attention_mask";
+    let mask = values.get(NAME).ok_or_else(|| missing(NAME))?.i64(NAME)?;
+    let mask: ArrayView4<'_, i64> = mask.view().into_dimensionality::<Ix4>().map_err(|_| {
+        let problem = format!("has shape {:?}", mask.shape());
+        Error::input(NAME, problem, "give it as [batch, images, height, width]")
+    })?;
+    let grid = |image: ndarray::ArrayView2<'_, i64>| {
+        let size = (image.nrows() / patch_size, image.ncols() / patch_size);
+        Array2::from_shape_fn(size, |(row, column)| {
+            let (top, left) = (row * patch_size, column * patch_size);
+            let square = ndarray::s![top..top + patch_size, left..left + patch_size];
+            image.slice(square).iter().any(|pixel| *pixel != 0)
+        })
+    };
+    Ok(mask.outer_iter().flat_map(|text| text.into_outer_iter().map(grid).collect::<Vec<_>>()).collect())
+}
+
+/// The learned positions of `count` patches in a row, of which `shown` are no padding: which of `side` equal parts the
+/// fractional coordinate of each falls into, in the reference's single precision.
+fn buckets(count: usize, shown: usize, side: usize) -> Vec<usize> {
+    let part = 1.0 / side as f64;
+    let boundaries: Vec<f32> = (1..side).map(|index| (part + (index - 1) as f64 * part) as f32).collect();
+    let step = 1.0 / shown as f32;
+    (0..count)
+        .map(|index| {
+            let coordinate = (index as f32 * step).min(1.0 - 1e-6);
+            boundaries.iter().filter(|boundary| **boundary <= coordinate).count()
+        })
+        .collect()
+}
+
+fn missing(name: &str) -> Error {
+    Error::input(name, "is required and was not given", "give what the checkpoint's processor makes")
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array4, Array5};
+
+    use super::*;
+
+    #[test]
+    fn positions_are_fractions_of_what_is_no_padding() {
+        // The second image shows its left half and upper three of four rows.
+        let mask =
+            Array4::from_shape_fn((1, 2, 8, 8), |(_, image, y, x)| i64::from(image == 0 || (x < 4 && y < 5)));
+        let values = Values::from([("pixel_attention_mask".into(), mask.into_dyn().into())]);
+        let seen = patch_attention_mask(&values, 2).unwrap();
+        let seen = seen.i64("seen").unwrap().iter().copied().collect::<Vec<_>>();
+        assert_eq!(seen[..16], [1; 16]);
+        assert_eq!(seen[16..], [1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]);
+        let ids = fractional_position_ids(&values, 2, 4).unwrap();
+        let ids = ids.i64("ids").unwrap().iter().copied().collect::<Vec<_>>();
+        assert_eq!(ids[..16], (0..16).collect::<Vec<_>>());
+        // Rows at 0, 1/3 and 2/3 of four parts, columns at 0 and 1/2.
+        assert_eq!(ids[16..], [0, 2, 0, 0, 4, 6, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_position_of_a_whole_image_is_its_own() {
+        for side in [4, 16, 26, 27, 32] {
+            assert_eq!(buckets(side, side, side), (0..side).collect::<Vec<_>>(), "{side}");
+        }
+    }
+
+    #[test]
+    fn images_of_zeros_have_no_features() {
+        let mut pixels = Array5::<f32>::zeros((2, 2, 1, 1, 1));
+        pixels[(0, 1, 0, 0, 0)] = 1.0;
+        pixels[(1, 0, 0, 0, 0)] = -1.0;
+        let values = Values::from([("pixel_values".into(), pixels.into_dyn().into())]);
+        assert_eq!(
+            unpadded_image_rows(&values, 2).unwrap(),
+            Value::I64(ndarray::array![2, 3, 4, 5].into_dyn())
+        );
+        let error = unpadded_image_rows(&Values::new(), 2).unwrap_err().to_string();
+        assert!(error.contains("pixel_values"), "{error}");
+    }
+}

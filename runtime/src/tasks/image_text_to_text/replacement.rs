@@ -1,0 +1,148 @@
+//! What stands for an image in the text that a model reads: its features' tokens, and those around them and its parts.
+//!
+//! Reference: `replace_image_token` of `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`,
+//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`.
+
+use crate::image::{AnyRes, ImageProcessor};
+use crate::{Error, Result, Values};
+
+/// The text of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Replacement {
+    /// A token for each feature between two texts.
+    Features { feature: String, around: [String; 2], count: Count },
+    /// Numbered tiles and the whole image after them, each of so many features (`AyaVisionProcessor`).
+    NumberedTiles { feature: String, each: usize, tile: String, whole: String, around: [String; 2] },
+    /// Tiles of so many features, each with a token at its end (`Cohere2VisionProcessor`).
+    EndedTiles { feature: String, each: usize, end: String, around: [String; 2] },
+    /// Rows and columns of squares of so many features, and the whole image (`Idefics3Processor`).
+    Squares { feature: String, each: usize, around: String, whole: String },
+}
+
+/// How many features an image has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Count {
+    /// As many for every image.
+    Fixed(usize),
+    /// As many for every tile of an image.
+    Tiles(usize),
+    /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
+    /// patch stands for it and is left out.
+    Patches { edge: usize, additional: isize },
+}
+
+impl Replacement {
+    /// The text of the image of this index, of which the processor made `processed` together with others.
+    pub(super) fn text(
+        &self,
+        processor: &ImageProcessor,
+        processed: &Values,
+        image: usize,
+    ) -> Result<String> {
+        Ok(match self {
+            Self::Features { feature, around: [before, after], count } => {
+                format!("{before}{}{after}", feature.repeat(count.of(processor, processed, image)?))
+            }
+            Self::NumberedTiles { feature, each, tile, whole, around: [before, after] } => {
+                let features = feature.repeat(*each);
+                let tiles = number(processed, "num_patches", image)?;
+                let tiles: String = (1..tiles).map(|index| format!("{tile}_{index}{features}")).collect();
+                format!("{before}{tiles}{whole}{features}{after}")
+            }
+            Self::EndedTiles { feature, each, end, around: [before, after] } => {
+                let tile = format!("{}{end}", feature.repeat(*each));
+                format!("{before}{}{after}", tile.repeat(number(processed, "num_patches", image)?))
+            }
+            Self::Squares { feature, each, around, whole } => {
+                let features = feature.repeat(*each);
+                let [rows, columns] = ["rows", "cols"].map(|name| number(processed, name, image));
+                let (rows, columns) = (rows?, columns?);
+                let square = |row, column| format!("{around}<row_{row}_col_{column}>{features}");
+                let line = |row| (1..=columns).map(|column| square(row, column)).collect::<String>() + "\n";
+                let mut text: String = (1..=rows).map(line).collect();
+                if rows > 0 {
+                    text.push('\n');
+                }
+                text + &format!("{around}{whole}{features}{around}")
+            }
+        })
+    }
+}
+
+impl Count {
+    fn of(self, processor: &ImageProcessor, processed: &Values, image: usize) -> Result<usize> {
+        let (edge, additional) = match self {
+            Self::Fixed(count) => return Ok(count),
+            Self::Tiles(each) => return Ok(each * number(processed, "num_patches", image)?),
+            Self::Patches { edge, additional } => (edge, additional),
+        };
+        let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
+        let [.., height, width] = pixels.as_slice() else { return Ok(0) };
+        let Some(grid) = processor.image_grid_pinpoints() else {
+            return Ok(((height / edge) * (width / edge)).saturating_add_signed(additional));
+        };
+        let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
+        let packing = AnyRes { grid, tile: *height, patches: height / edge };
+        Ok(packing.count(processed, image)?.saturating_add_signed(additional))
+    }
+}
+
+/// What the processor says of one image.
+fn number(processed: &Values, name: &str, image: usize) -> Result<usize> {
+    let said = processed.get(name).and_then(|value| value.i64(name).ok());
+    let said = said.and_then(|numbers| numbers.iter().nth(image).copied());
+    said.and_then(|number| usize::try_from(number).ok()).ok_or_else(|| {
+        let problem = format!("of the checkpoint's image processor do not say `{name}`");
+        let help = "take the image processor's file from the checkpoint that the model came with";
+        Error::input("pixel_values", problem, help)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The text of the second of two images, of which a processor said these numbers.
+    fn second(replacement: &Replacement, said: &[(&str, [i64; 2])]) -> String {
+        let value = |numbers: [i64; 2]| ndarray::Array1::from(numbers.to_vec()).into_dyn().into();
+        let values: Values =
+            said.iter().map(|(name, numbers)| ((*name).to_owned(), value(*numbers))).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let file = json!({"image_processor_type": "ViTImageProcessor"}).to_string();
+        std::fs::write(folder.path().join("preprocessor_config.json"), file).unwrap();
+        let checkpoint = crate::hub::Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+        let processor = ImageProcessor::from_checkpoint(&checkpoint).unwrap();
+        replacement.text(&processor, &values, 1).unwrap_or_else(|error| error.to_string())
+    }
+
+    fn named<const N: usize>(names: [&str; N]) -> [String; N] {
+        names.map(str::to_owned)
+    }
+
+    #[test]
+    fn tiles_are_numbered_before_the_whole_image() {
+        let [feature, tile, whole] = named(["x", "<T", "<G>"]);
+        let tiles = Replacement::NumberedTiles { feature, each: 2, tile, whole, around: named(["[", "]"]) };
+        assert_eq!(second(&tiles, &[("num_patches", [9, 3])]), "[<T_1xx<T_2xx<G>xx]");
+        assert_eq!(second(&tiles, &[("num_patches", [9, 1])]), "[<G>xx]");
+        assert!(second(&tiles, &[]).contains("do not say `num_patches`"));
+    }
+
+    #[test]
+    fn every_tile_has_an_end() {
+        let [feature, end] = named(["x", "/"]);
+        let tiles = Replacement::EndedTiles { feature, each: 2, end, around: named(["[", "]"]) };
+        assert_eq!(second(&tiles, &[("num_patches", [9, 2])]), "[xx/xx/]");
+    }
+
+    #[test]
+    fn rows_of_squares_stand_on_lines_before_the_whole_image() {
+        let [feature, around, whole] = named(["x", "|", "<G>"]);
+        let squares = Replacement::Squares { feature, each: 1, around, whole };
+        let text = second(&squares, &[("rows", [0, 2]), ("cols", [0, 1])]);
+        assert_eq!(text, "|<row_1_col_1>x\n|<row_2_col_1>x\n\n|<G>x|");
+        assert_eq!(second(&squares, &[("rows", [2, 0]), ("cols", [2, 0])]), "|<G>x|");
+    }
+}
