@@ -56,7 +56,7 @@ pub fn unpadded_image_rows(values: &Values, each: usize) -> Result<Value> {
             "give it as [batch, images, channels, height, width]",
         ));
     };
-    let images = pixels.outer_iter().flat_map(|text| text.into_outer_iter());
+    let images = pixels.outer_iter().flat_map(ArrayView4::into_outer_iter);
     let shown = images.enumerate().filter(|(_, image)| image.iter().any(|level| *level != 0.0));
     let rows: Vec<i64> =
         shown.flat_map(|(index, _)| index * each..(index + 1) * each).map(|row| row as i64).collect();

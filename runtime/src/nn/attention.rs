@@ -132,6 +132,23 @@ fn positions(g: &mut Graph, keys: &Dim, past: &Dim) -> Result<(Tensor, Tensor)> 
     Ok((g.reshape(&own, crate::dims![queries, 1])?, g.reshape(&all, crate::dims![1, keys])?))
 }
 
+/// A mask or `pairs` `[batch, 1, sequence, past + sequence]` of positions that see each other besides (`blockwise_overlay`), whatever
+/// window the mask has; padding of `attention_mask` `[batch, past + sequence]` stays unseen.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn or_mask(
+    g: &mut Graph,
+    mask: &Tensor,
+    attention_mask: &Tensor,
+    pairs: Option<&Tensor>,
+) -> Result<Tensor> {
+    let Some(pairs) = pairs else { return Ok(mask.clone()) };
+    let seen = padding_mask(g, attention_mask)?;
+    let pairs = g.binary(Binary::And, pairs, &seen)?;
+    g.binary(Binary::Or, mask, &pairs)
+}
+
 /// [`causal_mask`] or `pairs` `[batch, 1, sequence, past + sequence]`, pairs of positions that see each other in both
 /// directions (`or_mask_function`); a window bounds earlier keys all the same.
 ///
@@ -159,3 +176,6 @@ pub fn causal_mask_or(
     let near = g.binary(Binary::Greater, &others, &first)?;
     g.binary(Binary::And, &mask, &near)
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ pub use alibi::{
 };
 pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
-    padding_mask, same_segment_mask,
+    or_mask, padding_mask, same_segment_mask,
 };
 pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;
@@ -90,7 +90,8 @@ pub use norms::{
 };
 pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
-    mean_patches, merge_features, patch_embedding, pixel_shuffle, prepend_tokens, unflatten_feature_map,
+    mean_patches, merge_features, patch_embedding, pixel_shuffle, pixel_unshuffle, prepend_tokens,
+    unflatten_feature_map,
 };
 pub use pixel_patches::PixelPatches;
 pub use pooled_output::PooledOutput;

@@ -179,5 +179,27 @@ pub fn pixel_shuffle(g: &mut Graph, x: &Tensor, factor: usize) -> Result<Tensor>
     g.reshape(&x, dims![batch, channels, &whole[0], &whole[1]])
 }
 
+/// Pixel unshuffle of a square of patches (`pixel_shuffle` of `InternVLModel`, `Idefics3Connector`): squares of `factor` by
+/// `factor` patches become channels, columns within rows; `[images, side², width]` to `[images, (side / factor)², factor² * width]`.
+///
+/// # Errors
+/// When x has not three axes of which the last two are fixed, is no square, or `factor` does not divide its side.
+pub fn pixel_unshuffle(g: &mut Graph, x: &Tensor, factor: usize) -> Result<Tensor> {
+    let [images, Dim::Fixed(patches), Dim::Fixed(width)] = x.shape() else {
+        let problem =
+            format!("{} is not [images, patches, width] of fixed patches and width", show(x.shape()));
+        return Err(g.error("pixel_unshuffle", problem));
+    };
+    let (images, patches, width, side) = (images.clone(), *patches, *width, patches.isqrt());
+    if side * side != patches || factor == 0 || !side.is_multiple_of(factor) {
+        let problem = format!("{patches} patches are no square whose side is a multiple of {factor}");
+        return Err(g.error("pixel_unshuffle", problem));
+    }
+    let few = side / factor;
+    let x = g.reshape(x, dims![&images, few, factor, few, factor * width])?;
+    let x = g.transpose(&x, &[0, 1, 3, 2, 4])?;
+    g.reshape(&x, dims![images, few * few, factor * factor * width])
+}
+
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,8 @@ class Case:
     """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
     class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
     `told` are inputs of the reference alone, which Weft finds by itself; `written` are fields as a published `config.json`
-    has them where `save_pretrained` writes otherwise, `None` where it has none."""
+    has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
+    `without` are not compared."""
 
     path: str
     model_class: str
@@ -49,12 +50,14 @@ class Case:
     computed: str | None = None
     told: Inputs = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model, parameters = self.model(folder)
             outputs = run(model, {**self.inputs, **self.told}, self.forward)
+            outputs = {name: value for name, value in outputs.items() if not name.startswith(self.without or ("\0",))}
             rewrite(folder / "config.json", self.written)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}

@@ -93,7 +93,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
     }
     if let Some(images) = &images {
         x = merge_image_features(g, c, &x, images)?;
-        inputs.bidirectional_image_mask = Some(bidirectional_image_mask(g, c, &inputs)?);
+        inputs.bidirectional_image_mask = Some(bidirectional_mask(g, c, &inputs)?);
     }
     Ok((language::layers(g, &c.text_config, &text, x, &inputs)?, images))
 }
@@ -115,7 +115,7 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
 }
 
 /// The mask of pairs of tokens of the same image: `[batch, 1, sequence, past + sequence]`.
-fn bidirectional_image_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
+fn bidirectional_mask(g: &mut Graph, c: &Config, inputs: &language::Inputs) -> Result<Tensor> {
     let token = c.image_token_index;
     let runs = Input::i64("image_segments", dims![BATCH, SEQUENCE])
         .computed(move |values| image_segments(values, token));

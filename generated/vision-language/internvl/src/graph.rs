@@ -154,23 +154,7 @@ fn feature_select(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Resu
 /// Pixel-shuffled patches in the language model's width (`InternVLMultiModalProjector`):
 /// `[images, image_seq_length, hidden_size]`.
 fn projector(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let (images, width) = (&x.shape()[0], c.vision_config.hidden_size);
-    let side = c.vision_config.image_size / c.vision_config.patch_size;
-    let square = (1.0 / c.downsample_ratio) as usize;
-    if square == 0 || !side.is_multiple_of(square) {
-        let problem = format!(
-            "downsample_ratio {} does not divide {side} patches a side", c
-            .downsample_ratio
-        );
-        return Err(Error::Graph { op: "Reshape".to_owned(), scope: w.path().to_owned(), problem });
-    }
-    let few = side / square;
-    // Columns of a square become channels, then its rows.
-    let x = g.reshape(x, dims![images, side, few, square * width])?;
-    let x = g.transpose(&x, &[0, 2, 1, 3])?;
-    let x = g.reshape(&x, dims![images, few, few, square * square * width])?;
-    let x = g.transpose(&x, &[0, 2, 1, 3])?;
-    let x = g.reshape(&x, dims![images, few * few, square * square * width])?;
+    let x = nn::pixel_unshuffle(g, x, (1.0 / c.downsample_ratio) as usize)?;
     let x = g.layer_norm(&w.scope("layer_norm"), &x, 1e-5)?;
     let h = g.linear(&w.scope("linear_1"), &x, c.text_config.hidden_size())?;
     let h = g.activation(c.projector_hidden_act, &h)?;

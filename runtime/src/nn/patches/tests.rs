@@ -173,3 +173,18 @@ fn what_does_not_fit_is_refused() {
     };
     insta::assert_snapshot!(refusal(shuffle), @"pixel_shuffle in the root: 6 channels are not a multiple of 4, the pixels of a square");
 }
+
+#[test]
+fn squares_of_patches_become_channels_columns_within_rows() {
+    let build = |g: &mut Graph| {
+        let x = counting(g, &[1, 16, 1])?;
+        pixel_unshuffle(g, &x, 2)
+    };
+    let want = [1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0, 9.0, 10.0, 13.0, 14.0, 11.0, 12.0, 15.0, 16.0];
+    expect(&[], build, &[1, 4, 4], &want);
+    let error = refusal(|g| {
+        let x = counting(g, &[1, 9, 1])?;
+        pixel_unshuffle(g, &x, 2)
+    });
+    assert!(error.contains("9 patches are no square whose side is a multiple of 2"), "{error}");
+}

@@ -7,7 +7,17 @@ from functools import partial
 from random import Random
 
 from weft_reference.cases import Case
-from weft_reference.drawn import composed, decoders, encoders, long_text, pictures, series, text_to_text, waveforms
+from weft_reference.drawn import (
+    composed,
+    decoders,
+    encoders,
+    long_text,
+    pictures,
+    series,
+    text_to_text,
+    vision_language,
+    waveforms,
+)
 from weft_reference.models import bert
 from weft_reference.models.decoders import DECODERS
 from weft_reference.models.encoders.table import ENCODERS
@@ -23,6 +33,7 @@ DRAWN: dict[str, Draw] = {
     **pictures.DRAWN,
     **series.DRAWN,
     **text_to_text.DRAWN,
+    **vision_language.DRAWN,
     **waveforms.DRAWN,
 }
 

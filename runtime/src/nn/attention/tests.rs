@@ -1,0 +1,20 @@
+//! Masks of a few positions by hand.
+
+use super::super::testing::expect;
+use super::*;
+use crate::graph::Dtype;
+
+#[test]
+fn pairs_are_seen_whatever_the_window_is_and_padding_never() {
+    let build = |g: &mut Graph| {
+        let attention_mask = g.integers(&[1, 4], vec![0, 1, 1, 1])?;
+        let segments = g.integers(&[1, 4], vec![0, 0, -1, 0])?;
+        let pairs = same_segment_mask(g, &segments, &Dim::Fixed(0))?;
+        let mask = decoder_mask(g, &attention_mask, &Dim::Fixed(0), true, Some(2))?;
+        let mask = or_mask(g, &mask, &attention_mask, Some(&pairs))?;
+        Ok(g.cast(&mask, Dtype::F32))
+    };
+    // The first is padding; the second and the last see each other, the third only itself and the one before it.
+    let want = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0];
+    expect(&[], build, &[1, 1, 4, 4], &want);
+}

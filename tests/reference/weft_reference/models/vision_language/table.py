@@ -1,0 +1,123 @@
+"""Decoders that read images, one entry a model."""
+
+from __future__ import annotations
+
+import numpy as np
+from transformers import PreTrainedConfig
+
+from weft_reference.cases import Inputs
+from weft_reference.models.llava import IMAGE
+from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.vision_tasks import vision_language as tasks
+
+WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
+SQUARES: Changes = {"downsample_factor": 2}
+
+
+def squares(config: PreTrainedConfig) -> int:
+    return patches(config) // config.downsample_factor**2
+
+
+def prefix(inputs: Inputs) -> Inputs:
+    """All but the last two tokens of each text are its prefix."""
+    types = np.zeros_like(inputs["input_ids"])
+    for row, seen in enumerate(inputs["attention_mask"]):
+        types[row, np.flatnonzero(seen)[-2:]] = 1
+    return {"token_type_ids": types}
+
+
+FAMILIES = (
+    Family(
+        "aya_vision",
+        "AyaVision",
+        {"model_type": "cohere2"} | WINDOWS,
+        SIGLIP,
+        SQUARES | {"image_token_index": IMAGE, "alignment_intermediate_size": 22},
+        square(squares),
+        {
+            "every-patch": ("Every patch is a token.", {"downsample_factor": 1}),
+            "own-width": (
+                "The projector is as wide as the text, its norm has another epsilon.",
+                {"alignment_intermediate_size": 16, "adapter_layer_norm_eps": 1e-2},
+            ),
+            "earlier-layer": ("What goes into the last layer.", {"vision_feature_layer": -2}),
+            "untied": (
+                "Scores of tokens have a table of their own.",
+                {"tie_word_embeddings": False, "text": {"tie_word_embeddings": False}},
+            ),
+        },
+        tasks.aya_vision,
+        lambda rng, _: {"alignment_intermediate_size": 2 * rng.randint(3, 20), "downsample_factor": rng.choice((1, 2, 4))},
+    ),
+    Family(
+        "cohere2_vision",
+        "Cohere2Vision",
+        {"model_type": "cohere2"} | WINDOWS,
+        SIGLIP,
+        SQUARES | {"image_token_id": IMAGE, "alignment_intermediate_size": 22},
+        square(squares),
+        {
+            "every-patch": ("Every patch is a token.", {"downsample_factor": 1}),
+            "unused-head": ("The vision model has a head that is not used.", {"vision": {"vision_use_head": True}}),
+        },
+        tasks.cohere2_vision,
+        lambda rng, _: {"alignment_intermediate_size": 2 * rng.randint(3, 20), "downsample_factor": rng.choice((1, 2, 4))},
+    ),
+    Family(
+        "paligemma",
+        "PaliGemma",
+        {"model_type": "gemma", "head_dim": 6, "num_key_value_heads": 1},
+        SIGLIP,
+        {"image_token_index": IMAGE, "projection_dim": 16},
+        square(patches),
+        {
+            "gemma2": (
+                "PaliGemma 2: windows, soft-capped attention and logits.",
+                {
+                    "text": {
+                        "model_type": "gemma2",
+                        "sliding_window": 6,
+                        "query_pre_attn_scalar": 9,
+                        "attn_logit_softcapping": 2.0,
+                        "final_logit_softcapping": 3.0,
+                        "use_bidirectional_attention": None,
+                    }
+                },
+            ),
+        },
+        tasks.paligemma,
+        lambda rng, config: {
+            "projection_dim": config.text_config.hidden_size,
+            "text": rng.choice(
+                ({}, {"model_type": "gemma2", "sliding_window": rng.randint(3, 9), "query_pre_attn_scalar": 12})
+            ),
+        },
+        given=prefix,
+    ),
+    Family(
+        "idefics3",
+        "Idefics3",
+        {"model_type": "llama"},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head")},
+        {"image_token_id": IMAGE, "scale_factor": 2},
+        listed,
+        {
+            "larger-squares": ("Every image is one token.", {"scale_factor": 4}),
+            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True, "text": {"tie_word_embeddings": True}}),
+        },
+        tasks.idefics3,
+        lambda rng, _: {"scale_factor": rng.choice((1, 2, 4))},
+    ),
+    Family(
+        "smolvlm",
+        "SmolVLM",
+        {"model_type": "llama"},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head")},
+        {"image_token_id": IMAGE, "scale_factor": 2},
+        listed,
+        {"larger-squares": ("Every image is one token.", {"scale_factor": 4})},
+        tasks.smolvlm,
+        lambda rng, _: {"scale_factor": rng.choice((1, 2, 4))},
+        without=("image_hidden_states",),
+    ),
+)

@@ -1,0 +1,195 @@
+"""The tasks of decoders that read images, each with its processor: texts and chats with pictures in them that are continued."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import transformers
+from transformers import (
+    AyaVisionProcessor,
+    Cohere2VisionProcessor,
+    GotOcr2ImageProcessorPil,
+    Idefics3ImageProcessorPil,
+    Idefics3Processor,
+    PaliGemmaProcessor,
+    PreTrainedTokenizerBase,
+    SiglipImageProcessorPil,
+)
+
+from transformers.processing_utils import ProcessorMixin
+
+from weft_reference.tasks import Call
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.llava import TEMPLATE, TOKEN, answers, named
+from weft_reference.wordpiece import vocabulary
+
+if TYPE_CHECKING:
+    from weft_reference.models.vision_language.family import Family
+
+POSITIONS = 400
+
+
+def added(token: str, tokens: dict[str, str], **changes: Any) -> tuple[PreTrainedTokenizerBase, dict[str, Any]]:
+    """The small tokenizer with these tokens at its end, whose chats have `token` for a picture; and the text model's fields."""
+    made = named(POSITIONS, TEMPLATE.replace(TOKEN, token), **tokens)
+    made.model_input_names = ["input_ids", "attention_mask"]
+    return made, {"vocab_size": len(vocabulary()) + len(tokens), "max_position_embeddings": POSITIONS} | changes
+
+
+def asked(family: Family, config: Any, processor: Any, token: str, name: str = "") -> Iterator[VisionTaskCase]:
+    """One picture, two in a text, a chat, a text without pictures."""
+    short = {"max_new_tokens": 6}
+    question = [{"type": "text", "text": "What is it?"}, {"type": "image", "path": "tall.png"}]
+    yield VisionTaskCase(
+        f"{family.model}/tasks/image-text-to-text{name}",
+        "image-text-to-text",
+        f"{family.prefix}ForConditionalGeneration",
+        config,
+        processor,
+        (
+            Call({"images": "rgb.png", "text": f"user : {token} What is this? assistant :"}, short),
+            Call({"images": ["tall.png", "wide.png"], "text": f"{token} and {token} are cloth"}, short),
+            Call([{"role": "user", "content": question}], short | {"return_full_text": False}),
+            Call("the shuttle carries the weft", short),
+        ),
+        "One picture, two in a text, a chat, a text without pictures.",
+        answers=partial(answers, processor=processor),
+    )
+
+
+def aya_vision(family: Family) -> Iterator[VisionTaskCase]:
+    """Tiles by their numbers, and the whole picture after them."""
+    tokens = {"image": "<image>", "part": "<|IMG_PATCH|>", "begin": "<|START_OF_IMG|>", "end": "<|END_OF_IMG|>"}
+    made, text = added("<image>", tokens)
+    config = family.config(text=text, image_token_index=made.convert_tokens_to_ids("<|IMG_PATCH|>"))
+    processor = AyaVisionProcessor(
+        image_processor=GotOcr2ImageProcessorPil(size={"height": 16, "width": 16}, max_patches=4),
+        tokenizer=made,
+        patch_size=4,
+        img_size=16,
+        downsample_factor=2,
+        chat_template=made.chat_template,
+    )
+    yield from asked(family, config, processor, "<image>")
+
+
+@lru_cache
+def optimal_canvas() -> Any:
+    """`get_optimal_tiled_canvas` of Cohere 2 Vision, whose file cannot be imported without `torchvision`."""
+    folder = Path(transformers.__file__).parent / "models" / "cohere2_vision"
+    tree = ast.parse((folder / "image_processing_cohere2_vision.py").read_text())
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    names: dict[str, Any] = {"np": np, "lru_cache": lru_cache}
+    exec(compile(tree, "cohere2_vision", "exec"), names)  # noqa: S102
+    return names["get_optimal_tiled_canvas"]
+
+
+class LeastScaled(GotOcr2ImageProcessorPil):
+    """Cohere 2 Vision's on Pillow: GOT-OCR 2's with another choice of tiles."""
+
+    def _preprocess(self, *args: Any, **kwargs: Any) -> Any:
+        from transformers.models.got_ocr2 import image_processing_pil_got_ocr2 as module
+
+        before = module.get_optimal_tiled_canvas
+        module.get_optimal_tiled_canvas = optimal_canvas()
+        try:
+            return super()._preprocess(*args, **kwargs)
+        finally:
+            module.get_optimal_tiled_canvas = before
+
+
+LeastScaled.__name__ = "Cohere2VisionImageProcessor"
+
+
+def cohere2_vision(family: Family) -> Iterator[VisionTaskCase]:
+    """Tiles with a token at the end of each."""
+    tokens = {"image_token": "<part>", "boi_token": "<begin>", "eoi_token": "<end>", "img_line_break_token": "<break>"}
+    made, text = added("<part>", tokens)
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids("<part>"))
+    image = LeastScaled(size={"height": 16, "width": 16}, max_patches=4, crop_to_patches=True)
+    image.patch_size = 2
+    processor = Cohere2VisionProcessor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
+    yield from asked(family, config, processor, "<part>")
+
+
+def paligemma(family: Family) -> Iterator[VisionTaskCase]:
+    """The prompt stands between the picture and a line's end, and is a prefix."""
+    from transformers.models.paligemma import processing_paligemma as module
+
+    # The 1152 tokens of places and outlines, which texts without them leave alone.
+    module.EXTRA_TOKENS = []
+    made, text = added(TOKEN, {"image_token": TOKEN, "begin": "<bos>"})
+    made.bos_token = "<bos>"
+    image = SiglipImageProcessorPil(size={"height": 16, "width": 16})
+    image.image_seq_length = 16
+    processor = PaliGemmaProcessor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
+    for name, model in (("", "gemma"), ("-gemma2", "gemma2")):
+        config = family.config(
+            text=text | {"model_type": model}, image_token_index=made.convert_tokens_to_ids(TOKEN)
+        )
+        for case in asked(family, config, processor, TOKEN, name):
+            # It takes no text without pictures.
+            yield VisionTaskCase(**(vars(case) | {"calls": case.calls[:-1]}))
+
+
+IDEFICS3 = {"image_token": TOKEN, "fake_image_token": "<fake_token_around_image>", "global_image_token": "<global-img>"}
+
+
+def idefics3(family: Family) -> Iterator[VisionTaskCase]:
+    """Rows and columns of squares on lines of their own, and the whole picture."""
+    made, text = added(TOKEN, IDEFICS3 | {"end": "<end_of_utterance>", "square": "<row_1_col_1>"})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    image = Idefics3ImageProcessorPil(size={"longest_edge": 37}, max_image_size={"longest_edge": 16})
+    processor = Idefics3Processor(
+        image_processor=image, tokenizer=made, image_seq_len=4, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, TOKEN)
+    image = Idefics3ImageProcessorPil(
+        size={"longest_edge": 37}, max_image_size={"longest_edge": 16}, do_image_splitting=False
+    )
+    processor = Idefics3Processor(
+        image_processor=image, tokenizer=made, image_seq_len=4, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, TOKEN, "-whole")
+
+
+def still(kind: type, image: Any, tokenizer: PreTrainedTokenizerBase, **fields: Any) -> Any:
+    """A processor without its part for videos, which cannot be made here, stored as published ones are: a file for pictures, one
+    for texts, and one for both."""
+
+    class Still(kind):  # type: ignore[misc, valid-type]
+        def check_argument_for_proper_class(self, argument_name: str, argument: Any) -> Any:
+            return argument if argument is None else super().check_argument_for_proper_class(argument_name, argument)
+
+        def apply_chat_template(self, *args: Any, **kwargs: Any) -> Any:
+            return ProcessorMixin.apply_chat_template(self, *args, **kwargs)
+
+        def save_pretrained(self, folder: Path) -> None:
+            self.image_processor.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+            both = fields | {"processor_class": kind.__name__}
+            (folder / "processor_config.json").write_text(json.dumps(both, indent=2) + "\n")
+
+    Still.__name__ = kind.__name__
+    template = tokenizer.chat_template
+    return Still(image_processor=image, tokenizer=tokenizer, video_processor=None, chat_template=template, **fields)
+
+
+def smolvlm(family: Family) -> Iterator[VisionTaskCase]:
+    """Idefics3's, with tokens that the tokenizer names."""
+    from transformers.models.smolvlm import image_processing_pil_smolvlm as pictures
+    from transformers.models.smolvlm import processing_smolvlm as module
+
+    # Only the number of a video's frames is written by it.
+    module.num2words = str
+    made, text = added(TOKEN, IDEFICS3 | {"end_of_utterance_token": "<end_of_utterance>"})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    image = pictures.SmolVLMImageProcessorPil(size={"longest_edge": 32}, max_image_size={"longest_edge": 16})
+    processor = still(module.SmolVLMProcessor, image, made, image_seq_len=4)
+    yield from asked(family, config, processor, TOKEN)
