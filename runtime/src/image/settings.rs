@@ -110,7 +110,7 @@ pub(super) struct Source {
 const MOST_PATCHES: usize = 1024;
 
 /// Switches that are read, or make no difference to what a model takes.
-const SWITCHES: [&str; 10] = [
+const SWITCHES: [&str; 11] = [
     "do_resize",
     "do_image_splitting",
     "do_center_crop",
