@@ -19,6 +19,8 @@ pub struct Kernels {
     pub accuracy_level: i64,
     /// Whether `MatMulNBits` adds a bias.
     pub bias: bool,
+    /// How few rows a weight may have.
+    pub least_rows: usize,
     /// How many axes x must have.
     pub rank: Option<usize>,
     /// Whether scales may be stored in another type than x: elsewhere they must be constants, not what a cast of one gives.
@@ -45,6 +47,7 @@ impl Kernels {
             two_bit_groups: GROUPS,
             accuracy_level: 0,
             bias: false,
+            least_rows: 1,
             rank: None,
             casts_scales: false,
             partial_zeros: true,
@@ -63,8 +66,8 @@ impl Kernels {
             Hardware::Cuda | Hardware::Webgpu => all,
             // OpenVINO 2026.4 dequantizes ragged rows, and refuses tables with zero points of half a byte.
             Hardware::Openvino => Self { ragged: false, partial_zeros: false, ..all },
-            // QNN 2.7 takes x of three axes and no bias, and has no GatherBlockQuantized.
-            Hardware::Qnn => Self { embedding_bits: &[], ragged: false, rank: Some(3), ..all },
+            // QNN 2.7 takes x of three axes and no bias, has no GatherBlockQuantized, and gives wrong numbers for one row.
+            Hardware::Qnn => Self { embedding_bits: &[], ragged: false, least_rows: 2, rank: Some(3), ..all },
             // MIGraphX has 4 bits.
             Hardware::Rocm => Self { linear_bits: &[4], embedding_bits: &[], flat_scales: true, ..all },
             // ONNX Runtime's WebNN provider refuses 2 bits.
@@ -85,6 +88,9 @@ impl Kernels {
 
     /// The form in which a linear layer's weight runs; none where it must be dequantized.
     pub(super) fn linear(&self, blocks: &BlockQuantized) -> Result<Option<BlockQuantized>> {
+        if blocks.shape[0] < self.least_rows {
+            return Ok(None);
+        }
         let whole = |group: &usize| self.ragged || blocks.shape[1].is_multiple_of(*group);
         let within = |group: &&usize| **group <= blocks.group && whole(group);
         let Some(&group) = GROUPS.iter().find(within) else { return Ok(None) };

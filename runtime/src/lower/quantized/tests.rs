@@ -184,10 +184,13 @@ fn the_forms_of_other_backends_mean_the_same() {
 
 #[test]
 fn what_a_backend_has_no_kernel_for_is_widened_regrouped_or_dequantized() {
-    let form = |hardware, width, bits, group| {
-        let form = Kernels::of(hardware).linear(&sample([1, width], bits, group, "codes")).unwrap();
+    let of_rows = |hardware, rows, width, bits, group| {
+        let form = Kernels::of(hardware).linear(&sample([rows, width], bits, group, "codes")).unwrap();
         form.map(|form| (form.bits, form.group))
     };
+    let form = |hardware, width, bits, group| of_rows(hardware, 2, width, bits, group);
+    assert_eq!(of_rows(Hardware::Qnn, 1, 64, 4, 32), None, "its numbers are wrong");
+    assert_eq!(of_rows(Hardware::Cpu, 1, 64, 4, 32), Some((4, 32)));
     assert_eq!(form(Hardware::Cpu, 64, 2, 16), Some((4, 16)), "2 bits by 16 are a cliff");
     assert_eq!(form(Hardware::Cpu, 256, 2, 256), Some((2, 128)));
     assert_eq!(form(Hardware::Webnn, 64, 2, 32), Some((4, 32)));
