@@ -7,6 +7,7 @@
 
 pub mod expression;
 pub mod lower;
+pub mod packages;
 pub mod render;
 pub mod repository;
 mod run;

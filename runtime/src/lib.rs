@@ -26,6 +26,7 @@ pub mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod dtype;
+mod dyn_architecture;
 pub mod engine;
 mod error;
 #[cfg(feature = "text")]
@@ -44,6 +45,7 @@ pub mod nn;
 pub mod onnx;
 mod processing;
 pub mod quantization;
+mod registry;
 mod session;
 mod task;
 pub mod tasks;
@@ -56,6 +58,7 @@ pub mod weights;
 
 pub use any_model::{AnyModel, DynModel};
 pub use dtype::Dtype;
+pub use dyn_architecture::{DynArchitecture, DynLoader};
 pub use error::{Error, Result};
 pub use graph::{Dim, Graph, GraphKind, Scope, Tensor};
 pub use hardware::{
@@ -65,7 +68,10 @@ pub use head::{FromOutputs, HeadModel, HeadOutput, IntoInput};
 pub use model::{Configuration, Head, TaskHeads};
 pub use processing::{Processing, ScoreFunction};
 pub use quantization::Quantization;
-pub use session::{Architecture, Cache, Loader, Loads, Session, Timings};
+pub use registry::{KnownModel, ModelRegistry};
+pub use session::{
+    Architecture, BackendVerdict, Cache, Inspection, Loader, Loads, MemoryNeed, Session, Timings,
+};
 pub use task::Task;
 pub use value::{Value, Values};
 pub use weights::Names;

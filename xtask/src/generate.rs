@@ -11,7 +11,7 @@ use serde_json::json;
 use weft_generator::render::Setting;
 use weft_generator::spec::fields::ReferenceFields;
 use weft_generator::write::{self, Difference};
-use weft_generator::{Error, Report, Request, generate, repository, spec, template};
+use weft_generator::{Error, Report, Request, generate, packages, repository, spec, template};
 
 use crate::terminal::{Usage, note, say};
 use crate::workspace::{root, target_dir};
@@ -60,7 +60,8 @@ pub fn run(args: &Args) -> Result<bool> {
     if !args.check && args.out.is_some() {
         write::workspace(&request.out)?;
     }
-    if args.out.is_none() && args.model.is_empty() && args.category.is_empty() {
+    let whole = args.model.is_empty() && args.category.is_empty();
+    if args.out.is_none() && whole {
         let staging = target_dir().join("weft-generate-repository");
         let (changes, same) = match repository::generate(root(), &staging, args.check) {
             Ok(done) => done,
@@ -68,6 +69,15 @@ pub fn run(args: &Args) -> Result<bool> {
         };
         report.changes.extend(changes);
         report.same += same;
+    }
+    if args.out.is_none() && (whole || args.check || !report.rendered.is_empty()) {
+        match packages::generate(&request, root(), &target_dir().join("weft-generate-packages")) {
+            Ok((changes, same)) => {
+                report.changes.extend(changes);
+                report.same += same;
+            }
+            Err(error) => return failed(args, error),
+        }
     }
     show(args, &report, start)?;
     Ok(!args.check || report.changes.is_empty())

@@ -1,4 +1,4 @@
-//! The command line of `examples/run.rs`.
+//! The command line of `examples/run.rs` and of `weft run`.
 
 use std::str::FromStr;
 
@@ -7,22 +7,55 @@ use serde_json::{Map, Value as Json, json};
 use crate::tasks::Task;
 use crate::{Hardware, Precision};
 
-/// What was asked.
-#[derive(Debug, PartialEq)]
-pub(super) struct Arguments {
+/// What is asked of a checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments {
+    /// A folder, a hub id or a GGUF file.
     pub checkpoint: String,
+    /// Texts, paths of files, or JSON as `transformers.pipeline` takes it; each line of standard input where there is none.
     pub inputs: Vec<String>,
+    /// What to do; what the checkpoint's class is for where not given.
     pub task: Option<Task>,
+    /// Where to run.
     pub hardware: Hardware,
+    /// What to compute in.
     pub precision: Option<Precision>,
+    /// The reference's class to load.
     pub head: Option<String>,
+    /// Threads within an operation.
     pub threads: Option<usize>,
+    /// Of question answering: the text with the answers.
     pub context: Option<String>,
+    /// Whether each input is what a user says, put into the checkpoint's chat template.
     pub chat: bool,
+    /// Whether the answers are one JSON document.
     pub json: bool,
+    /// Whether only the text of `--help` is wanted.
     pub help: bool,
-    labels: Vec<String>,
-    set: Map<String, Json>,
+    /// Of zero-shot tasks: the labels to choose from.
+    pub labels: Vec<String>,
+    /// Parameters of the reference's pipeline.
+    pub parameters: Map<String, Json>,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self {
+            checkpoint: String::new(),
+            inputs: vec![],
+            task: None,
+            hardware: Hardware::Auto,
+            precision: None,
+            head: None,
+            threads: None,
+            context: None,
+            chat: false,
+            json: false,
+            help: false,
+            labels: vec![],
+            parameters: Map::new(),
+        }
+    }
 }
 
 const OPTIONS: [(&str, &str, &str); 12] = [
@@ -51,21 +84,7 @@ const OPTIONS: [(&str, &str, &str); 12] = [
 impl Arguments {
     /// Takes the words apart; the error is for people.
     pub(super) fn parse(words: &[String]) -> Result<Self, String> {
-        let mut parsed = Self {
-            checkpoint: String::new(),
-            inputs: vec![],
-            task: None,
-            hardware: Hardware::Auto,
-            precision: None,
-            head: None,
-            threads: None,
-            context: None,
-            chat: false,
-            json: false,
-            help: false,
-            labels: vec![],
-            set: Map::new(),
-        };
+        let mut parsed = Self::default();
         let mut alone = vec![];
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -122,20 +141,27 @@ impl Arguments {
             }
             "--context" => self.context = Some(value),
             "--label" => self.labels.push(value),
-            "--out" => _ = self.set.insert("out".to_owned(), value.into()),
-            _ => {
-                let (name, value) =
-                    value.split_once('=').ok_or_else(|| format!("--set: `{value}` is not NAME=VALUE"))?;
-                let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
-                self.set.insert(name.to_owned(), value);
-            }
+            "--out" => _ = self.parameters.insert("out".to_owned(), value.into()),
+            _ => self.set(&value)?,
         }
         Ok(())
     }
 
+    /// Takes a parameter of the reference's pipeline: `top_k=3`.
+    ///
+    /// # Errors
+    /// When there is no `=` in it; the error is for people.
+    pub fn set(&mut self, parameter: &str) -> Result<(), String> {
+        let (name, value) =
+            parameter.split_once('=').ok_or_else(|| format!("--set: `{parameter}` is not NAME=VALUE"))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        self.parameters.insert(name.to_owned(), value);
+        Ok(())
+    }
+
     /// The parameters of the pipeline.
-    pub(super) fn parameters(&self) -> Json {
-        let mut parameters = self.set.clone();
+    pub(super) fn all_parameters(&self) -> Json {
+        let mut parameters = self.parameters.clone();
         if !self.labels.is_empty() {
             parameters.insert("candidate_labels".to_owned(), json!(self.labels));
         }
@@ -174,8 +200,8 @@ mod tests {
         let arguments = parse("--hw cpu dir one --set top_k=3 --label a --label=b -- -two").unwrap();
         assert_eq!((arguments.checkpoint.as_str(), arguments.hardware), ("dir", Hardware::Cpu));
         assert_eq!(arguments.inputs, ["one", "-two"]);
-        assert_eq!(arguments.parameters(), json!({"top_k": 3, "candidate_labels": ["a", "b"]}));
-        assert_eq!(parse("dir").unwrap().parameters(), Json::Null);
+        assert_eq!(arguments.all_parameters(), json!({"top_k": 3, "candidate_labels": ["a", "b"]}));
+        assert_eq!(parse("dir").unwrap().all_parameters(), Json::Null);
         assert!(parse("-h").unwrap().help && parse("dir --json").unwrap().json);
     }
 

@@ -1,4 +1,5 @@
-//! `examples/run.rs` of every generated crate: a checkpoint and inputs on the command line, answers on standard output.
+//! `examples/run.rs` of every generated crate, and `weft run`: a checkpoint and inputs on the command line, answers on
+//! standard output.
 
 mod answers;
 mod arguments;
@@ -14,9 +15,8 @@ use serde_json::{Value as Json, json};
 use crate::hub::Checkpoint;
 use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
-use crate::{Architecture, Hardware, Head};
-use crate::{Error, Loader, Result};
-use arguments::Arguments;
+use crate::{Architecture, DynArchitecture, DynLoader, Error, Hardware, Result};
+pub use arguments::Arguments;
 
 /// Answers the program's own command line.
 ///
@@ -34,10 +34,10 @@ pub fn main<A: Architecture>() -> ExitCode {
 /// Answers a command line: 1 where an answer failed, 2 where the command line is wrong; what is wrong and what was
 /// loaded goes to standard error.
 pub fn with<A: Architecture>(words: &[String], out: &mut dyn Write) -> u8 {
-    let tasks: Vec<Task> = A::TASKS.iter().map(|served| served.task).collect();
+    let architecture = const { DynArchitecture::of::<A>() };
     let arguments = match Arguments::parse(words) {
         Ok(arguments) if arguments.help => {
-            print(out, &arguments::help(A::NAME, &tasks));
+            print(out, &arguments::help(architecture.name(), &architecture.tasks()));
             return 0;
         }
         Ok(arguments) => arguments,
@@ -46,7 +46,8 @@ pub fn with<A: Architecture>(words: &[String], out: &mut dyn Write) -> u8 {
             return 2;
         }
     };
-    match answer(&arguments, || open::<A>(&arguments, &tasks), out) {
+    let open = || Ok(architecture.loader(Checkpoint::open(&arguments.checkpoint)?));
+    match run(&arguments, open, out) {
         Ok(sound) => u8::from(!sound),
         Err(error) => {
             eprintln!("{error}");
@@ -65,8 +66,8 @@ struct Opened {
     reason: String,
 }
 
-fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened> {
-    let mut loader = Loader::<A>::open(&arguments.checkpoint)?.hardware(arguments.hardware);
+fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
+    loader = loader.hardware(arguments.hardware);
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
     }
@@ -74,75 +75,37 @@ fn open<A: Architecture>(arguments: &Arguments, tasks: &[Task]) -> Result<Opened
         loader = loader.threads(threads);
     }
     if let Some(class) = &arguments.head {
-        let found = A::Head::ALL.iter().find(|head| head.class() == class);
-        let head = found.ok_or_else(|| {
-            let classes: Vec<_> = A::Head::ALL.iter().map(|head| head.class()).collect();
-            Error::input(
-                "--head",
-                format!("there is no class `{class}`"),
-                format!("one of {}", classes.join(", ")),
-            )
-        })?;
-        loader = loader.head(*head);
+        loader = loader.class(class);
     }
     let task = match arguments.task {
         Some(task) => task,
-        None => choose::<A>(&loader, tasks)?,
+        None => loader.task()?,
     };
     let start = Instant::now();
-    let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
-    let model = loader.head(head).load()?;
-    let loaded = model.session();
-    let about = format!(
-        "{} for {task}, loaded in {:.0} ms on {}",
-        loaded.class(),
-        millis(start),
-        loaded.explanation()
-    );
-    let (hardware, reason) = (loaded.hardware(), loaded.explanation().to_owned());
-    Ok(Opened { task, pipeline: json_pipeline(task, Box::new(model))?, about, hardware, reason })
+    let model = loader.load_for(task)?;
+    let about =
+        format!("{} for {task}, loaded in {:.0} ms on {}", model.class(), millis(start), model.explanation());
+    let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
+    Ok(Opened { task, pipeline: json_pipeline(task, model)?, about, hardware, reason })
 }
 
-/// The task that the checkpoint's class is for.
-fn choose<A: Architecture>(loader: &Loader<A>, tasks: &[Task]) -> Result<Task> {
-    let checkpoint = loader.checkpoint();
-    let fits = |task: &&Task| task.head::<A>(checkpoint, loader.requested_head()).is_ok();
-    let (bases, others): (Vec<Task>, Vec<Task>) = tasks.iter().partition(|task| task.takes_any_class::<A>());
-    if named(checkpoint)?
-        && let Some(task) = others.iter().find(fits)
-    {
-        return Ok(*task);
-    }
-    let sentences = checkpoint.path("modules.json")?.is_some();
-    let sentences = bases.iter().find(|task| **task == Task::SentenceEmbedding && sentences);
-    sentences.or_else(|| bases.iter().find(fits)).or_else(|| others.iter().find(fits)).copied().ok_or_else(
-        || {
-            let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
-            let help = match names.as_slice() {
-                [] => "this crate has no tasks yet: run its classes in `heads`".to_owned(),
-                names => format!("say which with `--task`: one of {}", names.join(", ")),
-            };
-            Error::input("task", "none is known for the checkpoint's class", help)
-        },
-    )
-}
-
-/// Whether `config.json` names a class.
-fn named(checkpoint: &Checkpoint) -> Result<bool> {
-    let config = checkpoint.json("config.json")?.unwrap_or_default();
-    Ok(config["architectures"].as_array().is_some_and(|classes| !classes.is_empty()))
-}
-
-/// Answers all inputs; whether none failed.
-fn answer(arguments: &Arguments, open: impl FnOnce() -> Result<Opened>, out: &mut dyn Write) -> Result<bool> {
+/// Answers all inputs with what `open` finds; whether none failed. What was loaded goes to standard error.
+///
+/// # Errors
+/// When there is no input, or the checkpoint cannot be loaded for the task.
+pub fn run(
+    arguments: &Arguments,
+    open: impl FnOnce() -> Result<DynLoader>,
+    out: &mut dyn Write,
+) -> Result<bool> {
     let terminal = std::io::stdin().is_terminal();
     if arguments.inputs.is_empty() && terminal {
         let help = "write it after the checkpoint, or one a line on standard input";
         return Err(Error::input("INPUT", "is missing", help));
     }
-    let Opened { task, pipeline, about, hardware, reason } = open()?;
+    let Opened { task, pipeline, about, hardware, reason } = load(arguments, open()?)?;
     eprintln!("{about}");
-    let parameters = arguments.parameters();
+    let parameters = arguments.all_parameters();
     let mut all = vec![];
     let mut sound = true;
     let several = arguments.inputs.len() > 1;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::inspection::{self, Inspected, Inspection};
 use super::quantizing::Quantizing;
 use super::route::{self, Request};
 use super::subgraph::{self, Settings, Subgraphs};
@@ -14,7 +15,7 @@ use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, lower};
+use crate::lower::{Lowered, lower, Kernels, Target};
 use crate::quantization::{Quantization, Recipe, Written, written};
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
@@ -67,8 +68,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// # Errors
     /// When there is no such checkpoint.
     pub fn open(checkpoint: &str) -> Result<Self> {
-        Ok(Self {
-            checkpoint: Checkpoint::open(checkpoint)?,
+        Checkpoint::open(checkpoint).map(Self::of)
+    }
+
+    /// A checkpoint that was found already.
+    pub fn of(checkpoint: Checkpoint) -> Self {
+        Self {
+            checkpoint,
             weights: None,
             hardware: Hardware::Auto,
             precision: None,
@@ -84,7 +90,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             exact_activations: false,
             probes: vec![],
             loads: PhantomData,
-        })
+        }
     }
 
     /// Where to run; [`Hardware::Auto`] takes the first of the model's fallback route that is measured or known to be faster
@@ -343,6 +349,15 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// # Errors
     /// As [`Loader::load`], but for the backend.
     pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
+        let precision = self.precision.unwrap_or_else(|| hardware.default_precision());
+        self.lower_to(engine::target(hardware, precision))
+    }
+
+    /// The graph in the form of a target.
+    ///
+    /// # Errors
+    /// As [`Loader::lower`].
+    pub(crate) fn lower_to(&self, mut target: Target) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
         let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
@@ -350,10 +365,26 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
         }
         let located = Quantizing::new(self.quantized()).apply(&graph, located)?;
-        let precision = self.precision.unwrap_or_else(|| hardware.default_precision());
-        let mut target = engine::target(hardware, precision);
-        target.dims.clone_from(&self.dims);
+        target.dims.extend(self.dims.clone());
         lower(&graph, &located, &target)
+    }
+
+    /// The graphs that the class can be run by.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's.
+    pub(crate) fn graph_kinds(&self) -> Result<&'static [GraphKind]> {
+        self.configuration().map(|(_, _, head)| A::graph_kinds(head))
+    }
+
+    /// What the checkpoint is and needs, without reading a weight.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's, or a file cannot be read.
+    pub(crate) fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
+        let (raw, config, head, weights) = self.read()?;
+        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), false);
+        inspection::inspect::<A>(&Inspected { raw: &raw, head, weights: &weights, build: &build }, contexts)
     }
 }
 

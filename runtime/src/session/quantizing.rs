@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use crate::graph::Graph;
+use crate::graph::{Graph, Weight};
 use crate::lower::Readers;
 use crate::quantization::{BlockQuantized, Quantization, Role, layer_index, quantize};
 use crate::weights::{Bytes, WeightData};
@@ -29,26 +29,14 @@ impl Quantizing {
     pub(super) fn apply(&self, graph: &Graph, mut weights: Vec<WeightData>) -> Result<Vec<WeightData>> {
         let Some(settings) = &self.settings else { return Ok(weights) };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let layers = layers(graph);
+        let all_bits = bits(settings, graph, &Readers::of(graph));
         let mut progress = Progress::of(&weights);
-        for ((weight, readers), wanted) in weights.iter_mut().zip(Readers::of(graph)).zip(graph.weights()) {
+        for ((weight, bits), wanted) in weights.iter_mut().zip(all_bits).zip(graph.weights()) {
             progress.add(weight);
-            let role = match (readers.linear, readers.embedding, readers.others) {
-                (true, false, false) => Role::Linear,
-                (false, true, false) => Role::Embedding,
-                (true, true, false) => Role::Tied,
-                _ => continue,
-            };
-            if weight.shape.len() != 2
-                || !weight.dtype.is_float()
-                || matches!(weight.bytes, Bytes::Quantized(_))
-            {
+            let Some(bits) = bits else { continue };
+            if !weight.dtype.is_float() || matches!(weight.bytes, Bytes::Quantized(_)) {
                 continue;
             }
-            let layers = layer_index(&wanted.name).and_then(|(list, _)| layers.get(&list).copied());
-            let Some(bits) = settings.bits_of(&wanted.name, role, layers.unwrap_or_default()) else {
-                continue;
-            };
             let blocks = match made.get(&wanted.name) {
                 Some(blocks) => Arc::clone(blocks),
                 None => {
@@ -61,6 +49,23 @@ impl Quantizing {
         }
         Ok(weights)
     }
+}
+
+/// The bits of each weight's codes; none where it stays as it is stored: of all but linear layers and embeddings.
+pub(super) fn bits(settings: &Quantization, graph: &Graph, readers: &[Readers]) -> Vec<Option<usize>> {
+    let layers = layers(graph);
+    let of = |(weight, readers): (&Weight, &Readers)| {
+        let role = match (readers.linear, readers.embedding, readers.others) {
+            (true, false, false) => Role::Linear,
+            (false, true, false) => Role::Embedding,
+            (true, true, false) => Role::Tied,
+            _ => return None,
+        };
+        let layers = layer_index(&weight.name).and_then(|(list, _)| layers.get(&list).copied());
+        let bits = settings.bits_of(&weight.name, role, layers.unwrap_or_default());
+        bits.filter(|_| weight.shape.len() == 2)
+    };
+    graph.weights().iter().zip(readers).map(of).collect()
 }
 
 /// How many layers each list of them has.

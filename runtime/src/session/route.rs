@@ -1,5 +1,6 @@
 //! Which backend to run on: the one asked for, or the first of the model's route that `Auto` takes.
 
+use super::BackendVerdict;
 use crate::Architecture;
 use crate::auto::memory::{self, gigabytes};
 use crate::auto::{Found, Vendor, Workload, device, verdict};
@@ -69,6 +70,22 @@ pub(super) fn choose<A: Architecture>(request: &Request<'_>) -> Result<Chosen> {
             "run `cargo xtask setup --hw cpu`, then `cargo xtask doctor`",
         )
     })
+}
+
+/// Each backend: whether `Auto` takes it, and why or why not.
+pub(super) fn survey<A: Architecture>(request: &Request<'_>) -> Vec<BackendVerdict> {
+    let examined = |hardware| examine(&ThisMachine, hardware, A::DECLARED, request);
+    let chosen = A::ROUTE.iter().copied().find(|hardware| examined(*hardware).is_ok());
+    let of = |hardware: Hardware| {
+        let (here, reason) = match examined(hardware) {
+            Ok((_, reason)) => (true, reason),
+            Err(reason) => (engine::set_up(hardware).is_ok(), reason),
+        };
+        let declared = A::DECLARED.iter().find(|declared| declared.hardware == hardware);
+        let supported = declared.is_some_and(|declared| declared.support != Support::No);
+        BackendVerdict { hardware, chosen: chosen == Some(hardware), available: here && supported, reason }
+    };
+    Hardware::ALL.into_iter().map(of).collect()
 }
 
 /// The first backend of a route that is taken; why each was not, where there is none.

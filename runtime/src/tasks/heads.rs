@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::hub::Checkpoint;
-use crate::{Architecture, Head, TaskHeads};
+use crate::{Architecture, Head, Loader, TaskHeads};
 use crate::{Error, Result, Task};
 
 impl Task {
@@ -92,6 +92,42 @@ impl Task {
             ),
         ))
     }
+}
+
+impl<A: Architecture> Loader<A> {
+    /// The task that the checkpoint's class is for.
+    ///
+    /// # Errors
+    /// When none is known.
+    pub(crate) fn task(&self) -> Result<Task> {
+        let checkpoint = self.checkpoint();
+        let tasks: Vec<Task> = A::TASKS.iter().map(|served| served.task).collect();
+        let fits = |task: &&Task| task.head::<A>(checkpoint, self.requested_head()).is_ok();
+        let (bases, others): (Vec<Task>, Vec<Task>) =
+            tasks.iter().partition(|task| task.takes_any_class::<A>());
+        if named(checkpoint)?
+            && let Some(task) = others.iter().find(fits)
+        {
+            return Ok(*task);
+        }
+        let sentences = checkpoint.path("modules.json")?.is_some();
+        let sentences = bases.iter().find(|task| **task == Task::SentenceEmbedding && sentences);
+        let found = sentences.or_else(|| bases.iter().find(fits)).or_else(|| others.iter().find(fits));
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = tasks.iter().map(|task| task.name()).collect();
+            let help = match names.as_slice() {
+                [] => "this crate has no tasks yet: run its classes in `heads`".to_owned(),
+                names => format!("say which with `--task`: one of {}", names.join(", ")),
+            };
+            Error::input("task", "none is known for the checkpoint's class", help)
+        })
+    }
+}
+
+/// Whether `config.json` names a class.
+fn named(checkpoint: &Checkpoint) -> Result<bool> {
+    let config = checkpoint.json("config.json")?.unwrap_or_default();
+    Ok(config["architectures"].as_array().is_some_and(|classes| !classes.is_empty()))
 }
 
 #[cfg(test)]

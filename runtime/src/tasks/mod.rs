@@ -100,8 +100,7 @@ pub use image_segmentation::{
 };
 #[cfg(all(feature = "image", feature = "text"))]
 pub use image_text_to_text::ImageTextToText;
-pub(crate) use json::json_pipeline;
-pub use json::{JsonPipeline, OnText, load_json, run_json};
+pub use json::{JsonPipeline, OnText, json_pipeline, load_json, run_json};
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 pub use labels::Label;
 #[cfg(feature = "image")]

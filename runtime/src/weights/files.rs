@@ -1,6 +1,6 @@
 //! `safetensors` files, single or sharded: their headers are read and checked, their data stays where it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -143,6 +143,15 @@ impl Files {
     }
 
     /// The dtype and the shape of a tensor.
+    /// The bytes of all tensors by element type.
+    pub(super) fn stored_types(&self) -> BTreeMap<String, u64> {
+        let mut types = BTreeMap::new();
+        for entry in self.entries.values() {
+            *types.entry(format!("{:?}", entry.stored)).or_default() += entry.length;
+        }
+        types
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<(Stored, &[usize])> {
         self.entries.get(name).map(|entry| (entry.stored, &entry.shape[..]))
     }

@@ -9,6 +9,7 @@ mod names;
 pub(crate) mod published;
 mod quantized;
 pub mod rule;
+mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unexpected;

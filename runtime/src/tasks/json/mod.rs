@@ -83,7 +83,7 @@ pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<d
     not(any(feature = "text", feature = "image", feature = "audio", feature = "video")),
     expect(clippy::needless_pass_by_value, reason = "without features there is no pipeline that takes it")
 )]
-pub(crate) fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
+pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
     match task {
         #[cfg(feature = "text")]
         Task::FeatureExtraction => pipeline::<super::FeatureExtraction<DynModel>>(model),

@@ -1,6 +1,6 @@
 //! The tensors of GGUF files under the checkpoint's names, each with what the converter did to it undone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -103,6 +103,15 @@ impl Tensors {
     /// The names of all tensors, in no order.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.entries.keys()
+    }
+
+    /// The bytes of all tensors by the files' element types.
+    pub(crate) fn stored_types(&self) -> BTreeMap<String, u64> {
+        let mut types = BTreeMap::new();
+        for tensor in self.files.iter().flat_map(|file| &file.tensors) {
+            *types.entry(tensor.kind.name.to_owned()).or_default() += tensor.length as u64;
+        }
+        types
     }
 
     pub(crate) fn shapes(&self) -> impl Iterator<Item = &Vec<usize>> {

@@ -1,0 +1,223 @@
+//! An architecture that is known at run time only, and loading checkpoints of it (`AutoModel`).
+
+use std::fmt;
+use std::path::Path;
+
+use crate::hub::Checkpoint;
+use crate::lower::{Lowered, Target};
+use crate::quantization::{Recipe, Written};
+use crate::session::{Inspection, Loader};
+use crate::tasks::{JsonPipeline, json_pipeline};
+use crate::{Architecture, DynModel, Error, GraphKind, Hardware, Head, Precision, Result, Task};
+
+/// An [`Architecture`] as a value: what commands and tables of models need of it, behind a few pointers.
+#[derive(Clone, Copy)]
+pub struct DynArchitecture {
+    name: &'static str,
+    model_types: &'static [&'static str],
+    tasks: fn() -> Vec<Task>,
+    classes: fn() -> Vec<&'static str>,
+    task_of: fn(&DynLoader) -> Result<Task>,
+    load: fn(&DynLoader, Option<Task>) -> Result<DynModel>,
+    inspect: fn(&DynLoader, &[usize]) -> Result<Inspection>,
+    quantize: fn(&DynLoader, Recipe, &Path) -> Result<Written>,
+    graph_kinds: fn(&DynLoader, Option<Task>) -> Result<&'static [GraphKind]>,
+    lower: fn(&DynLoader, Option<Task>, GraphKind, Target) -> Result<Lowered>,
+}
+
+impl DynArchitecture {
+    /// An architecture as a value.
+    pub const fn of<A: Architecture>() -> Self {
+        Self {
+            name: A::NAME,
+            model_types: A::MODEL_TYPES,
+            tasks: || A::TASKS.iter().map(|served| served.task).collect(),
+            classes: || A::Head::ALL.iter().map(|head| head.class()).collect(),
+            task_of: |loader| typed::<A>(loader)?.task(),
+            load: |loader, task| Ok(Box::new(for_task(typed::<A>(loader)?, task)?.load()?)),
+            inspect: |loader, contexts| typed::<A>(loader)?.inspect(contexts),
+            quantize: |loader, recipe, out| typed::<A>(loader)?.quantize(recipe, out),
+            graph_kinds: |loader, task| for_task(typed::<A>(loader)?, task)?.graph_kinds(),
+            lower: |loader, task, kind, target| {
+                for_task(typed::<A>(loader)?, task)?.graph_kind(kind).lower_to(target)
+            },
+        }
+    }
+
+    /// The name in the specs, such as `bert`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The values of `model_type` in `config.json` that it opens.
+    pub fn model_types(&self) -> &'static [&'static str] {
+        self.model_types
+    }
+
+    /// The tasks that its checkpoints are for.
+    pub fn tasks(&self) -> Vec<Task> {
+        (self.tasks)()
+    }
+
+    /// The names of the reference's classes; the base model first.
+    pub fn classes(&self) -> Vec<&'static str> {
+        (self.classes)()
+    }
+
+    /// A checkpoint of this architecture, before it is loaded.
+    pub fn loader(&self, checkpoint: Checkpoint) -> DynLoader {
+        DynLoader {
+            architecture: *self,
+            checkpoint,
+            hardware: Hardware::Auto,
+            precision: None,
+            threads: None,
+            class: None,
+        }
+    }
+}
+
+impl fmt::Debug for DynArchitecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DynArchitecture").field(&self.name).finish()
+    }
+}
+
+/// A checkpoint that was found, of an architecture that is known at run time only: [`Loader`] without its type.
+#[derive(Clone, Debug)]
+pub struct DynLoader {
+    architecture: DynArchitecture,
+    checkpoint: Checkpoint,
+    hardware: Hardware,
+    precision: Option<Precision>,
+    threads: Option<usize>,
+    class: Option<String>,
+}
+
+impl DynLoader {
+    /// [`Loader::hardware`].
+    #[must_use]
+    pub fn hardware(self, hardware: Hardware) -> Self {
+        Self { hardware, ..self }
+    }
+
+    /// [`Loader::precision`].
+    #[must_use]
+    pub fn precision(self, precision: Precision) -> Self {
+        Self { precision: Some(precision), ..self }
+    }
+
+    /// [`Loader::threads`].
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: Some(threads), ..self }
+    }
+
+    /// Which of the reference's classes to load; the one that `architectures` in `config.json` names where not given.
+    #[must_use]
+    pub fn class(self, class: &str) -> Self {
+        Self { class: Some(class.to_owned()), ..self }
+    }
+
+    /// The architecture.
+    pub fn architecture(&self) -> DynArchitecture {
+        self.architecture
+    }
+
+    /// The checkpoint that was found.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The task that the checkpoint's class is for.
+    ///
+    /// # Errors
+    /// When none is known.
+    pub fn task(&self) -> Result<Task> {
+        (self.architecture.task_of)(self)
+    }
+
+    /// Loads the class.
+    ///
+    /// # Errors
+    /// As [`Loader::load`], and when the architecture has no such class.
+    pub fn load(&self) -> Result<DynModel> {
+        (self.architecture.load)(self, None)
+    }
+
+    /// Loads the pipeline of a task, with the class that serves it.
+    ///
+    /// # Errors
+    /// As [`DynLoader::load`], and when the checkpoint does not fit the task.
+    pub fn pipeline(&self, task: Task) -> Result<Box<dyn JsonPipeline>> {
+        self.load_for(task).and_then(|model| json_pipeline(task, model))
+    }
+
+    /// Loads the class that serves a task.
+    ///
+    /// # Errors
+    /// As [`DynLoader::pipeline`].
+    pub fn load_for(&self, task: Task) -> Result<DynModel> {
+        (self.architecture.load)(self, Some(task))
+    }
+
+    /// What the checkpoint is and needs, by its configuration and the headers of its weights: no weight is read. Memory is for
+    /// each of these lengths of context.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's, or a file cannot be read.
+    pub fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
+        (self.architecture.inspect)(self, contexts)
+    }
+
+    /// [`Loader::quantize`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn quantize(&self, recipe: Recipe, out: &Path) -> Result<Written> {
+        (self.architecture.quantize)(self, recipe, out)
+    }
+
+    /// The graphs that the class can be run by; of the class that serves a task, where one is given.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's.
+    pub fn graph_kinds(&self, task: Option<Task>) -> Result<&'static [GraphKind]> {
+        (self.architecture.graph_kinds)(self, task)
+    }
+
+    /// One of the graphs of [`DynLoader::graph_kinds`], lowered to a target without running it.
+    ///
+    /// # Errors
+    /// As [`Loader::lower`].
+    pub fn lower(&self, task: Option<Task>, kind: GraphKind, target: Target) -> Result<Lowered> {
+        (self.architecture.lower)(self, task, kind, target)
+    }
+}
+
+/// The same with its type.
+fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
+    let mut loader = Loader::<A>::of(untyped.checkpoint.clone()).hardware(untyped.hardware);
+    if let Some(precision) = untyped.precision {
+        loader = loader.precision(precision);
+    }
+    if let Some(threads) = untyped.threads {
+        loader = loader.threads(threads);
+    }
+    let Some(class) = &untyped.class else { return Ok(loader) };
+    match A::Head::ALL.iter().find(|head| head.class() == class) {
+        Some(head) => Ok(loader.head(*head)),
+        None => {
+            let classes: Vec<_> = A::Head::ALL.iter().map(|head| head.class()).collect();
+            let problem = format!("{} has no class `{class}`", A::NAME);
+            Err(Error::input("class", problem, format!("one of {}", classes.join(", "))))
+        }
+    }
+}
+
+/// With the class that serves a task.
+fn for_task<A: Architecture>(loader: Loader<A>, task: Option<Task>) -> Result<Loader<A>> {
+    let Some(task) = task else { return Ok(loader) };
+    let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
+    Ok(loader.head(head))
+}
