@@ -11,6 +11,8 @@ pub use weft_bigbird_pegasus as bigbird_pegasus;
 pub use weft_blenderbot as blenderbot;
 #[cfg(feature = "blenderbot-small")]
 pub use weft_blenderbot_small as blenderbot_small;
+#[cfg(feature = "encoder-decoder")]
+pub use weft_encoder_decoder as encoder_decoder;
 #[cfg(feature = "fsmt")]
 pub use weft_fsmt as fsmt;
 #[cfg(feature = "led")]
@@ -35,6 +37,8 @@ pub use weft_pegasus_x as pegasus_x;
 pub use weft_plbart as plbart;
 #[cfg(feature = "t5")]
 pub use weft_t5 as t5;
+#[cfg(feature = "t5gemma")]
+pub use weft_t5gemma as t5gemma;
 #[cfg(feature = "umt5")]
 pub use weft_umt5 as umt5;
 
@@ -48,6 +52,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<blenderbot::Model>(),
     #[cfg(feature = "blenderbot-small")]
     weft::DynArchitecture::of::<blenderbot_small::Model>(),
+    #[cfg(feature = "encoder-decoder")]
+    weft::DynArchitecture::of::<encoder_decoder::Model>(),
     #[cfg(feature = "fsmt")]
     weft::DynArchitecture::of::<fsmt::Model>(),
     #[cfg(feature = "led")]
@@ -72,6 +78,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<plbart::Model>(),
     #[cfg(feature = "t5")]
     weft::DynArchitecture::of::<t5::Model>(),
+    #[cfg(feature = "t5gemma")]
+    weft::DynArchitecture::of::<t5gemma::Model>(),
     #[cfg(feature = "umt5")]
     weft::DynArchitecture::of::<umt5::Model>(),
 ];

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`loader`] chooses hardware, precision and class before. A cargo feature for each category says which models are built:
-//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `mixture-of-experts`, `state-space`; `all` has every one.
+//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
 
 pub use weft;
 
@@ -43,6 +43,8 @@ pub use weft_speech_text as speech_text;
 pub use weft_mixture_of_experts as mixture_of_experts;
 #[cfg(feature = "state-space")]
 pub use weft_state_space as state_space;
+#[cfg(feature = "time-series")]
+pub use weft_time_series as time_series;
 
 /// The architectures of this build, and all that could be.
 pub static REGISTRY: ModelRegistry = ModelRegistry {
@@ -67,6 +69,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "state-space")]
         state_space::ARCHITECTURES,
+        #[cfg(feature = "time-series")]
+        time_series::ARCHITECTURES,
     ],
     known: &[
         KnownModel { name: "albert", category: "text-encoders", model_types: &["albert"] },
@@ -182,6 +186,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "bigbird_pegasus", category: "encoder-decoders", model_types: &["bigbird_pegasus"] },
         KnownModel { name: "blenderbot", category: "encoder-decoders", model_types: &["blenderbot"] },
         KnownModel { name: "blenderbot-small", category: "encoder-decoders", model_types: &["blenderbot-small"] },
+        KnownModel { name: "encoder-decoder", category: "encoder-decoders", model_types: &["encoder-decoder"] },
         KnownModel { name: "fsmt", category: "encoder-decoders", model_types: &["fsmt"] },
         KnownModel { name: "led", category: "encoder-decoders", model_types: &["led"] },
         KnownModel { name: "longt5", category: "encoder-decoders", model_types: &["longt5"] },
@@ -194,29 +199,38 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "pegasus_x", category: "encoder-decoders", model_types: &["pegasus_x"] },
         KnownModel { name: "plbart", category: "encoder-decoders", model_types: &["plbart"] },
         KnownModel { name: "t5", category: "encoder-decoders", model_types: &["t5"] },
+        KnownModel { name: "t5gemma", category: "encoder-decoders", model_types: &["t5gemma"] },
         KnownModel { name: "umt5", category: "encoder-decoders", model_types: &["umt5"] },
         KnownModel { name: "beit", category: "vision", model_types: &["beit"] },
+        KnownModel { name: "bit", category: "vision", model_types: &["bit"] },
         KnownModel { name: "clip-vision", category: "vision", model_types: &["clip_vision_model"] },
         KnownModel { name: "convnext", category: "vision", model_types: &["convnext"] },
         KnownModel { name: "convnextv2", category: "vision", model_types: &["convnextv2"] },
+        KnownModel { name: "cvt", category: "vision", model_types: &["cvt"] },
         KnownModel { name: "data2vec-vision", category: "vision", model_types: &["data2vec-vision"] },
         KnownModel { name: "deit", category: "vision", model_types: &["deit"] },
         KnownModel { name: "detr", category: "vision", model_types: &["detr"] },
         KnownModel { name: "dinov2", category: "vision", model_types: &["dinov2"] },
         KnownModel { name: "dinov2_with_registers", category: "vision", model_types: &["dinov2_with_registers"] },
+        KnownModel { name: "dinov3_convnext", category: "vision", model_types: &["dinov3_convnext"] },
         KnownModel { name: "dinov3_vit", category: "vision", model_types: &["dinov3_vit"] },
         KnownModel { name: "donut-swin", category: "vision", model_types: &["donut-swin"] },
         KnownModel { name: "efficientnet", category: "vision", model_types: &["efficientnet"] },
+        KnownModel { name: "hgnet_v2", category: "vision", model_types: &["hgnet_v2"] },
         KnownModel { name: "ijepa", category: "vision", model_types: &["ijepa"] },
         KnownModel { name: "internvl-vision", category: "vision", model_types: &["internvl_vision"] },
         KnownModel { name: "mobilenet_v1", category: "vision", model_types: &["mobilenet_v1"] },
         KnownModel { name: "mobilenet_v2", category: "vision", model_types: &["mobilenet_v2"] },
+        KnownModel { name: "mobilevit", category: "vision", model_types: &["mobilevit"] },
+        KnownModel { name: "mobilevitv2", category: "vision", model_types: &["mobilevitv2"] },
         KnownModel { name: "poolformer", category: "vision", model_types: &["poolformer"] },
+        KnownModel { name: "pvt", category: "vision", model_types: &["pvt"] },
         KnownModel { name: "pvt_v2", category: "vision", model_types: &["pvt_v2"] },
         KnownModel { name: "regnet", category: "vision", model_types: &["regnet"] },
         KnownModel { name: "resnet", category: "vision", model_types: &["resnet"] },
         KnownModel { name: "segformer", category: "vision", model_types: &["segformer"] },
         KnownModel { name: "siglip-vision", category: "vision", model_types: &["siglip_vision_model"] },
+        KnownModel { name: "swiftformer", category: "vision", model_types: &["swiftformer"] },
         KnownModel { name: "swin", category: "vision", model_types: &["swin"] },
         KnownModel { name: "swinv2", category: "vision", model_types: &["swinv2"] },
         KnownModel { name: "table-transformer", category: "vision", model_types: &["table-transformer"] },
@@ -234,16 +248,21 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "wav2vec2", category: "audio", model_types: &["wav2vec2"] },
         KnownModel { name: "wavlm", category: "audio", model_types: &["wavlm"] },
         KnownModel { name: "altclip", category: "vision-language", model_types: &["altclip"] },
+        KnownModel { name: "aya_vision", category: "vision-language", model_types: &["aya_vision"] },
         KnownModel { name: "chinese_clip", category: "vision-language", model_types: &["chinese_clip"] },
         KnownModel { name: "clip", category: "vision-language", model_types: &["clip"] },
+        KnownModel { name: "cohere2_vision", category: "vision-language", model_types: &["cohere2_vision"] },
         KnownModel { name: "gemma3", category: "vision-language", model_types: &["gemma3"] },
+        KnownModel { name: "idefics3", category: "vision-language", model_types: &["idefics3"] },
         KnownModel { name: "internvl", category: "vision-language", model_types: &["internvl"] },
         KnownModel { name: "llava", category: "vision-language", model_types: &["llava"] },
         KnownModel { name: "llava_next", category: "vision-language", model_types: &["llava_next"] },
         KnownModel { name: "metaclip_2", category: "vision-language", model_types: &["metaclip_2"] },
+        KnownModel { name: "paligemma", category: "vision-language", model_types: &["paligemma"] },
         KnownModel { name: "shieldgemma2", category: "vision-language", model_types: &["shieldgemma2"] },
         KnownModel { name: "siglip", category: "vision-language", model_types: &["siglip"] },
         KnownModel { name: "siglip2", category: "vision-language", model_types: &["siglip2"] },
+        KnownModel { name: "smolvlm", category: "vision-language", model_types: &["smolvlm"] },
         KnownModel { name: "vipllava", category: "vision-language", model_types: &["vipllava"] },
         KnownModel { name: "xclip", category: "video", model_types: &["xclip"] },
         KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
@@ -285,6 +304,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "lfm2_moe", category: "state-space", model_types: &["lfm2_moe"] },
         KnownModel { name: "mamba", category: "state-space", model_types: &["mamba"] },
         KnownModel { name: "mamba2", category: "state-space", model_types: &["mamba2"] },
+        KnownModel { name: "patchtst", category: "time-series", model_types: &["patchtst"] },
     ],
 };
 

@@ -5,12 +5,18 @@
 
 #[cfg(feature = "altclip")]
 pub use weft_altclip as altclip;
+#[cfg(feature = "aya_vision")]
+pub use weft_aya_vision as aya_vision;
 #[cfg(feature = "chinese_clip")]
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
 pub use weft_clip as clip;
+#[cfg(feature = "cohere2_vision")]
+pub use weft_cohere2_vision as cohere2_vision;
 #[cfg(feature = "gemma3")]
 pub use weft_gemma3 as gemma3;
+#[cfg(feature = "idefics3")]
+pub use weft_idefics3 as idefics3;
 #[cfg(feature = "internvl")]
 pub use weft_internvl as internvl;
 #[cfg(feature = "llava")]
@@ -19,12 +25,16 @@ pub use weft_llava as llava;
 pub use weft_llava_next as llava_next;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
+#[cfg(feature = "paligemma")]
+pub use weft_paligemma as paligemma;
 #[cfg(feature = "shieldgemma2")]
 pub use weft_shieldgemma2 as shieldgemma2;
 #[cfg(feature = "siglip")]
 pub use weft_siglip as siglip;
 #[cfg(feature = "siglip2")]
 pub use weft_siglip2 as siglip2;
+#[cfg(feature = "smolvlm")]
+pub use weft_smolvlm as smolvlm;
 #[cfg(feature = "vipllava")]
 pub use weft_vipllava as vipllava;
 
@@ -32,12 +42,18 @@ pub use weft_vipllava as vipllava;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "altclip")]
     weft::DynArchitecture::of::<altclip::Model>(),
+    #[cfg(feature = "aya_vision")]
+    weft::DynArchitecture::of::<aya_vision::Model>(),
     #[cfg(feature = "chinese_clip")]
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
     weft::DynArchitecture::of::<clip::Model>(),
+    #[cfg(feature = "cohere2_vision")]
+    weft::DynArchitecture::of::<cohere2_vision::Model>(),
     #[cfg(feature = "gemma3")]
     weft::DynArchitecture::of::<gemma3::Model>(),
+    #[cfg(feature = "idefics3")]
+    weft::DynArchitecture::of::<idefics3::Model>(),
     #[cfg(feature = "internvl")]
     weft::DynArchitecture::of::<internvl::Model>(),
     #[cfg(feature = "llava")]
@@ -46,12 +62,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<llava_next::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
+    #[cfg(feature = "paligemma")]
+    weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "shieldgemma2")]
     weft::DynArchitecture::of::<shieldgemma2::Model>(),
     #[cfg(feature = "siglip")]
     weft::DynArchitecture::of::<siglip::Model>(),
     #[cfg(feature = "siglip2")]
     weft::DynArchitecture::of::<siglip2::Model>(),
+    #[cfg(feature = "smolvlm")]
+    weft::DynArchitecture::of::<smolvlm::Model>(),
     #[cfg(feature = "vipllava")]
     weft::DynArchitecture::of::<vipllava::Model>(),
 ];

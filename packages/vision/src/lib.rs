@@ -5,12 +5,16 @@
 
 #[cfg(feature = "beit")]
 pub use weft_beit as beit;
+#[cfg(feature = "bit")]
+pub use weft_bit as bit;
 #[cfg(feature = "clip-vision")]
 pub use weft_clip_vision as clip_vision;
 #[cfg(feature = "convnext")]
 pub use weft_convnext as convnext;
 #[cfg(feature = "convnextv2")]
 pub use weft_convnextv2 as convnextv2;
+#[cfg(feature = "cvt")]
+pub use weft_cvt as cvt;
 #[cfg(feature = "data2vec-vision")]
 pub use weft_data2vec_vision as data2vec_vision;
 #[cfg(feature = "deit")]
@@ -21,12 +25,16 @@ pub use weft_detr as detr;
 pub use weft_dinov2 as dinov2;
 #[cfg(feature = "dinov2_with_registers")]
 pub use weft_dinov2_with_registers as dinov2_with_registers;
+#[cfg(feature = "dinov3_convnext")]
+pub use weft_dinov3_convnext as dinov3_convnext;
 #[cfg(feature = "dinov3_vit")]
 pub use weft_dinov3_vit as dinov3_vit;
 #[cfg(feature = "donut-swin")]
 pub use weft_donut_swin as donut_swin;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
+#[cfg(feature = "hgnet_v2")]
+pub use weft_hgnet_v2 as hgnet_v2;
 #[cfg(feature = "ijepa")]
 pub use weft_ijepa as ijepa;
 #[cfg(feature = "internvl-vision")]
@@ -35,8 +43,14 @@ pub use weft_internvl_vision as internvl_vision;
 pub use weft_mobilenet_v1 as mobilenet_v1;
 #[cfg(feature = "mobilenet_v2")]
 pub use weft_mobilenet_v2 as mobilenet_v2;
+#[cfg(feature = "mobilevit")]
+pub use weft_mobilevit as mobilevit;
+#[cfg(feature = "mobilevitv2")]
+pub use weft_mobilevitv2 as mobilevitv2;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
+#[cfg(feature = "pvt")]
+pub use weft_pvt as pvt;
 #[cfg(feature = "pvt_v2")]
 pub use weft_pvt_v2 as pvt_v2;
 #[cfg(feature = "regnet")]
@@ -47,6 +61,8 @@ pub use weft_resnet as resnet;
 pub use weft_segformer as segformer;
 #[cfg(feature = "siglip-vision")]
 pub use weft_siglip_vision as siglip_vision;
+#[cfg(feature = "swiftformer")]
+pub use weft_swiftformer as swiftformer;
 #[cfg(feature = "swin")]
 pub use weft_swin as swin;
 #[cfg(feature = "swinv2")]
@@ -66,12 +82,16 @@ pub use weft_yolos as yolos;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "beit")]
     weft::DynArchitecture::of::<beit::Model>(),
+    #[cfg(feature = "bit")]
+    weft::DynArchitecture::of::<bit::Model>(),
     #[cfg(feature = "clip-vision")]
     weft::DynArchitecture::of::<clip_vision::Model>(),
     #[cfg(feature = "convnext")]
     weft::DynArchitecture::of::<convnext::Model>(),
     #[cfg(feature = "convnextv2")]
     weft::DynArchitecture::of::<convnextv2::Model>(),
+    #[cfg(feature = "cvt")]
+    weft::DynArchitecture::of::<cvt::Model>(),
     #[cfg(feature = "data2vec-vision")]
     weft::DynArchitecture::of::<data2vec_vision::Model>(),
     #[cfg(feature = "deit")]
@@ -82,12 +102,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dinov2::Model>(),
     #[cfg(feature = "dinov2_with_registers")]
     weft::DynArchitecture::of::<dinov2_with_registers::Model>(),
+    #[cfg(feature = "dinov3_convnext")]
+    weft::DynArchitecture::of::<dinov3_convnext::Model>(),
     #[cfg(feature = "dinov3_vit")]
     weft::DynArchitecture::of::<dinov3_vit::Model>(),
     #[cfg(feature = "donut-swin")]
     weft::DynArchitecture::of::<donut_swin::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
+    #[cfg(feature = "hgnet_v2")]
+    weft::DynArchitecture::of::<hgnet_v2::Model>(),
     #[cfg(feature = "ijepa")]
     weft::DynArchitecture::of::<ijepa::Model>(),
     #[cfg(feature = "internvl-vision")]
@@ -96,8 +120,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilenet_v1::Model>(),
     #[cfg(feature = "mobilenet_v2")]
     weft::DynArchitecture::of::<mobilenet_v2::Model>(),
+    #[cfg(feature = "mobilevit")]
+    weft::DynArchitecture::of::<mobilevit::Model>(),
+    #[cfg(feature = "mobilevitv2")]
+    weft::DynArchitecture::of::<mobilevitv2::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
+    #[cfg(feature = "pvt")]
+    weft::DynArchitecture::of::<pvt::Model>(),
     #[cfg(feature = "pvt_v2")]
     weft::DynArchitecture::of::<pvt_v2::Model>(),
     #[cfg(feature = "regnet")]
@@ -108,6 +138,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<segformer::Model>(),
     #[cfg(feature = "siglip-vision")]
     weft::DynArchitecture::of::<siglip_vision::Model>(),
+    #[cfg(feature = "swiftformer")]
+    weft::DynArchitecture::of::<swiftformer::Model>(),
     #[cfg(feature = "swin")]
     weft::DynArchitecture::of::<swin::Model>(),
     #[cfg(feature = "swinv2")]
