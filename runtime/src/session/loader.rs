@@ -15,7 +15,7 @@ use crate::auto::Workload;
 use crate::engine::{self, Options};
 use crate::graph::Weight;
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, lower, Kernels, Target};
+use crate::lower::{Lowered, Target, lower};
 use crate::quantization::{Quantization, Recipe, Written, written};
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
