@@ -6,6 +6,7 @@ mod attend;
 mod build;
 mod constant;
 mod dim;
+mod expert;
 mod input;
 mod kind;
 mod op;
@@ -29,9 +30,9 @@ pub use dim::{Dim, Factor, dims};
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
 pub use op::{
-    AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, Interpolation, LinearAttentionOp,
-    MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp, TopKOp, TopKResult,
-    Unary,
+    AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, Interpolation,
+    LinearAttentionOp, MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp,
+    TopKOp, TopKResult, Unary,
 };
 pub use recurrence::LinearAttention;
 pub(crate) use rewrite::Operation;

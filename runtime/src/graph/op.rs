@@ -111,6 +111,10 @@ pub enum Op {
         /// The axis.
         axis: usize,
     },
+    /// Linear layers of selected experts: x `[rows, selected, in]`, or `[rows, 1, in]` for all that are selected, the experts'
+    /// indices `[rows, selected]`, then the weights of all experts: each `[out, in]`, or all in one tensor
+    /// `[experts, out, in]`; to `[rows, selected, out]`.
+    ExpertLinear(ExpertLinearOp),
     /// The largest elements along the last axis, in descending order, of equal ones the first. It gives one of its two
     /// results; another node on the same operand gives the other.
     TopK(TopKOp),
@@ -225,6 +229,7 @@ impl Op {
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",
             Self::TopK(_) => "TopK",
+            Self::ExpertLinear(_) => "ExpertLinear",
             Self::GatherElements { .. } => "GatherElements",
             Self::GatherBatched => "GatherND",
             Self::Angles { of, .. } => of.onnx(),

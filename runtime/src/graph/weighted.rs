@@ -136,7 +136,12 @@ impl Graph {
         for node in &self.nodes {
             for (place, input) in node.inputs.iter().enumerate() {
                 if let Origin::Weight(index) = self.values[*input].origin {
-                    let of_linear = matches!(node.op, Op::Linear) && place == 1;
+                    let matrix = self.weights[index].shape.len() == 2;
+                    let of_linear = match node.op {
+                        Op::Linear => place == 1,
+                        Op::ExpertLinear(op) => place > 1 && matrix && !op.transposed,
+                        _ => false,
+                    };
                     _ = if of_linear { linear.insert(index) } else { others.insert(index) };
                 }
             }

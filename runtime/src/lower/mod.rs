@@ -55,7 +55,11 @@ impl Lowered {
 /// # Errors
 /// When an operation has no form on the target.
 pub fn lower(graph: &Graph, weights: &[WeightData], target: &Target) -> Result<Lowered> {
-    let (mut graph, weights) = quantized::formed(graph.clone(), weights, target)?;
+    let mut graph = graph.clone();
+    if !quantized::runs_selected_experts(&graph, weights, target)? {
+        passes::experts::one_by_one(&mut graph)?;
+    }
+    let (mut graph, weights) = quantized::formed(graph, weights, target)?;
     for pass in &target.passes {
         pass.run(&mut graph, target)?;
     }

@@ -27,6 +27,8 @@ pub struct Target {
     pub opset: i64,
     /// What runs of quantized weights as they are.
     pub kernels: Kernels,
+    /// Whether there is a kernel that computes selected experts alone; every expert computes every position elsewhere.
+    pub selected_experts: bool,
 }
 
 /// Whether a list of passes writes linear attention chunk by chunk.
@@ -83,7 +85,9 @@ impl Target {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
         let kernels = Kernels::of(hardware);
-        Self { passes, float, integers, dims: BTreeMap::new(), fixed_shapes, opset, kernels }
+        let selected_experts = matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
+        let dims = BTreeMap::new();
+        Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts }
     }
 }
 

@@ -1,12 +1,12 @@
-//! Experts of a mixture of experts: a list of gated MLPs, or two batched weights, summed by routing weights; shared experts.
+//! Experts of a mixture of experts: a list of gated MLPs, or batched weights, of which each position computes those that its
+//! router selected; shared experts.
 
-use super::{Activation, GatedMlp, glu};
-use crate::graph::{Dim, Graph, Scope, Tensor, product, show};
+use super::{Activation, GatedMlp, Mlp, Routing, glu};
+use crate::graph::{Dim, Graph, Reduction, Scope, Tensor, product, show};
 use crate::{Result, dims};
 
 /// Mixture of experts with a module for each (`MixtralExperts` as checkpoints have it, `experts.0.gate_proj.weight`): the
-/// outputs of the gated MLPs at `w` for x `[batch, sequence, hidden]`, summed by routing weights
-/// `[batch, sequence, experts]`.
+/// outputs of the gated MLPs at `w` for x `[batch, sequence, hidden]`, summed by routing weights.
 ///
 /// # Errors
 /// As [`combine_experts`].
@@ -14,22 +14,37 @@ pub fn experts(
     g: &mut Graph,
     w: &Scope,
     x: &Tensor,
-    routing_weights: &Tensor,
+    routing: &Routing,
     expert: &GatedMlp<'_>,
 ) -> Result<Tensor> {
-    // On two axes from first to last, and not once more for every linear layer of every expert.
-    let [rows, weights] = [x, routing_weights].map(|x| rows(g, x));
-    let (rows, weights) = (rows?, weights?);
-    let h = combine_experts(g, &weights, |g, index| expert.forward(g, &w.index(index), &rows))?;
-    g.reshape(&h, x.shape().to_vec())
+    combine_experts(g, x, routing, |g, x, selected| {
+        let gate = selected.layer(g, w, expert.gate, x, expert.width, expert.bias)?;
+        let gate = g.activation(expert.act, &gate)?;
+        let up = selected.layer(g, w, expert.up, x, expert.width, expert.bias)?;
+        let h = g.mul(&gate, &up)?;
+        let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        selected.layer(g, w, expert.down, &h, hidden, expert.bias)
+    })
 }
 
-/// x `[…, hidden]` as rows `[positions, hidden]`.
-fn rows(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let Some((width, positions)) = x.shape().split_last() else {
-        return Err(g.error("experts", format!("{} has no rows", show(x.shape()))));
-    };
-    g.reshape(x, dims![product(positions), width])
+/// Mixture of experts without gates, a module for each (`SwitchTransformersExperts`, `NllbMoeExperts`): the outputs of the MLPs
+/// at `w` for x `[batch, sequence, hidden]`, summed by routing weights.
+///
+/// # Errors
+/// As [`combine_experts`].
+pub fn ungated_experts(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    routing: &Routing,
+    expert: &Mlp<'_>,
+) -> Result<Tensor> {
+    combine_experts(g, x, routing, |g, x, selected| {
+        let h = selected.layer(g, w, expert.up, x, expert.width, expert.bias)?;
+        let h = g.activation(expert.act, &h)?;
+        let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        selected.layer(g, w, expert.down, &h, hidden, expert.bias)
+    })
 }
 
 /// Adds the shared expert at `w` (`DeepseekV3MoE.shared_experts`) to the sum of the routed ones: h and x
@@ -65,70 +80,114 @@ pub struct BatchedExperts<'a> {
 }
 
 impl BatchedExperts<'_> {
-    /// The experts' outputs with weights at `w` for x `[batch, sequence, hidden]`, summed by routing weights
-    /// `[batch, sequence, experts]`.
+    /// The experts' outputs with weights at `w` for x `[batch, sequence, hidden]`, summed by routing weights.
     ///
     /// # Errors
     /// As [`combine_experts`].
-    pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor, routing_weights: &Tensor) -> Result<Tensor> {
-        let [count, hidden] =
-            [routing_weights, x].map(|x| x.dim(-1).and_then(Dim::fixed).unwrap_or_default());
-        let gate_up = g.weight(&w.name(self.gate_up), &[count, 2 * self.width, hidden])?;
-        let down = g.weight(&w.name(self.down), &[count, hidden, self.width])?;
-        combine_experts(g, routing_weights, |g, index| {
-            let h = expert_linear(g, x, &gate_up, index, false)?;
+    pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor, routing: &Routing) -> Result<Tensor> {
+        let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        combine_experts(g, x, routing, |g, x, selected| {
+            let gate_up = g.weight(&w.name(self.gate_up), &[selected.count, 2 * self.width, hidden])?;
+            let down = g.weight(&w.name(self.down), &[selected.count, hidden, self.width])?;
+            let h = selected.linear(g, x, &gate_up, false)?;
             let h = glu(g, &h, self.act)?;
-            expert_linear(g, &h, &down, index, false)
+            selected.linear(g, &h, &down, false)
         })
     }
 }
 
-/// Weighted sum of the experts' outputs `[…, hidden]`, by routing weights `[…, experts]`.
+/// The experts that a router selected for each position.
+#[derive(Clone, Debug)]
+pub struct SelectedExperts {
+    /// Which ones, i64 `[positions, selected]`.
+    indices: Tensor,
+    /// How many experts there are.
+    count: usize,
+}
+
+impl SelectedExperts {
+    /// Linear layers of experts whose weights are batched: x `[positions, 1 or selected, in]` by `weights` `[experts, out, in]`,
+    /// or `[experts, in, out]` where they are `transposed`; to `[positions, selected, out]`.
+    ///
+    /// # Errors
+    /// When x does not fit.
+    pub fn linear(&self, g: &mut Graph, x: &Tensor, weights: &Tensor, transposed: bool) -> Result<Tensor> {
+        g.expert_linear(x, &self.indices, std::slice::from_ref(weights), transposed)
+    }
+
+    /// Rows of a table `[experts, width]`, such as biases: `[positions, selected, width]`.
+    ///
+    /// # Errors
+    /// When the table has no axes.
+    pub fn rows(&self, g: &mut Graph, table: &Tensor) -> Result<Tensor> {
+        g.gather(table, &self.indices, 0)
+    }
+
+    /// The linear layer `name` of experts that are modules of a list at `w`.
+    fn layer(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        name: &str,
+        x: &Tensor,
+        out: usize,
+        bias: bool,
+    ) -> Result<Tensor> {
+        let layers: Vec<Scope> = (0..self.count).map(|index| w.index(index).scope(name)).collect();
+        let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+        let weights = layers.iter().map(|w| g.weight(&w.name("weight"), &[out, width]));
+        let weights = weights.collect::<Result<Vec<_>>>()?;
+        g.enter(&w.scope(name));
+        let h = g.expert_linear(x, &self.indices, &weights, false)?;
+        if !bias {
+            return Ok(h);
+        }
+        let biases = layers.iter().map(|w| {
+            let bias = g.weight(&w.name("bias"), &[out])?;
+            g.unsqueeze(&bias, 0)
+        });
+        let biases = biases.collect::<Result<Vec<_>>>()?;
+        let table = g.concat(&biases.iter().collect::<Vec<_>>(), 0)?;
+        let bias = self.rows(g, &table)?;
+        g.add(&h, &bias)
+    }
+}
+
+/// Sums what the experts selected for each position give, by their routing weights: x `[…, hidden]` to the same shape. The
+/// experts are given x as `[positions, 1, hidden]`, and give `[positions, selected, hidden]`.
 ///
-/// Every expert computes every token, so that shapes are fixed; weights of 0 add nothing.
+/// Between their linear layers and rows of tables, operations are element by element, or take ranges of the last axis: backends
+/// that have no kernel for selected experts compute them one after the other for all positions.
 ///
 /// # Errors
 /// When the routing weights have no fixed number of experts, or an expert does not fit.
 pub fn combine_experts(
     g: &mut Graph,
-    routing_weights: &Tensor,
-    expert: impl Fn(&mut Graph, usize) -> Result<Tensor>,
+    x: &Tensor,
+    routing: &Routing,
+    experts: impl FnOnce(&mut Graph, &Tensor, &SelectedExperts) -> Result<Tensor>,
 ) -> Result<Tensor> {
-    let mut sum: Option<Tensor> = None;
-    let axis = routing_weights.rank().saturating_sub(1);
-    for index in 0..routing_weights.dim(-1).and_then(Dim::fixed).unwrap_or_default() {
-        let h = expert(g, index)?;
-        let weight = g.slice(routing_weights, axis, index..index + 1)?;
-        let h = g.mul(&h, &weight)?;
-        sum = Some(match sum {
-            Some(sum) => g.add(&sum, &h)?,
-            None => h,
-        });
-    }
-    sum.ok_or_else(|| {
-        g.error(
-            "combine_experts",
-            format!("{} has no fixed number of experts", show(routing_weights.shape())),
-        )
-    })
+    let weights = rows(g, &routing.weights)?;
+    let Some(count) = weights.dim(-1).and_then(Dim::fixed) else {
+        let problem = format!("{} has no fixed number of experts", show(weights.shape()));
+        return Err(g.error("combine_experts", problem));
+    };
+    let (weights, indices) = g.top_k(&weights, routing.top_k)?;
+    let flat = rows(g, x)?;
+    let flat = g.unsqueeze(&flat, 1)?;
+    let h = experts(g, &flat, &SelectedExperts { indices, count })?;
+    let weights = g.unsqueeze(&weights, 2)?;
+    let h = g.mul(&h, &weights)?;
+    let sum = g.reduce(Reduction::Sum, &h, &[1], false)?;
+    g.reshape(&sum, x.shape().to_vec())
 }
 
-/// Linear layer of one expert whose weights are batched: x `[…, in]` by `weights[index]` of `[experts, out, in]`, or of
-/// `[experts, in, out]` where they are `transposed`.
-///
-/// # Errors
-/// When there is no such expert, or x does not fit.
-pub fn expert_linear(
-    g: &mut Graph,
-    x: &Tensor,
-    weights: &Tensor,
-    index: usize,
-    transposed: bool,
-) -> Result<Tensor> {
-    let weight = g.slice(weights, 0, index..index + 1)?;
-    let weight = g.reshape(&weight, weights.shape().get(1..).unwrap_or_default().to_vec())?;
-    let weight = if transposed { weight } else { g.transpose(&weight, &[1, 0])? };
-    g.matmul(x, &weight)
+/// x `[…, hidden]` as rows `[positions, hidden]`.
+fn rows(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let Some((width, positions)) = x.shape().split_last() else {
+        return Err(g.error("experts", format!("{} has no rows", show(x.shape()))));
+    };
+    g.reshape(x, dims![product(positions), width])
 }
 
 #[cfg(test)]

@@ -70,7 +70,9 @@ pub use cross_attention::{CrossAttention, CrossKv};
 pub use detection::mlp_prediction_head;
 pub use differential::{differential_lambda, differential_values};
 pub use embeddings::{add_embedding, bbox_embeddings};
-pub use experts::{BatchedExperts, add_shared_expert, combine_experts, expert_linear, experts};
+pub use experts::{
+    BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, experts, ungated_experts,
+};
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
 pub use heads::{
@@ -106,7 +108,7 @@ pub use relative::{
 };
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
-pub use routers::{GroupLimitedTopk, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
+pub use routers::{GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
 pub use sliding_window::SlidingWindow;

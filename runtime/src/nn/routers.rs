@@ -3,15 +3,33 @@
 use crate::Result;
 use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, Unary, show};
 
+/// What a router gives.
+#[derive(Clone, Debug)]
+pub struct Routing {
+    /// Routing weights `[…, experts]`, 0 for experts that are not selected.
+    pub weights: Tensor,
+    /// How many experts are selected for a position.
+    pub top_k: usize,
+}
+
+impl Routing {
+    /// The same with routing weights times a factor (`routed_scaling_factor`).
+    ///
+    /// # Errors
+    /// When the weights are no floating-point numbers.
+    pub fn scale(self, g: &mut Graph, factor: f64) -> Result<Self> {
+        Ok(Self { weights: g.scale(&self.weights, factor)?, ..self })
+    }
+}
+
 /// Softmax over router logits, then top-k (`MixtralTopKRouter`, `Qwen2MoeTopKRouter`): routing weights `[…, experts]`, which
 /// `norm_topk_prob` makes sum to 1.
 ///
 /// # Errors
 /// When there are fewer than `top_k` experts, or their number is not fixed.
-pub fn softmax_topk(g: &mut Graph, logits: &Tensor, top_k: usize, norm_topk_prob: bool) -> Result<Tensor> {
+pub fn softmax_topk(g: &mut Graph, logits: &Tensor, top_k: usize, norm_topk_prob: bool) -> Result<Routing> {
     let scores = g.softmax(logits)?;
-    let selected = top_k_mask(g, &scores, top_k)?;
-    selected_scores(g, &scores, &selected, norm_topk_prob)
+    topk_by(g, &scores, &scores, top_k, norm_topk_prob)
 }
 
 /// Top-k of router logits, then softmax over the selected ones alone (`GptOssTopKRouter`, `GraniteMoeTopKRouter`): routing
@@ -19,11 +37,11 @@ pub fn softmax_topk(g: &mut Graph, logits: &Tensor, top_k: usize, norm_topk_prob
 ///
 /// # Errors
 /// When there are fewer than `top_k` experts, or their number is not fixed.
-pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, top_k: usize) -> Result<Tensor> {
+pub fn softmax_after_topk(g: &mut Graph, logits: &Tensor, top_k: usize) -> Result<Routing> {
     let selected = top_k_mask(g, logits, top_k)?;
     let least = g.scalar(f32::MIN);
     let logits = g.select(&selected, logits, &least)?;
-    g.softmax(&logits)
+    Ok(Routing { weights: g.softmax(&logits)?, top_k })
 }
 
 /// Group-limited top-k routing (`DeepseekV3TopkRouter`; 2024, arXiv:2412.19437): groups of experts are ranked by their highest
@@ -53,7 +71,7 @@ impl GroupLimitedTopk {
         g: &mut Graph,
         scores: &Tensor,
         e_score_correction_bias: Option<&Tensor>,
-    ) -> Result<Tensor> {
+    ) -> Result<Routing> {
         let choice = match e_score_correction_bias {
             Some(bias) => g.add(scores, bias)?,
             None => scores.clone(),
@@ -94,9 +112,10 @@ pub fn topk_by(
     scores: &Tensor,
     top_k: usize,
     norm_topk_prob: bool,
-) -> Result<Tensor> {
+) -> Result<Routing> {
     let selected = top_k_mask(g, choice, top_k)?;
-    selected_scores(g, scores, &selected, norm_topk_prob)
+    let weights = selected_scores(g, scores, &selected, norm_topk_prob)?;
+    Ok(Routing { weights, top_k })
 }
 
 /// Routing weights of SparseMixer-v2 (`sparsemixer` of `transformers.models.phimoe`; arXiv:2409.12136) for two experts: the
@@ -104,7 +123,7 @@ pub fn topk_by(
 ///
 /// # Errors
 /// When the last axis of the logits has no fixed length, or there is one expert only.
-pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result<Tensor> {
+pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result<Routing> {
     let axis = logits.rank().saturating_sub(1);
     let (least, most) = (g.scalar(f32::MIN), g.scalar(2.0 * jitter_noise as f32));
     let magnitudes = g.unary(Unary::Abs, logits);
@@ -126,7 +145,8 @@ pub fn sparse_mixer(g: &mut Graph, logits: &Tensor, jitter_noise: f64) -> Result
             None => weight,
         });
     }
-    both.ok_or_else(|| g.error("sparse_mixer", "nothing was selected"))
+    let weights = both.ok_or_else(|| g.error("sparse_mixer", "nothing was selected"))?;
+    Ok(Routing { weights, top_k: 2 })
 }
 
 /// Top-k selection along the last axis, as a mask: bool of the shape of `scores`, true at the `count` largest, of equal ones

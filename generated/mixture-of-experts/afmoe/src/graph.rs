@@ -179,15 +179,15 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.num_shared_experts, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
 /// Routing weights (`AfmoeTopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("router").scope("gate"), x, c.num_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("expert_bias"), &[c.num_experts])?;
@@ -198,8 +198,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         top_k: c.num_experts_per_tok,
         norm_topk_prob: true,
     };
-    let routing_weights = router.forward(g, &scores, Some(&correction))?;
-    g.scale(&routing_weights, c.route_scale)
+    router.forward(g, &scores, Some(&correction))?.scale(g, c.route_scale)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

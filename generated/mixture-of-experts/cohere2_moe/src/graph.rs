@@ -176,9 +176,9 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.intermediate_size, ..mlp };
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.intermediate_size * c.num_shared_experts, ..mlp };
     let h = nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)?;
     if c.shared_expert_combination_strategy == "average" && c.num_shared_experts > 0 {
@@ -189,7 +189,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
 }
 
 /// Routing weights (`Cohere2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     if c.expert_selection_fn == "softmax" {
         return nn::softmax_after_topk(g, &logits, c.num_experts_per_tok);

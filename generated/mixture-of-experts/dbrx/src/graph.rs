@@ -135,7 +135,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`DbrxExperts`): gate, up and transposed down projections of all experts are rows of three tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let w = w.scope("experts.mlp");
     let (count, width) = (c.ffn_config.moe_num_experts, c.ffn_config.ffn_hidden_size);
     let [gate, up, down] = ["w1", "v1", "w2"]
@@ -146,19 +146,20 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (gate, up, down) = (gate?, up?, down?);
     nn::combine_experts(
         g,
-        &routing_weights,
-        |g, index| {
-            let h = nn::expert_linear(g, x, &gate, index, false)?;
+        x,
+        &routing,
+        |g, x, selected| {
+            let h = selected.linear(g, x, &gate, false)?;
             let h = g.activation(c.ffn_config.ffn_act_fn.name, &h)?;
-            let up = nn::expert_linear(g, x, &up, index, false)?;
+            let up = selected.linear(g, x, &up, false)?;
             let h = g.mul(&h, &up)?;
-            nn::expert_linear(g, &h, &down, index, true)
+            selected.linear(g, &h, &down, true)
         },
     )
 }
 
 /// Routing weights (`DbrxFFN.route_tokens_to_experts`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let ffn = &c.ffn_config;
     if ffn.moe_normalize_expert_weights.is_some_and(|order| order != 1.0) {
         let problem = "ffn_config.moe_normalize_expert_weights: expected 1.0 or null".to_owned();

@@ -169,15 +169,15 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
 /// Routing weights (`Dots1TopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("gate.e_score_correction_bias"), &[c.n_routed_experts])?;
@@ -188,8 +188,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         top_k: c.num_experts_per_tok,
         norm_topk_prob: c.norm_topk_prob,
     };
-    let routing_weights = router.forward(g, &scores, Some(&correction))?;
-    g.scale(&routing_weights, c.routed_scaling_factor)
+    router.forward(g, &scores, Some(&correction))?.scale(g, c.routed_scaling_factor)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -148,15 +148,15 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, bias: false, ..mlp };
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.moe_num_shared_experts, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
 /// Routing weights (`Ernie4_5_MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, moe_num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.moe_num_experts)?;
     let scores = g.softmax(&logits)?;
     let correction = g.weight(&w.name("moe_statics.e_score_correction_bias"), &[1, c.moe_num_experts])?;

@@ -181,15 +181,15 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &expert)?;
     let shared = nn::GatedMlp { width: c.shared_expert_intermediate_size, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_expert"), x, &shared)
 }
 
 /// Routing weights (`FlintTopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let router = nn::GroupLimitedTopk {

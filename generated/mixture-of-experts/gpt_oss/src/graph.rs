@@ -170,7 +170,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`GptOssExperts`): the weights of all experts are two tensors, gate and up columns interleaved.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let w = w.scope("experts");
     let (count, width, hidden) = (c.num_local_experts, c.intermediate_size, c.hidden_size);
     let gate_up = g.weight(&w.name("gate_up_proj"), &[count, hidden, 2 * width])?;
@@ -179,21 +179,22 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let down_bias = g.weight(&w.name("down_proj_bias"), &[count, hidden])?;
     nn::combine_experts(
         g,
-        &routing_weights,
-        |g, index| {
-            let h = nn::expert_linear(g, x, &gate_up, index, true)?;
-            let bias = g.slice(&gate_up_bias, 0, index..index + 1)?;
+        x,
+        &routing,
+        |g, x, selected| {
+            let h = selected.linear(g, x, &gate_up, true)?;
+            let bias = selected.rows(g, &gate_up_bias)?;
             let h = g.add(&h, &bias)?;
             let h = clamped_swiglu(g, c, &h)?;
-            let h = nn::expert_linear(g, &h, &down, index, true)?;
-            let bias = g.slice(&down_bias, 0, index..index + 1)?;
+            let h = selected.linear(g, &h, &down, true)?;
+            let bias = selected.rows(g, &down_bias)?;
             g.add(&h, &bias)
         },
     )
 }
 
 /// Routing weights (`GptOssTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear(&w.scope("router"), x, c.num_local_experts)?;
     nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }

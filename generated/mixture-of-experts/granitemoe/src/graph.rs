@@ -136,18 +136,18 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 /// Mixture of experts (`GraniteMoeMoE`): the weights of all experts are two tensors.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let w = w.scope("block_sparse_moe");
-    let routing_weights = route(g, c, &w, x)?;
+    let routing = route(g, c, &w, x)?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",
         width: c.intermediate_size,
         act: c.hidden_act,
     };
-    experts.forward(g, &w, x, &routing_weights)
+    experts.forward(g, &w, x, &routing)
 }
 
 /// Routing weights (`GraniteMoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("router.layer"), x, c.num_local_experts)?;
     nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }

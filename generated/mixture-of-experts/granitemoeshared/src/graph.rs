@@ -137,14 +137,14 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 /// where it has a width.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let sparse = w.scope("block_sparse_moe");
-    let routing_weights = route(g, c, &sparse, x)?;
+    let routing = route(g, c, &sparse, x)?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",
         width: c.intermediate_size,
         act: c.hidden_act,
     };
-    let h = experts.forward(g, &sparse, x, &routing_weights)?;
+    let h = experts.forward(g, &sparse, x, &routing)?;
     if c.shared_intermediate_size == 0 {
         return Ok(h);
     }
@@ -160,7 +160,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// Routing weights (`GraniteMoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("router.layer"), x, c.num_local_experts)?;
     nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }

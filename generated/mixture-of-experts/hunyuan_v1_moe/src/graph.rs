@@ -163,14 +163,14 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
         act: c.hidden_act,
         bias: false,
     };
-    let routing_weights = route(g, c, w, x, index)?;
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &mlp)?;
+    let routing = route(g, c, w, x, index)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.intermediate_size, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_mlp"), x, &shared)
 }
 
 /// Routing weights (`HunYuanMoEV1Gate`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate.wg"), x, c.num_experts)?;
     let wrong = |problem| Error::Graph {
         op: "route".to_owned(),

@@ -133,7 +133,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let k = context.rotary.apply(g, &k, kv_heads)?;
     let (k, v) = context.cache.update(g, context.index, k, v, kv_heads)?;
     let w = w.scope("experts");
-    let routing_weights = route(g, c, &w, x)?;
+    let routing_weights = route(g, c, &w, x)?.weights;
     let queries = g.weight(&w.name("input_linear.weight"), &[experts, width, c.hidden_size])?;
     let queries = g.reshape(&queries, dims![experts * width, c.hidden_size])?;
     let queries = g.transpose(&queries, &[1, 0])?;
@@ -161,20 +161,20 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Mixture of experts (`JetMoeMoE`): the weights of all experts are two tensors; a bias is added to their sum.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let experts = nn::BatchedExperts {
         gate_up: "input_linear.weight",
         down: "output_linear.weight",
         width: c.intermediate_size,
         act: c.hidden_act,
     };
-    let h = experts.forward(g, w, x, &routing_weights)?;
+    let h = experts.forward(g, w, x, &routing)?;
     let bias = g.weight(&w.name("bias"), &[c.hidden_size])?;
     g.add(&h, &bias)
 }
 
 /// Routing weights (`GraniteMoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("router.layer"), x, c.num_local_experts)?;
     nn::softmax_after_topk(g, &logits, c.num_experts_per_tok)
 }

@@ -172,14 +172,14 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing_weights = route(g, c, w, x)?;
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &mlp)?;
+    let routing = route(g, c, w, x)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.shared_expert_intermediate_size, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
 /// Routing weights (`Kolibri1TopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let w = w.scope("gate");
     let logits = g.linear_no_bias(&w, x, c.num_experts)?;
     let correction = g.weight(&w.name("e_score_correction_bias"), &[c.num_experts])?;

@@ -171,7 +171,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
 
 /// Sparse mixture of experts (`MixtralSparseMoeBlock`).
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp {
         gate: "w1",
         up: "w3",
@@ -180,11 +180,11 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)
+    nn::experts(g, &w.scope("experts"), x, &routing, &expert)
 }
 
 /// Routing weights (`MixtralTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_local_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_local_experts)?;
     nn::softmax_topk(g, &logits, c.num_experts_per_tok, true)
 }

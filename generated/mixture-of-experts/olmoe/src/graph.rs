@@ -141,12 +141,12 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing_weights = route(g, c, w, x)?;
-    nn::experts(g, &w.scope("experts"), x, &routing_weights, &mlp)
+    let routing = route(g, c, w, x)?;
+    nn::experts(g, &w.scope("experts"), x, &routing, &mlp)
 }
 
 /// Routing weights (`Qwen2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     nn::softmax_topk(g, &logits, c.num_experts_per_tok, c.norm_topk_prob)
 }

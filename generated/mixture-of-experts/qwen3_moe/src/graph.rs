@@ -204,13 +204,13 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let expert = nn::GatedMlp { width: c.moe_intermediate_size, ..mlp };
-    nn::experts(g, &w.scope("experts"), x, &routing_weights, &expert)
+    nn::experts(g, &w.scope("experts"), x, &routing, &expert)
 }
 
 /// Routing weights (`Qwen2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     nn::softmax_topk(g, &logits, c.num_experts_per_tok, c.norm_topk_prob)
 }

@@ -140,14 +140,14 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         act: c.hidden_act,
         bias: false,
     };
-    let routing_weights = route(g, c, w, x)?;
-    let h = nn::experts(g, &w.scope("experts"), x, &routing_weights, &mlp)?;
+    let routing = route(g, c, w, x)?;
+    let h = nn::experts(g, &w.scope("experts"), x, &routing, &mlp)?;
     let shared = nn::GatedMlp { width: c.moe_intermediate_size * c.n_shared_experts, ..mlp };
     nn::add_shared_expert(g, &h, &w.scope("shared_experts"), x, &shared)
 }
 
 /// Routing weights (`SolarOpenTopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("gate.e_score_correction_bias"), &[c.n_routed_experts])?;
@@ -158,8 +158,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         top_k: c.num_experts_per_tok,
         norm_topk_prob: c.norm_topk_prob,
     };
-    let routing_weights = router.forward(g, &scores, Some(&correction))?;
-    g.scale(&routing_weights, c.routed_scaling_factor)
+    router.forward(g, &scores, Some(&correction))?.scale(g, c.routed_scaling_factor)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -183,18 +183,12 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
     if index < c.num_dense_layers {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
-    nn::experts(
-        g,
-        &w.scope("experts"),
-        x,
-        &routing_weights,
-        &nn::GatedMlp { width: c.moe_intermediate_size, ..mlp },
-    )
+    let routing = route(g, c, w, x)?;
+    nn::experts(g, &w.scope("experts"), x, &routing, &nn::GatedMlp { width: c.moe_intermediate_size, ..mlp })
 }
 
 /// Routing weights (`Lfm2MoeTopKRouter`), 0 for experts that are not selected: `[batch, sequence, num_experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.num_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let bias = match c.use_expert_bias {
@@ -208,8 +202,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         top_k: c.num_experts_per_tok,
         norm_topk_prob: c.norm_topk_prob,
     };
-    let routing_weights = router.forward(g, &scores, bias.as_ref())?;
-    g.scale(&routing_weights, c.routed_scaling_factor)
+    router.forward(g, &scores, bias.as_ref())?.scale(g, c.routed_scaling_factor)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

@@ -31,8 +31,11 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let linear = own_linear(graph, single, in_bf16);
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
-    model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
-    (linear || quantized || widened).then_some(model)
+    let experts = in_bf16 && experts_in_bf16(graph);
+    if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
+        model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
+    }
+    (experts || linear || quantized || widened).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.
@@ -136,6 +139,17 @@ fn own_linear(graph: &mut Graph, single: bool, in_bf16: bool) -> bool {
         node.attribute = if in_bf16 { vec![Attribute::int(IN_BF16, 1)] } else { vec![] };
     }
     unflatten(graph);
+    found
+}
+
+/// Has linear layers of selected experts compute in bfloat16; whether there are any.
+fn experts_in_bf16(graph: &mut Graph) -> bool {
+    let mut found = false;
+    let experts = graph.node.iter_mut().filter(|node| node.op_type.starts_with("ExpertLinear"));
+    for node in experts.filter(|node| !node.op_type.contains("Quantized")) {
+        node.attribute.push(Attribute::int(IN_BF16, 1));
+        found = true;
+    }
     found
 }
 

@@ -1,6 +1,7 @@
 //! ONNX Runtime: one environment per process, one session per compiled graph.
 
 mod coreml;
+mod experts;
 mod in_memory;
 mod linear_quantized;
 mod mapped;

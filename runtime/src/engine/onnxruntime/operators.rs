@@ -9,6 +9,7 @@ use ort::operator::{
 };
 use ort::value::TensorElementType;
 
+use super::experts::{ExpertLinear, ExpertLinearQuantized};
 use super::linear_quantized::LinearQuantized;
 use super::matmul::Matmul;
 use super::product::Product;
@@ -30,6 +31,12 @@ pub(super) fn domain() -> ort::Result<OperatorDomain> {
         .add(Linear::<f16>::default())?
         .add(LinearQuantized::<f32>::default())?
         .add(LinearQuantized::<f16>::default())?
+        .add(ExpertLinear::<f32>::default())?
+        .add(ExpertLinear::<bf16>::default())?
+        .add(ExpertLinear::<f16>::default())?
+        .add(ExpertLinearQuantized::<f32>::default())?
+        .add(ExpertLinearQuantized::<bf16>::default())?
+        .add(ExpertLinearQuantized::<f16>::default())?
         .add(Widen::<bf16>(PhantomData))?
         .add(Widen::<f16>(PhantomData))
 }
@@ -66,7 +73,7 @@ fn missing() -> ort::Error {
 pub(super) const IN_BF16: &str = "in_bf16";
 
 /// Up to so many rows, reading the weights takes longer than multiplying with them.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 
 /// `x · wᵀ + b`: `x` `[.., width]`, `w` `[out, width]`, `b` `[out]` or left out; `[.., out]`.
 #[derive(Default)]

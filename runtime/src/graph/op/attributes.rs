@@ -62,6 +62,27 @@ pub enum TopKResult {
     Indices,
 }
 
+/// The attributes of [`Op::ExpertLinear`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpertLinearOp {
+    /// Whether the weights lie the other way, `[in, out]`.
+    pub transposed: bool,
+    /// Where weights are in blocks of a few bits, each is codes and scales, and what else this says, as
+    /// [`Contrib::MatMulNBits`](super::Contrib::MatMulNBits) takes them.
+    pub quantized: Option<ExpertBlocks>,
+}
+
+/// How the weights of experts are quantized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpertBlocks {
+    /// Bits and groups.
+    pub blocks: BlockOp,
+    /// Whether zero points come behind the scales.
+    pub zero_points: bool,
+    /// Whether what is added to each weight of a block comes behind the scales.
+    pub offsets: bool,
+}
+
 /// The attributes of [`Op::CausalConv`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CausalConvOp {

@@ -1,5 +1,6 @@
 //! Prints a lowered graph as an ONNX model, under names that read like the model; nothing is decided here any more.
 
+mod experts;
 mod node;
 mod shapes;
 
@@ -31,6 +32,8 @@ pub(super) struct Printer<'a> {
     names: HashMap<usize, String>,
     /// Literals by content, so that each is written once.
     literals: HashMap<(Dtype, Vec<usize>, Vec<u8>), String>,
+    /// The parameters written so far.
+    written: BTreeSet<String>,
     /// The values whose shapes are told.
     declared: BTreeSet<usize>,
     /// The name of the node being written; what computes its shapes is named below it.
@@ -57,6 +60,7 @@ impl<'a> Printer<'a> {
             domains: BTreeSet::from([""]),
             names: HashMap::new(),
             literals: HashMap::new(),
+            written: BTreeSet::new(),
             declared: BTreeSet::new(),
             place: String::new(),
             parts: 0,
@@ -103,7 +107,10 @@ impl<'a> Printer<'a> {
         }
         self.place.clone_from(&node.name);
         self.parts = 0;
-        let operands = node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?;
+        let operands = match &node.op {
+            Op::ExpertLinear(_) => self.expert_operands(node)?,
+            _ => node.inputs.iter().map(|&id| self.operand(id)).collect::<Result<Vec<_>>>()?,
+        };
         let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
         let written = self.written(node, &operands)?;
         let operands: Vec<&str> = written.operands.iter().map(String::as_str).collect();
@@ -179,16 +186,35 @@ impl<'a> Printer<'a> {
     /// A parameter as it is stored, converted where it is computed with in another type.
     fn weight(&mut self, index: usize, dtype: Dtype) -> Result<String> {
         let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        let stored = self.stored(index, &located.shape)?;
+        if !located.dtype.is_float() || located.dtype == dtype {
+            return Ok(stored);
+        }
+        let name = format!("{}/Cast", weight.name);
+        self.write("", "Cast", &[&stored], vec![cast(dtype)], name.clone(), name.clone());
+        Ok(name)
+    }
+
+    /// A parameter as it is stored, in the shape that is asked for; written once.
+    fn stored(&mut self, index: usize, shape: &[usize]) -> Result<String> {
+        let (weight, located) = (&self.graph.weights[index], &self.weights[index]);
+        let name = match shape == located.shape {
+            true => weight.name.clone(),
+            false => format!("{}/{shape:?}", weight.name),
+        };
+        if !self.written.insert(name.clone()) {
+            return Ok(name);
+        }
         let tensor = match &located.bytes {
             Bytes::Memory(bytes) if bytes.len() > INLINE => {
                 let location = format!("{IN_MEMORY}{}", self.memory.len());
                 let length = bytes.len() as u64;
                 self.memory.insert(location.clone(), Arc::clone(bytes));
-                onnx::Tensor::external(&weight.name, located.dtype, &located.shape, &location, 0, length)
+                onnx::Tensor::external(&name, located.dtype, shape, &location, 0, length)
             }
             Bytes::Memory(_) | Bytes::Quantized(_) => {
                 let bytes = located.bytes.read()?.into_owned();
-                onnx::Tensor::inline(&weight.name, located.dtype, &located.shape, bytes)
+                onnx::Tensor::inline(&name, located.dtype, shape, bytes)
             }
             Bytes::File { path, offset, length } => {
                 let folder = self.folder.unwrap_or(Path::new(""));
@@ -197,22 +223,10 @@ impl<'a> Printer<'a> {
                     let help = "move the checkpoint to a folder whose path is valid UTF-8";
                     Error::weights(path, "has a path that is not UTF-8", help)
                 })?;
-                onnx::Tensor::external(
-                    &weight.name,
-                    located.dtype,
-                    &located.shape,
-                    &location,
-                    *offset,
-                    *length,
-                )
+                onnx::Tensor::external(&name, located.dtype, shape, &location, *offset, *length)
             }
         };
         self.out.initializer.push(tensor);
-        if !located.dtype.is_float() || located.dtype == dtype {
-            return Ok(weight.name.clone());
-        }
-        let name = format!("{}/Cast", weight.name);
-        self.write("", "Cast", &[&weight.name], vec![cast(dtype)], name.clone(), name.clone());
         Ok(name)
     }
 
@@ -311,7 +325,12 @@ struct Written {
 fn is_fused(op: &Op) -> bool {
     matches!(
         op,
-        Op::Attention(_) | Op::Rotary(_) | Op::Contrib(_) | Op::LinearAttention(_) | Op::CausalConv(_)
+        Op::Attention(_)
+            | Op::Rotary(_)
+            | Op::Contrib(_)
+            | Op::LinearAttention(_)
+            | Op::CausalConv(_)
+            | Op::ExpertLinear(_)
     )
 }
 

@@ -1,5 +1,6 @@
 //! Each operation as an ONNX operator.
 
+use super::experts::{WEFT, expert_linear};
 use super::{Printer, Written, cast};
 use crate::Result;
 use crate::graph::Activation;
@@ -101,6 +102,11 @@ impl Printer<'_> {
             | Op::GatherElements { axis } => vec![Attribute::int("axis", *axis as i64)],
             Op::GatherBatched => vec![Attribute::int("batch_dims", 1)],
             Op::ArgMax { axis } => vec![Attribute::int("axis", *axis as i64), Attribute::int("keepdims", 0)],
+            Op::ExpertLinear(op) => {
+                written.domain = WEFT;
+                written.operator = self.expert_operator(node);
+                expert_linear(*op)
+            }
             Op::TopK(op) => {
                 more.push(self.integers(&[op.count as i64]));
                 vec![Attribute::int("axis", -1)]

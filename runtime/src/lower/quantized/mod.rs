@@ -1,5 +1,6 @@
 //! Quantized weights as a backend runs them: its kernels' operators where it has some, dequantized values elsewhere.
 
+mod experts;
 mod kernels;
 mod parts;
 mod readers;
@@ -19,6 +20,7 @@ use crate::graph::{
 };
 use crate::weights::BlockQuantized;
 use crate::weights::{Bytes, WeightData};
+pub(super) use experts::runs_selected_experts;
 pub use kernels::Kernels;
 use parts::Parts;
 pub(crate) use readers::Readers;
@@ -67,6 +69,7 @@ pub(super) fn formed<'a>(
             Some(parts) => linear_layer(g, it, parts, &kernels).map(Some),
             None => Ok(None),
         },
+        (Op::ExpertLinear(_), _) => experts::quantized(g, it, &linear),
         (Op::Gather { axis: 0 }, [table, ids]) => {
             match g.weight_index(table).and_then(|index| embedding.get(&index)) {
                 Some(parts) => rows(g, it, ids, parts).map(Some),

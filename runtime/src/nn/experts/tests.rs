@@ -10,8 +10,9 @@ fn x(g: &mut Graph) -> Tensor {
 }
 
 /// The first position goes to the second expert alone, the second to both.
-fn routing_weights(g: &mut Graph) -> Tensor {
-    g.constant(&[1, 2, 2], vec![0.0, 1.0, 0.25, 0.75]).unwrap()
+fn routing(g: &mut Graph) -> Routing {
+    let weights = g.constant(&[1, 2, 2], vec![0.0, 1.0, 0.25, 0.75]).unwrap();
+    Routing { weights, top_k: 2 }
 }
 
 const EXPERT: GatedMlp<'static> =
@@ -30,19 +31,49 @@ const WEIGHTS: [(&str, &[f32]); 6] = [
 #[test]
 fn experts_are_summed_by_routing_weights() {
     let build = |g: &mut Graph| {
-        let (x, routing_weights) = (x(g), routing_weights(g));
-        experts(g, &g.scope("experts"), &x, &routing_weights, &EXPERT)
+        let (x, routing) = (x(g), routing(g));
+        experts(g, &g.scope("experts"), &x, &routing, &EXPERT)
     };
     // The experts' products are 2 and 20, then -3 and -30.
     expect(&WEIGHTS, build, &[1, 2, 2], &[20.0, 20.0, -23.25, -21.75]);
 }
 
 #[test]
+fn of_all_experts_those_with_the_largest_weights_are_computed() {
+    let build = |g: &mut Graph| {
+        let (x, routing) = (x(g), routing(g));
+        experts(g, &g.scope("experts"), &x, &Routing { top_k: 1, ..routing }, &EXPERT)
+    };
+    expect(&WEIGHTS, build, &[1, 2, 2], &[20.0, 20.0, -22.5, -22.5]);
+}
+
+#[test]
+fn biases_are_those_of_the_selected_experts() {
+    let build = |g: &mut Graph| {
+        let (x, routing) = (x(g), routing(g));
+        let expert = Mlp { up: "fc1", down: "fc2", width: 1, act: Activation::Relu, bias: true };
+        ungated_experts(g, &g.scope("experts"), &x, &Routing { top_k: 1, ..routing }, &expert)
+    };
+    // Of the second expert alone: 1 - 0.5 and 3 - 0.5, which 2 and -2 times and 10 and 20 more are.
+    let weights: [(&str, &[f32]); 8] = [
+        ("experts.0.fc1.weight", &[7.0, 7.0]),
+        ("experts.0.fc1.bias", &[7.0]),
+        ("experts.0.fc2.weight", &[7.0, 7.0]),
+        ("experts.0.fc2.bias", &[7.0, 7.0]),
+        ("experts.1.fc1.weight", &[1.0, 0.0]),
+        ("experts.1.fc1.bias", &[-0.5]),
+        ("experts.1.fc2.weight", &[2.0, -2.0]),
+        ("experts.1.fc2.bias", &[10.0, 20.0]),
+    ];
+    expect(&weights, build, &[1, 2, 2], &[11.0, 19.0, 0.75 * 15.0, 0.75 * 15.0]);
+}
+
+#[test]
 fn batched_experts_are_a_list_of_them() {
     let build = |g: &mut Graph| {
-        let (x, routing_weights) = (x(g), routing_weights(g));
+        let (x, routing) = (x(g), routing(g));
         let experts = BatchedExperts { gate_up: "input", down: "output", width: 1, act: Activation::Relu };
-        experts.forward(g, &g.scope("moe"), &x, &routing_weights)
+        experts.forward(g, &g.scope("moe"), &x, &routing)
     };
     let weights: [(&str, &[f32]); 2] =
         [("moe.input", &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 10.0]), ("moe.output", &[1.0, -1.0, 1.0, 1.0])];
@@ -55,7 +86,10 @@ fn batched_weights_lie_either_way() {
         let build = |g: &mut Graph| {
             let x = g.constant(&[1, 2], vec![1.0, 2.0])?;
             let weights = g.weight("weights", &[2, 2, 2])?;
-            expert_linear(g, &x, &weights, 1, transposed)
+            let one = g.constant(&[1, 2], vec![0.0, 1.0])?;
+            combine_experts(g, &x, &Routing { weights: one, top_k: 1 }, |g, x, selected| {
+                selected.linear(g, x, &weights, transposed)
+            })
         };
         expect(&[("weights", &[9.0, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])], build, &[1, 2], &want);
     }
@@ -79,8 +113,8 @@ fn a_shared_expert_is_added_where_it_has_a_width() {
 fn an_unknown_number_of_experts_is_refused() {
     let problem = refusal(|g| {
         let x = x(g);
-        let routing_weights = g.input(Input::f32("routing_weights", dims![1, 2, BATCH]));
-        experts(g, &g.scope("experts"), &x, &routing_weights, &EXPERT)
+        let weights = g.input(Input::f32("routing_weights", dims![1, 2, BATCH]));
+        experts(g, &g.scope("experts"), &x, &Routing { weights, top_k: 1 }, &EXPERT)
     });
     insta::assert_snapshot!(problem, @"combine_experts in the root: [2, batch] has no fixed number of experts");
 }

@@ -19,14 +19,14 @@ fn softmax_is_before_or_after_the_selection() {
     for (normalised, want) in [(false, [0.0, 0.5, 0.0, 0.25]), (true, [0.0, 2.0 / 3.0, 0.0, 1.0 / 3.0])] {
         let build = |g: &mut Graph| {
             let logits = row(g, &LOGITS);
-            softmax_topk(g, &logits, 2, normalised)
+            Ok(softmax_topk(g, &logits, 2, normalised)?.weights)
         };
         expect(&[], build, &[1, 1, 4], &want);
     }
     // Of equal ones the first is selected.
     let three = |g: &mut Graph| {
         let logits = row(g, &LOGITS);
-        softmax_after_topk(g, &logits, 3)
+        Ok(softmax_after_topk(g, &logits, 3)?.weights)
     };
     expect(&[], three, &[1, 1, 4], &[1.0 / 7.0, 4.0 / 7.0, 0.0, 2.0 / 7.0]);
 }
@@ -35,7 +35,7 @@ fn softmax_is_before_or_after_the_selection() {
 fn every_position_selects_experts_of_its_own() {
     let build = |g: &mut Graph| {
         let logits = g.constant(&[2, 1, 2], vec![1.0, 0.0, 0.0, 1.0])?;
-        softmax_after_topk(g, &logits, 1)
+        Ok(softmax_after_topk(g, &logits, 1)?.weights)
     };
     expect(&[], build, &[2, 1, 2], &[1.0, 0.0, 0.0, 1.0]);
 }
@@ -60,7 +60,7 @@ fn experts_are_selected_from_the_best_groups() {
     ] {
         let build = |g: &mut Graph| {
             let scores = row(g, &SCORES);
-            router.forward(g, &scores, None)
+            Ok(router.forward(g, &scores, None)?.weights)
         };
         expect(&[], build, &[1, 1, 6], &want);
     }
@@ -71,7 +71,7 @@ fn the_correction_bias_selects_and_does_not_weigh() {
     let build = |g: &mut Graph| {
         let scores = row(g, &SCORES);
         let bias = g.weight("e_score_correction_bias", &[6])?;
-        ROUTER.forward(g, &scores, Some(&bias))
+        Ok(ROUTER.forward(g, &scores, Some(&bias))?.weights)
     };
     let bias: (&str, &[f32]) = ("e_score_correction_bias", &[1.0, 2.0, 0.0, 0.0, 0.0, 0.0]);
     expect(&[bias], build, &[1, 1, 6], &[0.9, 0.1, 0.0, 0.0, 0.0, 0.0]);
@@ -82,7 +82,7 @@ fn one_order_selects_and_other_scores_weigh() {
     for (normalised, want) in [(false, [0.5, 0.0, 0.25]), (true, [2.0 / 3.0, 0.0, 1.0 / 3.0])] {
         let build = |g: &mut Graph| {
             let (choice, scores) = (row(g, &[3.0, -1.0, 2.0]), row(g, &[0.5, 0.9, 0.25]));
-            topk_by(g, &choice, &scores, 2, normalised)
+            Ok(topk_by(g, &choice, &scores, 2, normalised)?.weights)
         };
         expect(&[], build, &[1, 1, 3], &want);
     }
@@ -94,7 +94,7 @@ fn sparse_mixer_weighs_each_expert_among_those_near_it() {
     // with 9 alone, 9 with nothing.
     let build = |g: &mut Graph| {
         let logits = row(g, &[9.0, 10.0, 1.0]);
-        sparse_mixer(g, &logits, 0.1)
+        Ok(sparse_mixer(g, &logits, 0.1)?.weights)
     };
     expect(&[], build, &[1, 1, 3], &[1.0, 0.731_058_6, 0.0]);
 }
@@ -108,7 +108,7 @@ fn more_experts_than_there_are_cannot_be_selected() {
     insta::assert_snapshot!(many, @"top_k in the root: [1, 1, 4] has no 5 largest along its last axis");
     let unknown = refusal(|g| {
         let logits = g.input(Input::f32("logits", dims![BATCH, 1, SEQUENCE]));
-        softmax_after_topk(g, &logits, 1)
+        Ok(softmax_after_topk(g, &logits, 1)?.weights)
     });
     insta::assert_snapshot!(unknown, @"top_k in the root: [batch, 1, sequence] has no 1 largest along its last axis");
     let groups = refusal(|g| {

@@ -1,0 +1,298 @@
+//! Linear layers of selected experts: rows are gathered by expert, and only the weights of experts that some row selected are read,
+//! where they lie.
+
+mod rows;
+#[cfg(test)]
+mod tests;
+mod transposed;
+
+use std::marker::PhantomData;
+
+use half::bf16;
+use ort::operator::{ComputeContext, Kernel, KernelContext, Operator, OperatorInput, OperatorOutput};
+use ort::value::{TensorElementType, ValueRef};
+
+use super::linear_quantized::{BITS, GROUP};
+use super::matmul::Matmul;
+use super::operators::{FEW, IN_BF16};
+use super::product::Product;
+use super::quantized::{self, Weight, Zeros};
+use super::stored::Stored;
+use super::tile::{Element, Kernel as Tile};
+use crate::graph::Dtype;
+use rows::Rows;
+use transposed::Transposed;
+
+/// The weights' place among the operands.
+const WEIGHTS: usize = 2;
+
+/// Rows of x by the weights of the experts that they select: x `[rows, selected, in]` or `[rows, 1, in]`, indices
+/// `[rows, selected]`, then for each expert `[out, in]`, or for all `[experts, out, in]`; `[rows, selected, out]`.
+#[derive(Default)]
+pub(super) struct ExpertLinear<W> {
+    transposed: bool,
+    in_bf16: bool,
+    stored: PhantomData<W>,
+}
+
+impl<W: Stored> Operator for ExpertLinear<W> {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &str {
+        match W::DTYPE {
+            Dtype::Bf16 => "ExpertLinearBf16",
+            Dtype::F16 => "ExpertLinearF16",
+            _ => "ExpertLinearF32",
+        }
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [
+            OperatorInput::required(TensorElementType::Float32),
+            OperatorInput::required(TensorElementType::Int64),
+            OperatorInput::variadic(1).homogenous(W::into_tensor_element_type()),
+        ]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+        let is = |name| context.get::<i64>(name) == Some(1);
+        Ok(Self { transposed: is("transposed"), in_bf16: is(IN_BF16), stored: PhantomData })
+    }
+}
+
+impl<W: Stored> Kernel for ExpertLinear<W> {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let rows = Rows::of(context)?;
+        let count = context.num_inputs()? - WEIGHTS;
+        let values = used(context, &rows, |expert| if count == 1 { WEIGHTS } else { WEIGHTS + expert })?;
+        let mut weights = vec![];
+        for (value, group) in values.iter().zip(&rows.groups) {
+            let (shape, all) = value.try_extract_tensor::<W>()?;
+            let [experts @ .., first, second] = &shape[..] else { return Err(misfit()) };
+            let [first, second] = [first, second].map(|length| length.unsigned_abs() as usize);
+            let (out, width) = if self.transposed { (second, first) } else { (first, second) };
+            let index = if experts.is_empty() { 0 } else { group.expert };
+            let weight = all.get(index * out * width..).and_then(|rest| rest.get(..out * width));
+            weights.push((out, weight.filter(|_| width == rows.width).ok_or_else(misfit)?));
+        }
+        let out = match weights.first() {
+            Some((out, _)) => *out,
+            None => out_of(context, self.transposed)?,
+        };
+        let (x, mut result) = (rows.gathered(), vec![0.0; rows.count() * out]);
+        let in_bf16 = bf16::kernel::<W>().filter(|_| self.in_bf16);
+        let narrow: Vec<bf16> = match in_bf16 {
+            Some(_) => x.iter().map(|x| Element::of(*x)).collect(),
+            None => vec![],
+        };
+        let single = f32::kernel::<W>().ok_or_else(|| ort::Error::new("there is no kernel"))?;
+        let mut rest = result.as_mut_slice();
+        let mut products = vec![];
+        for ((_, weight), group) in weights.into_iter().zip(&rows.groups) {
+            let (mine, others) = rest.split_at_mut(group.rows.len() * out);
+            rest = others;
+            let range = group.first * rows.width..(group.first + group.rows.len()) * rows.width;
+            let x = &x[range.clone()];
+            products.push(match in_bf16 {
+                _ if self.transposed => Job::Transposed(Transposed::new(x, weight, rows.width, mine)),
+                _ if group.rows.len() <= FEW => Job::Few(Product::new(x, weight, None, rows.width, mine)),
+                Some(kernel) => Job::narrow(kernel, &narrow[range], weight, mine, rows.width),
+                None => Job::Many(Matmul::new(single, x, weight, None, mine, rows.width)),
+            });
+        }
+        run(context, &products)?;
+        drop(products);
+        rows.scatter(context, &result, out)
+    }
+}
+
+/// The same with quantized weights, which are for each expert codes, scales, and zero points or offsets where there are any.
+#[derive(Default)]
+pub(super) struct ExpertLinearQuantized<S> {
+    bits: usize,
+    group: usize,
+    zero_points: bool,
+    offsets: bool,
+    scales: PhantomData<S>,
+}
+
+impl<S: Stored> Operator for ExpertLinearQuantized<S> {
+    type Kernel<'attr> = Self;
+
+    fn name(&self) -> &str {
+        match S::DTYPE {
+            Dtype::Bf16 => "ExpertLinearQuantizedBf16",
+            Dtype::F16 => "ExpertLinearQuantizedF16",
+            _ => "ExpertLinearQuantizedF32",
+        }
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [
+            OperatorInput::required(TensorElementType::Float32),
+            OperatorInput::required(TensorElementType::Int64),
+            OperatorInput::variadic(1),
+        ]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Float32)]
+    }
+
+    fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
+        let of = |name| context.get::<i64>(name).and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
+        let (bits, group) = (of(BITS), of(GROUP));
+        if !matches!(bits, 2 | 4 | 8) || !matches!(group, 16 | 32 | 64 | 128 | 256) {
+            return Err(ort::Error::new(format!("quantized experts have no {bits} bits by {group}")));
+        }
+        let (zero_points, offsets) = (of("zero_points") == 1, of("offsets") == 1);
+        Ok(Self { bits, group, zero_points, offsets, scales: PhantomData })
+    }
+}
+
+impl<S: Stored> Kernel for ExpertLinearQuantized<S> {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let rows = Rows::of(context)?;
+        let parts = 2 + usize::from(self.zero_points) + usize::from(self.offsets);
+        let part = |place: usize| used(context, &rows, |expert| WEIGHTS + expert * parts + place);
+        let (codes, scales) = (part(0)?, part(1)?);
+        let zeros = if parts > 2 { part(2)? } else { vec![] };
+        let shape = codes.first().map(|codes| codes.try_extract_tensor::<u8>()).transpose()?;
+        let out = match shape {
+            Some((shape, _)) => shape.first().map_or(0, |out| out.unsigned_abs() as usize),
+            None => out_of(context, false)?,
+        };
+        let (x, mut result) = (rows.gathered(), vec![0.0; rows.count() * out]);
+        let mut rest = result.as_mut_slice();
+        let mut products = vec![];
+        for (place, group) in rows.groups.iter().enumerate() {
+            let (_, codes) = codes[place].try_extract_tensor::<u8>()?;
+            let (_, scales) = scales[place].try_extract_tensor::<S>()?;
+            let zeros = match zeros.get(place) {
+                Some(zeros) if self.zero_points => Zeros::Codes(zeros.try_extract_tensor::<u8>()?.1),
+                Some(offsets) => Zeros::Offsets(offsets.try_extract_tensor::<f32>()?.1),
+                None => Zeros::Middle,
+            };
+            let weight =
+                Weight { codes, scales, zeros, width: rows.width, bits: self.bits, group: self.group };
+            if !weight.holds(out) {
+                return Err(misfit());
+            }
+            let (mine, others) = rest.split_at_mut(group.rows.len() * out);
+            rest = others;
+            let x = &x[group.first * rows.width..(group.first + group.rows.len()) * rows.width];
+            products.push(quantized::Product::new(x, weight, None, mine, |rows, round| match rows {
+                0..=FEW => {
+                    (0..rows).for_each(round);
+                    Ok(())
+                }
+                _ => context.par_for(rows, rows, round),
+            })?);
+        }
+        run(context, &products)?;
+        drop(products);
+        rows.scatter(context, &result, out)
+    }
+}
+
+/// A product that is cut into blocks, which threads take in any order.
+trait Blocks: Sync {
+    fn blocks(&self) -> usize;
+    fn compute(&self, block: usize);
+}
+
+/// The product of the rows of one expert.
+enum Job<'a, W> {
+    Few(Product<'a, W>),
+    Many(Matmul<'a, W, f32>),
+    Narrow(Matmul<'a, W, bf16>),
+    Transposed(Transposed<'a, W>),
+}
+
+impl<'a, W: Stored> Job<'a, W> {
+    fn narrow(
+        kernel: Tile<W, bf16>,
+        x: &'a [bf16],
+        weight: &'a [W],
+        result: &'a mut [f32],
+        width: usize,
+    ) -> Self {
+        Self::Narrow(Matmul::new(kernel, x, weight, None, result, width))
+    }
+}
+
+impl<W: Stored> Blocks for Job<'_, W> {
+    fn blocks(&self) -> usize {
+        match self {
+            Self::Few(product) => product.blocks(),
+            Self::Many(product) => product.blocks(),
+            Self::Narrow(product) => product.blocks(),
+            Self::Transposed(product) => product.blocks(),
+        }
+    }
+
+    fn compute(&self, block: usize) {
+        match self {
+            Self::Few(product) => product.compute(block),
+            Self::Many(product) => product.compute(block),
+            Self::Narrow(product) => product.compute(block),
+            Self::Transposed(product) => product.compute(block),
+        }
+    }
+}
+
+impl<S: Stored> Blocks for quantized::Product<'_, S> {
+    fn blocks(&self) -> usize {
+        self.blocks()
+    }
+
+    fn compute(&self, block: usize) {
+        self.compute(block);
+    }
+}
+
+/// Computes all blocks of all products, on all threads.
+fn run(context: &ComputeContext, products: &[impl Blocks]) -> ort::Result<()> {
+    let blocks: Vec<(usize, usize)> = products
+        .iter()
+        .enumerate()
+        .flat_map(|(place, product)| (0..product.blocks()).map(move |block| (place, block)))
+        .collect();
+    context.par_for(blocks.len(), blocks.len(), |index| {
+        let (place, block) = blocks[index];
+        products[place].compute(block);
+    })
+}
+
+/// An operand of each expert that some row selected, by the place that it has.
+fn used<'a>(
+    context: &'a ComputeContext,
+    rows: &Rows,
+    place: impl Fn(usize) -> usize,
+) -> ort::Result<Vec<ValueRef<'a>>> {
+    let count = context.num_inputs()?;
+    let operand = |expert: usize| {
+        let place = place(expert);
+        if place >= count {
+            return Err(ort::Error::new(format!("expert {expert} was selected, and there is none")));
+        }
+        context.input(place)?.ok_or_else(misfit)
+    };
+    rows.groups.iter().map(|group| operand(group.expert)).collect()
+}
+
+/// The width of the result where no row selected an expert.
+fn out_of(context: &ComputeContext, transposed: bool) -> ort::Result<usize> {
+    let weight = context.input(WEIGHTS)?.ok_or_else(misfit)?;
+    let shape = weight.shape();
+    let place = if transposed { shape.len().checked_sub(1) } else { shape.len().checked_sub(2) };
+    Ok(place.map_or(0, |place| shape[place].unsigned_abs() as usize))
+}
+
+fn misfit() -> ort::Error {
+    ort::Error::new("the weights of an expert do not fit the rows that selected it")
+}

@@ -1,0 +1,116 @@
+//! All experts one after the other give what the kernel of selected experts gives.
+
+use super::*;
+use crate::lower::{Target, lower};
+use crate::nn::testing::{evaluate, refusal};
+use crate::nn::{Activation, BatchedExperts, GatedMlp, Routing, combine_experts, experts, softmax_topk};
+use crate::weights::{Bytes, WeightData};
+use crate::{Dtype, Hardware, Precision};
+
+/// Numbers between -1 and 1 that follow no pattern.
+fn drawn(count: usize, seed: usize) -> Vec<f32> {
+    (0..count).map(|i| ((i * 7919 + seed * 104_729) % 2003) as f32 / 1001.5 - 1.0).collect()
+}
+
+const EXPERT: GatedMlp<'static> =
+    GatedMlp { gate: "gate", up: "up", down: "down", width: 3, act: Activation::Silu, bias: true };
+
+/// Twelve positions that each select two of four experts.
+fn mixture(g: &mut Graph, form: &str) -> Result<Tensor> {
+    let x = g.constant(&[2, 6, 4], drawn(48, 1))?;
+    let logits = g.constant(&[2, 6, 4], drawn(48, 2))?;
+    let routing = softmax_topk(g, &logits, 2, true)?;
+    match form {
+        "modules" => experts(g, &g.scope("experts"), &x, &routing, &EXPERT),
+        "batched" => {
+            let experts =
+                BatchedExperts { gate_up: "gate_up", down: "down", width: 3, act: Activation::Gelu };
+            experts.forward(g, &g.scope("experts"), &x, &routing)
+        }
+        _ => {
+            let up = g.weight("up", &[4 * 4, 3])?;
+            let up = g.reshape(&up, crate::dims![4, 4, 3])?;
+            let bias = g.weight("bias", &[4, 3])?;
+            let down = g.weight("down", &[4, 4, 3])?;
+            combine_experts(g, &x, &routing, |g, x, selected| {
+                let h = selected.linear(g, x, &up, true)?;
+                let bias = selected.rows(g, &bias)?;
+                let h = g.add(&h, &bias)?;
+                let h = g.clip(&h, -0.5, 0.5)?;
+                let doubled = g.slice_step(&h, 2, 0, 1)?;
+                let h = g.add(&h, &doubled)?;
+                selected.linear(g, &h, &down, false)
+            })
+        }
+    }
+}
+
+fn weights(form: &str) -> Vec<(String, Vec<f32>)> {
+    let mut g = Graph::new();
+    mixture(&mut g, form).unwrap();
+    let weights = g.weights().iter().enumerate();
+    weights.map(|(seed, w)| (w.name.clone(), drawn(w.shape.iter().product(), seed + 3))).collect()
+}
+
+#[test]
+fn one_after_the_other_they_give_what_selected_experts_give() {
+    for form in ["modules", "batched", "transposed"] {
+        let weights = weights(form);
+        let weights: Vec<_> =
+            weights.iter().map(|(name, values)| (name.as_str(), values.as_slice())).collect();
+        let Some((shape, want)) = evaluate(&weights, |g| mixture(g, form)) else { return };
+        let dense = |g: &mut Graph| {
+            let y = mixture(g, form)?;
+            g.output("out", &y)?;
+            one_by_one(g)?;
+            g.prune();
+            assert!(g.lines().iter().all(|line| !line.contains("ExpertLinear") && !line.contains("TopK")));
+            let (_, id) = g.outputs.pop().unwrap();
+            Ok(g.tensor(id).clone())
+        };
+        let Some((got_shape, got)) = evaluate(&weights, dense) else { return };
+        assert_eq!(got_shape, shape);
+        let most = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(most < 1e-6, "{form}: {most}");
+        assert!(want.iter().any(|x| x.abs() > 0.1), "{form}: {want:?}");
+    }
+}
+
+#[test]
+fn each_backend_gets_its_form() {
+    let mut g = Graph::new();
+    let y = mixture(&mut g, "modules").unwrap();
+    g.output("y", &y).unwrap();
+    let located: Vec<WeightData> = g
+        .weights()
+        .iter()
+        .map(|weight| WeightData {
+            dtype: Dtype::Bf16,
+            shape: weight.shape.clone(),
+            stored_as: weight.name.clone(),
+            bytes: Bytes::memory(vec![0; 2 * weight.shape.iter().product::<usize>()]),
+        })
+        .collect();
+    let of = |hardware, precision| lower(&g, &located, &Target::of(hardware, precision)).unwrap().operators;
+    let cpu = of(Hardware::Cpu, Precision::F32);
+    assert_eq!(cpu["weft.ExpertLinearBf16"], 3);
+    assert!(!cpu.contains_key("Gemm"));
+    assert_eq!(of(Hardware::Openvino, Precision::F32)["MatMul"], 12);
+    assert_eq!(of(Hardware::Cpu, Precision::F16)["Gemm"], 12, "the kernel is for single precision");
+}
+
+#[test]
+fn what_mixes_the_outputs_of_an_expert_is_refused() {
+    let problem = refusal(|g| {
+        let x = g.constant(&[1, 2], vec![1.0, 2.0])?;
+        let weights = g.constant(&[1, 2], vec![0.5, 0.5])?;
+        let y = combine_experts(g, &x, &Routing { weights, top_k: 1 }, |g, x, selected| {
+            let w = g.weight("w", &[2, 2, 2])?;
+            let h = selected.linear(g, x, &w, false)?;
+            g.softmax(&h)
+        })?;
+        g.output("y", &y)?;
+        one_by_one(g)
+    });
+    insta::assert_snapshot!(problem, @"Softmax in Softmax.0: is not computed for one expert after the other: between linear layers of experts, operations are element by element");
+}
