@@ -8,7 +8,7 @@ use crate::lower::{Lowered, Target};
 use crate::quantization::{Recipe, Written};
 use crate::session::{Inspection, Loader};
 use crate::tasks::{JsonPipeline, json_pipeline};
-use crate::{Architecture, DynModel, Error, GraphKind, Hardware, Head, Precision, Result, Task};
+use crate::{Architecture, DynModel, Error, ExpertUsage, GraphKind, Hardware, Head, Precision, Result, Task};
 
 /// An [`Architecture`] as a value: what commands and tables of models need of it, behind a few pointers.
 #[derive(Clone, Copy)]
@@ -73,6 +73,7 @@ impl DynArchitecture {
             precision: None,
             threads: None,
             class: None,
+            usage: None,
         }
     }
 }
@@ -92,6 +93,7 @@ pub struct DynLoader {
     precision: Option<Precision>,
     threads: Option<usize>,
     class: Option<String>,
+    usage: Option<ExpertUsage>,
 }
 
 impl DynLoader {
@@ -117,6 +119,12 @@ impl DynLoader {
     #[must_use]
     pub fn class(self, class: &str) -> Self {
         Self { class: Some(class.to_owned()), ..self }
+    }
+
+    /// [`Loader::expert_usage`].
+    #[must_use]
+    pub fn expert_usage(self, usage: &ExpertUsage) -> Self {
+        Self { usage: Some(usage.clone()), ..self }
     }
 
     /// The architecture.
@@ -203,6 +211,9 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
     }
     if let Some(threads) = untyped.threads {
         loader = loader.threads(threads);
+    }
+    if let Some(usage) = &untyped.usage {
+        loader = loader.expert_usage(usage);
     }
     let Some(class) = &untyped.class else { return Ok(loader) };
     match A::Head::ALL.iter().find(|head| head.class() == class) {

@@ -70,7 +70,8 @@ pub use processing::{Processing, ScoreFunction};
 pub use quantization::Quantization;
 pub use registry::{KnownModel, ModelRegistry};
 pub use session::{
-    Architecture, BackendVerdict, Cache, Inspection, Loader, Loads, MemoryNeed, Session, Timings,
+    Architecture, BackendVerdict, Cache, ExpertUsage, Inspection, LayerUsage, Loader, Loads, MemoryNeed,
+    Session, Timings,
 };
 pub use task::Task;
 pub use value::{Value, Values};

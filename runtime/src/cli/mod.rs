@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::hub::Checkpoint;
 use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
-use crate::{Architecture, DynArchitecture, DynLoader, Error, Hardware, Result};
+use crate::{Architecture, DynArchitecture, DynLoader, Error, ExpertUsage, Hardware, LayerUsage, Result};
 pub use arguments::Arguments;
 
 /// Answers the program's own command line.
@@ -64,6 +64,8 @@ struct Opened {
     hardware: Hardware,
     /// Why it runs there.
     reason: String,
+    /// How often experts were selected.
+    usage: ExpertUsage,
 }
 
 fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
@@ -77,6 +79,10 @@ fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
     if let Some(class) = &arguments.head {
         loader = loader.class(class);
     }
+    let usage = ExpertUsage::default();
+    if arguments.json {
+        loader = loader.expert_usage(&usage);
+    }
     let task = match arguments.task {
         Some(task) => task,
         None => loader.task()?,
@@ -86,7 +92,7 @@ fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
     let about =
         format!("{} for {task}, loaded in {:.0} ms on {}", model.class(), millis(start), model.explanation());
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
-    Ok(Opened { task, pipeline: json_pipeline(task, model)?, about, hardware, reason })
+    Ok(Opened { task, pipeline: json_pipeline(task, model)?, about, hardware, reason, usage })
 }
 
 /// Answers all inputs with what `open` finds; whether none failed. What was loaded goes to standard error.
@@ -103,7 +109,7 @@ pub fn run(
         let help = "write it after the checkpoint, or one a line on standard input";
         return Err(Error::input("INPUT", "is missing", help));
     }
-    let Opened { task, pipeline, about, hardware, reason } = load(arguments, open()?)?;
+    let Opened { task, pipeline, about, hardware, reason, usage } = load(arguments, open()?)?;
     eprintln!("{about}");
     let parameters = arguments.all_parameters();
     let mut all = vec![];
@@ -123,7 +129,13 @@ pub fn run(
         match answer {
             Ok(output) if arguments.json => {
                 let place = json!({ "hardware": hardware, "reason": reason });
-                all.push(json!({ "input": input, "output": output, "ms": millis(start), "ran_on": place }));
+                let mut answer =
+                    json!({ "input": input, "output": output, "ms": millis(start), "ran_on": place });
+                let experts: Vec<Json> = usage.take().into_iter().map(selected).collect();
+                if !experts.is_empty() {
+                    answer["expert_usage"] = experts.into();
+                }
+                all.push(answer);
             }
             Ok(_) if any => print(out, ""),
             Ok(output) => print(out, &answers::show(&output)),
@@ -148,6 +160,11 @@ pub fn run(
         print(out, &serde_json::to_string_pretty(&document).unwrap_or_else(|_| document.to_string()));
     }
     Ok(sound)
+}
+
+/// How often each expert of a layer was selected.
+fn selected((layer, counts): LayerUsage) -> Json {
+    json!({ "layer": layer, "selected": counts })
 }
 
 /// Generated text, printed as it is streamed, after its prompt.

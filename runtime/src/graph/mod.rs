@@ -134,6 +134,9 @@ pub struct Graph {
     pub(crate) lengths: Vec<Dim>,
     pub(crate) unused: Vec<String>,
     pub(crate) stored: Option<Stored>,
+    /// Whether experts are counted, and how often each was selected, by layer: `[experts]`.
+    pub(crate) counts_experts: bool,
+    pub(crate) expert_counts: Vec<(String, Tensor)>,
     /// Whether images of any size were asked for, and whether the model has a way to read them.
     pub(crate) interpolate: bool,
     pub(crate) can_interpolate: bool,
@@ -211,6 +214,8 @@ impl Graph {
             lengths: vec![],
             unused: vec![],
             stored: None,
+            counts_experts: false,
+            expert_counts: vec![],
             interpolate: false,
             can_interpolate: false,
             weight_ids: Default::default(),

@@ -172,6 +172,7 @@ pub fn combine_experts(
         let problem = format!("{} has no fixed number of experts", show(weights.shape()));
         return Err(g.error("combine_experts", problem));
     };
+    g.count_experts(&weights)?;
     let (weights, indices) = g.top_k(&weights, routing.top_k)?;
     let flat = rows(g, x)?;
     let flat = g.unsqueeze(&flat, 1)?;

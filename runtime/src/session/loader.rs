@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::ExpertUsage;
 use super::inspection::{self, Inspected, Inspection};
 use super::quantizing::Quantizing;
 use super::route::{self, Request};
@@ -58,6 +59,7 @@ pub struct Loader<A: Architecture, T = A> {
     lowering: Option<Lowering>,
     interpolate: bool,
     exact_activations: bool,
+    usage: Option<ExpertUsage>,
     probes: Vec<String>,
     loads: PhantomData<fn() -> T>,
 }
@@ -88,6 +90,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             lowering: None,
             interpolate: false,
             exact_activations: false,
+            usage: None,
             probes: vec![],
             loads: PhantomData,
         }
@@ -176,6 +179,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     #[must_use]
     pub fn exact_activations(mut self, exact: bool) -> Self {
         self.exact_activations = exact;
+        self
+    }
+
+    /// Counts how often each expert of a mixture of experts is selected.
+    #[must_use]
+    pub fn expert_usage(mut self, usage: &ExpertUsage) -> Self {
+        self.usage = Some(usage.clone());
         self
     }
 
@@ -270,6 +280,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
                 options: Options { precision: precision.computed_in(form), ..self.options },
                 lowering: self.lowering,
                 interpolate: self.interpolate,
+                usage: self.usage,
                 probes: self.probes,
             },
             quantization,
@@ -316,13 +327,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// Reads the configuration and builds the graph by it.
     pub(crate) fn build(&self) -> Result<()> {
         let (_, config, head, weights) = self.read()?;
-        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate).map(|_| ())
+        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false).map(|_| ())
     }
 
     /// The parameters that a checkpoint of this configuration has, none of which need be there.
     pub(crate) fn parameters(&self) -> Result<Vec<Weight>> {
         let (_, config, head) = self.configuration()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate, false)?;
         Ok(graph.weights().to_vec())
     }
 
@@ -336,7 +347,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     pub fn quantize(&self, recipe: Recipe, out: &Path) -> Result<Written> {
         let (_, config, head, weights) = self.read()?;
         let graph =
-            subgraph::built::<A>(&config, head, GraphKind::Forward, Some(&weights), self.interpolate)?;
+            subgraph::built::<A>(&config, head, GraphKind::Forward, Some(&weights), self.interpolate, false)?;
         weights.locate(graph.weights(), &A::NAMES)?;
         let stored = |name: &str| weights.stored_as(name, &A::NAMES);
         let linear =
@@ -359,7 +370,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// As [`Loader::lower`].
     pub(crate) fn lower_to(&self, mut target: Target) -> Result<Lowered> {
         let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         if self.kind == GraphKind::Forward {
             weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
@@ -383,7 +394,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's, or a file cannot be read.
     pub(crate) fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
         let (raw, config, head, weights) = self.read()?;
-        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), false);
+        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), false, false);
         inspection::inspect::<A>(&Inspected { raw: &raw, head, weights: &weights, build: &build }, contexts)
     }
 }

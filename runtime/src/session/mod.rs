@@ -3,6 +3,7 @@
 mod architecture;
 mod config;
 mod executable;
+mod expert_usage;
 mod inputs;
 mod inspection;
 mod kv_bucket;
@@ -26,6 +27,7 @@ use crate::hub::Checkpoint;
 use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
 pub use architecture::Architecture;
 pub use executable::Timings;
+pub use expert_usage::{ExpertUsage, LayerUsage};
 pub use inspection::{BackendVerdict, Inspection, MemoryNeed};
 pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::executable::Executable;
 use super::inputs::{self, Limits};
 use super::quantizing::Quantizing;
-use super::{Lowering, kv_bucket, millis};
+use super::{ExpertUsage, Lowering, kv_bucket, millis};
 use crate::auto::memory;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
@@ -57,6 +57,8 @@ pub(super) struct Settings {
     pub lowering: Option<Lowering>,
     /// Whether images may have other sizes than the configuration's.
     pub interpolate: bool,
+    /// Where selected experts are counted.
+    pub usage: Option<ExpertUsage>,
     /// Modules of [`GraphKind::Forward`] whose values are wanted besides its outputs.
     pub probes: Vec<String>,
 }
@@ -72,6 +74,8 @@ pub(super) struct Subgraph {
     pub note: Option<String>,
     /// The probed modules, each with the outputs that hold its values.
     pub probes: Vec<Probe>,
+    /// Where selected experts are counted, with the outputs that do.
+    pub usage: Option<(ExpertUsage, Vec<String>)>,
 }
 
 impl Subgraph {
@@ -89,7 +93,16 @@ impl Subgraph {
 
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
-        self.executable.run(&inputs)
+        let outputs = self.executable.run(&inputs)?;
+        Ok(self.counted(outputs))
+    }
+
+    /// Outputs without those that count experts.
+    fn counted(&self, mut outputs: Values) -> Values {
+        if let Some((usage, names)) = &self.usage {
+            usage.add(names, &mut outputs);
+        }
+        outputs
     }
 
     pub(super) fn run_cached(&self, kind: GraphKind, inputs: Values, cache: &mut Cache) -> Result<Values> {
@@ -110,7 +123,7 @@ impl Subgraph {
             cache.rows = rows;
             self.resize_bucket(cache)?;
         }
-        Ok(outputs)
+        Ok(self.counted(outputs))
     }
 
     /// How long the symbolic axes of its inputs are; but of the batch: beams are rows of one item, of which a decoder
@@ -151,6 +164,7 @@ pub(super) fn built<A: Architecture>(
     kind: GraphKind,
     weights: Option<&Weights>,
     interpolate: bool,
+    counts_experts: bool,
 ) -> Result<Graph> {
     let place = weights.map_or(Path::new("config.json"), Weights::place).to_path_buf();
     let mut graph = Graph::new();
@@ -160,11 +174,13 @@ pub(super) fn built<A: Architecture>(
         Stored { has: Arc::new(has), tensors, elements, place: place.clone() }
     });
     graph.interpolate = interpolate;
+    graph.counts_experts = counts_experts;
     // Sizes that no model has may divide by zero or overflow, which must not end the program.
     catch_unwind(AssertUnwindSafe(|| A::build(&mut graph, config, head, kind))).unwrap_or_else(|_| {
         let problem = format!("config.json has sizes of which no {} can be built", head.class());
         Err(Error::weights(&place, problem, "compare its sizes with the published ones"))
     })?;
+    ExpertUsage::ask(&mut graph)?;
     if interpolate && !graph.can_interpolate {
         let problem = format!("{} has no positions of images that could be interpolated", head.class());
         let help = "load it without, and give images of the configuration's size";
@@ -246,7 +262,9 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let mut graph = built::<A>(config, self.head, kind, Some(&self.weights), self.setting.interpolate)?;
+        let Settings { interpolate, usage, .. } = &self.setting;
+        let weights = Some(&self.weights);
+        let mut graph = built::<A>(config, self.head, kind, weights, *interpolate, usage.is_some())?;
         let graph_ms = millis(start);
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
@@ -256,6 +274,7 @@ impl<A: Architecture> Subgraphs<A> {
         }
         let located = self.quantizing.apply(&graph, located)?;
         let inputs = graph.inputs().to_vec();
+        let usage = usage.clone().map(|usage| (usage, ExpertUsage::outputs(&graph)));
         let limits = Limits { most: graph.limits.clone(), some: graph.lengths.clone() };
         let Settings { target, hardware, mut options, lowering, .. } = self.setting.clone();
         if kind.is_cached() && are_worth_mapping(&located) {
@@ -263,7 +282,8 @@ impl<A: Architecture> Subgraphs<A> {
         }
         let note = memory::fit(hardware, &located, &mut options, memory::free())?;
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        let subgraph = Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes });
+        let subgraph =
+            Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes, usage });
         ready.insert(kind, Arc::clone(&subgraph));
         Ok(subgraph)
     }

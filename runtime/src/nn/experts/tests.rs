@@ -48,6 +48,26 @@ fn of_all_experts_those_with_the_largest_weights_are_computed() {
 }
 
 #[test]
+fn selected_experts_are_counted_where_that_is_asked_for() {
+    let layer = |g: &mut Graph| {
+        let (x, routing) = (x(g), routing(g));
+        g.enter(&g.scope("layers").index(3).scope("mlp.router"));
+        experts(g, &g.scope("experts"), &x, &routing, &EXPERT)
+    };
+    let count = |g: &mut Graph| {
+        g.counts_experts = true;
+        let h = layer(g)?;
+        g.output("h", &h)?;
+        assert_eq!(g.expert_counts[0].0, "layers.3");
+        Ok(g.expert_counts[0].1.clone())
+    };
+    expect(&WEIGHTS, count, &[2], &[1.0, 2.0]);
+    let mut g = Graph::new();
+    layer(&mut g).unwrap();
+    assert!(g.expert_counts.is_empty());
+}
+
+#[test]
 fn biases_are_those_of_the_selected_experts() {
     let build = |g: &mut Graph| {
         let (x, routing) = (x(g), routing(g));

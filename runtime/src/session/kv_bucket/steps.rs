@@ -101,7 +101,8 @@ fn subgraph(
     let inputs = graph.inputs().to_vec();
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let limits = Default::default();
-    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused: vec![], note: None, probes: vec![] })
+    let (unused, probes) = (vec![], vec![]);
+    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused, note: None, probes, usage: None })
 }
 
 /// Two rows of tokens, the second padded on the left.
