@@ -13,6 +13,7 @@ mod op;
 pub(crate) mod probe;
 mod recurrence;
 mod rewrite;
+mod sample;
 mod scope;
 mod select;
 mod shape;

@@ -94,6 +94,12 @@ pub enum Op {
     Pool(PoolOp),
     /// Another resolution of the last two axes: the node's output shape.
     Resize(ResizeOp),
+    /// Bilinear samples: x `[batch, channels, height, width]` at a grid `[batch, rows, columns, 2]` of places across and down, from
+    /// -1 to 1; beyond the edge are zeros.
+    GridSample {
+        /// Whether -1 and 1 are the corners' centres, not the corners.
+        align_corners: bool,
+    },
     /// Elements around those there are.
     Pad {
         /// What the new ones hold.
@@ -225,6 +231,7 @@ impl Op {
             Self::InstanceNorm { .. } => "InstanceNormalization",
             Self::Pool(op) => op.name(),
             Self::Resize(_) => "Resize",
+            Self::GridSample { .. } => "GridSample",
             Self::Pad { .. } => "Pad",
             Self::CumSum { .. } => "CumSum",
             Self::ArgMax { .. } => "ArgMax",

@@ -63,6 +63,14 @@ fn products() {
 }
 
 #[test]
+fn samples() {
+    let sample = |g: &mut Graph, x: &[Tensor]| g.grid_sample(&x[0], &x[1], false);
+    let map = dims![BATCH, 3, 4, 5];
+    assert_snapshot!(refusal(&[map.clone(), dims![BATCH, 2, 2, 3]], sample), @"GridSample in bert.encoder.layer.3: [batch, 3, 4, 5] and [batch, 2, 2, 3] are not [batch, channels, height, width] and [batch, rows, columns, 2]");
+    assert_snapshot!(refusal(&[map, dims![SEQUENCE, 2, 2, 2]], sample), @"GridSample in bert.encoder.layer.3: [batch, 3, 4, 5] and [sequence, 2, 2, 2] are not [batch, channels, height, width] and [batch, rows, columns, 2]");
+}
+
+#[test]
 fn attention() {
     let [q, k, v] = [0; 3].map(|_| dims![BATCH, SEQUENCE, 12]);
     let run = |shapes: &[&Vec<Dim>], heads, kv_heads| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::passes::{
     Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, norm,
-    precision, recurrence, resize, rotary, select, share, spatial, types,
+    precision, recurrence, resize, rotary, sample, select, share, spatial, types,
 };
 use super::quantized::Kernels;
 use crate::graph::{Dtype, Graph};
@@ -98,6 +98,7 @@ pub(super) const FIRST: &[Pass] = &[
     Pass::whole("compute in the target's precision", precision::compute_in),
     Pass::each("softmax of weights in single precision", precision::softmax_of_weights),
     Pass::each("bicubic resizing in single precision", precision::cubic_resize),
+    Pass::each("bilinear samples in single precision", precision::grid_sample),
     Pass::each("angles by cosine and sine", rotary::angles),
     Pass::each("activations by ONNX's operators", activation::by_operators),
 ];
@@ -133,6 +134,7 @@ const WEBGPU: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
+    GRID_SAMPLE,
     BFLOAT16,
     Pass::each("Or by And", select::or_by_and),
     TRANSPOSE_RUNS,
@@ -179,6 +181,7 @@ const QNN: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
     GATHER_BY_PRODUCT,
+    GRID_SAMPLE,
     BFLOAT16,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
@@ -199,6 +202,7 @@ const WEBNN: &[Pass] = &[
     LINEAR_ATTENTION,
     TOP_K,
     GATHER_BY_PRODUCT,
+    GRID_SAMPLE,
     BFLOAT16,
     TRANSPOSE_RUNS,
     FLAT_WAVES,
@@ -225,6 +229,7 @@ const TRANSPOSE_RUNS: Pass = Pass::each("few axes to Transpose", axes::transpose
 const FLAT_WAVES: Pass = Pass::each("few axes to Sin and Cos", axes::flat_waves);
 const JOIN_RESHAPES: Pass = Pass::whole("one Reshape of several", axes::join_reshapes);
 const NEAREST_BY_GATHER: Pass = Pass::each("nearest pixels by their indices", resize::nearest_by_gather);
+const GRID_SAMPLE: Pass = Pass::each("bilinear samples by indices", sample::grid_sample_by_gather);
 const CUBIC_BY_PRODUCTS: Pass = Pass::each("bicubic resizing by products", resize::cubic_by_products);
 const ROTARY: Pass = Pass::each("rotation by products", rotary::by_product);
 const ATTENTION: Pass = Pass::each("attention by products and softmax", attention::by_products);

@@ -17,6 +17,7 @@ pub(super) mod precision;
 pub(super) mod recurrence;
 pub(super) mod resize;
 pub(super) mod rotary;
+pub(super) mod sample;
 pub(super) mod select;
 pub(super) mod share;
 pub(super) mod spatial;

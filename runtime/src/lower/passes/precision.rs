@@ -63,6 +63,17 @@ pub(in crate::lower) fn cubic_resize(g: &mut Graph, it: &Operation<'_>) -> Resul
     }
 }
 
+/// Bilinear samples in single precision: places are too coarse in half precision, in which CUDA has no kernel either.
+pub(in crate::lower) fn grid_sample(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::GridSample { .. }, [x, grid]) = (it.op, it.operands) else { return Ok(None) };
+    let [wide, places] = [x, grid].map(|x| g.cast(x, Dtype::F32));
+    if it.result.dtype() == Dtype::F32 {
+        return Ok(None);
+    }
+    let sampled = it.again(g, &[&wide, &places], Dtype::F32);
+    Ok(Some(g.cast(&sampled, it.result.dtype())))
+}
+
 /// The same operation between two conversions; none where it is in single precision.
 fn in_single(g: &mut Graph, it: &Operation<'_>, x: &Tensor) -> Option<Tensor> {
     if it.result.dtype() == Dtype::F32 {

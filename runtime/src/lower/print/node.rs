@@ -93,6 +93,12 @@ impl Printer<'_> {
                 more.extend([String::new(), String::new(), sizes]);
                 resize(*op)
             }
+            Op::GridSample { align_corners } => {
+                // The mode's name is another from version 20 on.
+                let mode = if self.target.opset < 20 { "bilinear" } else { "linear" };
+                let corners = Attribute::int("align_corners", i64::from(*align_corners));
+                vec![Attribute::string("mode", mode), Attribute::string("padding_mode", "zeros"), corners]
+            }
             Op::Cast { to } => vec![cast(*to)],
             Op::Transpose { order } => vec![ints("perm", order)],
             Op::Gather { axis }
