@@ -1,8 +1,8 @@
 //! Blocks of detection transformers (DETR, arXiv:2005.12872).
 
-use super::Activation;
-use crate::Result;
-use crate::graph::{Graph, Scope, Tensor};
+use super::{Activation, merge_heads, reference_points, split_heads};
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Scope, Tensor, Unary};
+use crate::{Result, dims};
 
 /// The MLP of class logits or boxes (`DetrMLPPredictionHead`): three linear layers at `0`, `1` and `2` of `layers`, ReLU between
 /// them, x `[…, width]` to `[…, out]`.
@@ -21,6 +21,104 @@ pub fn mlp_prediction_head(
     let h = g.linear(&layers.index(1), &h, width)?;
     let h = g.activation(Activation::Relu, &h)?;
     g.linear(&layers.index(2), &h, out)
+}
+
+/// Sinusoidal embeddings of coordinates from 0 to 1 (`encode_sinusoidal_position_embedding`): `[…, coordinates]` to
+/// `[…, coordinates * width]`, sines and cosines in turn, that of down before that of across.
+///
+/// # Errors
+/// When the last axis has no fixed length.
+pub fn coordinate_embeddings(g: &mut Graph, x: &Tensor, width: usize) -> Result<Tensor> {
+    let axis = x.rank().saturating_sub(1);
+    let coordinates = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+    let half = width / 2;
+    let wavelengths = (0..half).map(|pair| 10_000_f32.powf((2 * pair) as f32 / width as f32)).collect();
+    let wavelengths = g.constant(&[half], wavelengths)?;
+    let mut shape = x.shape()[..axis].to_vec();
+    shape.push(width.into());
+    let mut parts = vec![];
+    for coordinate in 0..coordinates {
+        let angle = g.slice(x, axis, coordinate..coordinate + 1)?;
+        let angle = g.scale(&angle, 2.0 * std::f64::consts::PI)?;
+        let angle = g.div(&angle, &wavelengths)?;
+        let waves = [Unary::Sin, Unary::Cos].map(|wave| g.unary(wave, &angle));
+        let waves = [g.unsqueeze(&waves[0], axis + 1)?, g.unsqueeze(&waves[1], axis + 1)?];
+        let waves = g.concat(&[&waves[0], &waves[1]], axis + 1)?;
+        parts.push(g.reshape(&waves, shape.clone())?);
+    }
+    if coordinates > 1 {
+        parts.swap(0, 1);
+    }
+    g.concat(&parts.iter().collect::<Vec<_>>(), axis)
+}
+
+/// Two-dimensional sinusoidal position embeddings of a grid (`build_2d_sinusoidal_position_embedding`): sines and cosines of the row,
+/// then of the column, `[1, rows * columns, width]`.
+///
+/// # Errors
+/// When the width is no multiple of 4.
+pub fn sine_grid(
+    g: &mut Graph,
+    [rows, columns]: [&Dim; 2],
+    width: usize,
+    temperature: f64,
+) -> Result<Tensor> {
+    let quarter = width / 4;
+    if quarter * 4 != width {
+        return Err(g.error("sine_grid", format!("a width of {width} is no multiple of 4")));
+    }
+    let frequencies: Vec<f32> =
+        (0..quarter).map(|index| temperature.powf(-(index as f64) / quarter as f64) as f32).collect();
+    let mut parts = vec![];
+    for (length, shape) in [(rows, dims![rows, 1, quarter]), (columns, dims![1, columns, quarter])] {
+        let positions = g.arange(length);
+        for wave in [Unary::Sin, Unary::Cos] {
+            let waves = g.angles(&positions, wave, &frequencies, 1.0)?;
+            let waves = g.reshape(&waves, shape.clone())?;
+            parts.push(g.expand(&waves, dims![rows, columns, quarter])?);
+        }
+    }
+    let all = g.concat(&parts.iter().collect::<Vec<_>>(), 2)?;
+    g.reshape(&all, dims![1, rows.clone() * columns.clone(), width])
+}
+
+/// Anchors at the places of feature maps (`RTDetrModel.generate_anchors`), in logits: centre, width and height `[1, positions, 4]`, as
+/// large as `size` in the first map and twice that in each further one; and 1 where all of them lie within the image, or else 0,
+/// `[1, positions, 1]` f32. The others are the largest number.
+///
+/// # Errors
+/// When there is no map.
+pub fn anchors(g: &mut Graph, levels: &[[Dim; 2]], size: f32) -> Result<(Tensor, Tensor)> {
+    let mut boxes = vec![];
+    for (level, [rows, columns]) in levels.iter().enumerate() {
+        let middles = reference_points(g, rows, columns)?;
+        let extent = g.full(middles.shape().to_vec(), size * 2_f32.powi(level as i32))?;
+        boxes.push(g.concat(&[&middles, &extent], 2)?);
+    }
+    let boxes = g.concat(&boxes.iter().collect::<Vec<_>>(), 1)?;
+    let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, &boxes, &[2], true));
+    let (low, high) = (g.scalar(0.01), g.scalar(1.0 - 0.01));
+    let above = g.binary(Binary::Greater, &least?, &low)?;
+    let below = g.binary(Binary::Less, &most?, &high)?;
+    let valid = g.binary(Binary::And, &above, &below)?;
+    let (one, half, far) = (g.scalar(1.0), g.scalar(0.5), g.scalar(f32::MAX));
+    let boxes = g.select(&valid, &boxes, &half)?;
+    let rest = g.sub(&one, &boxes)?;
+    let odds = g.div(&boxes, &rest)?;
+    let logits = g.unary(Unary::Log, &odds);
+    Ok((g.select(&valid, &logits, &far)?, g.cast(&valid, Dtype::F32)))
+}
+
+/// Two halves of each head side by side (`ConditionalDetrDecoderCrossAttention`): `content` and `place`
+/// `[batch, positions, heads·size]` to `[batch, positions, heads·2·size]`.
+///
+/// # Errors
+/// When the heads do not divide the width, or the shapes differ.
+pub fn concat_heads(g: &mut Graph, content: &Tensor, place: &Tensor, heads: usize) -> Result<Tensor> {
+    let content = split_heads(g, content, heads)?;
+    let place = split_heads(g, place, heads)?;
+    let both = g.concat(&[&content, &place], 3)?;
+    merge_heads(g, &both)
 }
 
 #[cfg(test)]
@@ -44,5 +142,52 @@ mod tests {
         };
         // (2, 3) and (0, 6); then (8, 0) and (7, 2).
         expect(&weights, build, &[2, 1], &[-8.5, 0.5]);
+    }
+
+    #[test]
+    fn coordinates_are_waves_of_down_before_across() {
+        let embedded = |g: &mut Graph| {
+            let x = g.constant(&[1, 3], vec![0.25, 0.0, 0.5])?;
+            coordinate_embeddings(g, &x, 4)
+        };
+        // Wavelengths are 1 and 100.
+        let (quarter, half) = (std::f32::consts::PI / 200.0, std::f32::consts::PI / 100.0);
+        let down = [0.0, 1.0, 0.0, 1.0];
+        let across = [1.0, 0.0, quarter.sin(), quarter.cos()];
+        let width = [0.0, -1.0, half.sin(), half.cos()];
+        expect(&[], embedded, &[1, 12], &[down, across, width].concat());
+    }
+
+    #[test]
+    fn halves_of_each_head_lie_side_by_side() {
+        let joined = |g: &mut Graph| {
+            let content = g.constant(&[1, 1, 4], vec![1.0, 2.0, 3.0, 4.0])?;
+            let place = g.constant(&[1, 1, 4], vec![5.0, 6.0, 7.0, 8.0])?;
+            concat_heads(g, &content, &place, 2)
+        };
+        expect(&[], joined, &[1, 1, 8], &[1.0, 2.0, 5.0, 6.0, 3.0, 4.0, 7.0, 8.0]);
+    }
+
+    #[test]
+    fn rows_come_before_columns_in_a_grid() {
+        let grid = |g: &mut Graph| sine_grid(g, [&Dim::Fixed(2), &Dim::Fixed(2)], 8, 100.0);
+        let (s, c) = (1.0_f32.sin(), 1.0_f32.cos());
+        let (t, d) = (0.1_f32.sin(), 0.1_f32.cos());
+        let (zero, one) = ([0.0, 0.0, 1.0, 1.0], [s, t, c, d]);
+        let want = [[zero, zero], [zero, one], [one, zero], [one, one]].concat().concat();
+        expect(&[], grid, &[1, 4, 8], &want);
+    }
+
+    #[test]
+    fn anchors_lie_at_places_and_double_from_level_to_level() {
+        let levels = [[Dim::Fixed(1), Dim::Fixed(2)], [Dim::Fixed(1), Dim::Fixed(1)]];
+        let logit = |x: f32| (x / (1.0 - x)).ln();
+        let boxes = |g: &mut Graph| Ok(anchors(g, &levels, 0.25)?.0);
+        let (quarter, rest) = (logit(0.25), logit(0.75));
+        let want = [[quarter, 0.0, quarter, quarter], [rest, 0.0, quarter, quarter], [0.0, 0.0, 0.0, 0.0]];
+        expect(&[], boxes, &[1, 3, 4], &want.concat());
+        // Half an image, doubled, is too large.
+        let valid = |g: &mut Graph| Ok(anchors(g, &levels, 0.5)?.1);
+        expect(&[], valid, &[1, 3, 1], &[1.0, 1.0, 0.0]);
     }
 }

@@ -9,6 +9,7 @@ mod cache;
 mod cell_selection;
 mod convolution;
 mod cross_attention;
+mod deformable_attention;
 mod detection;
 mod differential;
 mod dynamic_rope;
@@ -67,7 +68,10 @@ pub use convolution::{
     squeeze_excite,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
-pub use detection::mlp_prediction_head;
+pub use deformable_attention::{
+    DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,
+};
+pub use detection::{anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid};
 pub use differential::{differential_lambda, differential_values};
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
