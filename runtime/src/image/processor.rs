@@ -64,6 +64,11 @@ impl ImageProcessor {
         })
     }
 
+    /// The name of the reference's class, without `ImageProcessor`: `Detr`.
+    pub fn class(&self) -> &'static str {
+        self.source.class.name
+    }
+
     /// The file it was read from.
     pub fn file(&self) -> &Path {
         &self.source.file

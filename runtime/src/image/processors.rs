@@ -65,6 +65,9 @@ pub(super) const CLASSES: &[Class] = &[
     class("Detr", Layout::Masked, false, standard, padded),
     class("ConditionalDetr", Layout::Masked, false, standard, padded),
     class("DeformableDetr", Layout::Masked, false, standard, padded),
+    class("RTDetr", Layout::Images, false, rt_detr, || {
+        with(exact(640, 2, IMAGENET), json!({"do_normalize": false}))
+    }),
     class("Yolos", Layout::Masked, false, yolos, padded),
     class("Llava", Layout::Images, false, llava, || cropped(3, OPENAI)),
     class("LlavaNext", Layout::Tiles, false, llava_next, || {
@@ -134,6 +137,14 @@ fn yolos(settings: &Settings) -> Steps {
         }
     }
     Ok(steps)
+}
+
+/// What is padded has no mask that models read.
+fn rt_detr(settings: &Settings) -> Steps {
+    match settings.do_pad {
+        true => Err("`do_pad`: is not supported; set it to false, as published checkpoints do".to_owned()),
+        false => standard(settings),
+    }
 }
 
 /// Below 384, the middle of a larger image is taken; from there on the image is squeezed.

@@ -102,7 +102,7 @@ impl Channels {
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) file: PathBuf,
-    class: &'static Class,
+    pub(super) class: &'static Class,
     json: Json,
 }
 

@@ -4,9 +4,9 @@ use ndarray::{ArrayViewD, Axis, Ix2};
 use serde::Serialize;
 
 use super::super::labels::Labels;
-use super::super::scores::{largest, softmax};
+use super::super::scores::{largest, softmax, top};
 use crate::image::{Image, Pixels};
-use crate::{Error, Result};
+use crate::{Error, Result, ScoreFunction};
 
 /// An object in an image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,25 +47,71 @@ pub fn draw(image: &Image, found: &[Detection]) -> Image {
     image
 }
 
-/// `logits` `[queries, classes + 1]`, the last class being no object, and `boxes` `[queries, 4]`: middle across
-/// and down, width and height, in parts of the image.
+/// How an image processor makes scores of logits (`post_process_object_detection`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DetectionScores {
+    /// One label a query, by softmax over the classes and one more, which is no object (`DetrImageProcessor`).
+    Softmax,
+    /// The best pairs of query and label by their sigmoids, so many of them (`DeformableDetrImageProcessor`).
+    Sigmoid {
+        /// How many; as many as there are queries where not given (`RTDetrImageProcessor`).
+        top_k: Option<usize>,
+    },
+}
+
+impl DetectionScores {
+    /// Those of one of the reference's image processors, by its name without `ImageProcessor`.
+    pub(super) fn of_processor(class: &str) -> Self {
+        match class {
+            "ConditionalDetr" | "DeformableDetr" => Self::Sigmoid { top_k: Some(100) },
+            "RTDetr" => Self::Sigmoid { top_k: None },
+            _ => Self::Softmax,
+        }
+    }
+
+    /// Query, label and score of what is found in logits `[queries, classes]`, best first where pairs compete.
+    fn chosen(self, logits: &ndarray::ArrayView2<'_, f32>) -> Vec<(usize, usize, f32)> {
+        match self {
+            Self::Softmax => {
+                let best = |(query, logits): (usize, ndarray::ArrayView1<'_, f32>)| {
+                    let scores = softmax(&logits.to_vec());
+                    let (_, classes) = scores.split_last().filter(|(_, classes)| !classes.is_empty())?;
+                    let class = largest(classes);
+                    Some((query, class, classes[class]))
+                };
+                logits.axis_iter(Axis(0)).enumerate().filter_map(best).collect()
+            }
+            Self::Sigmoid { top_k } => {
+                let classes = logits.ncols().max(1);
+                let scores = ScoreFunction::Sigmoid.apply(&logits.iter().copied().collect::<Vec<_>>());
+                let best = top(&scores, top_k.unwrap_or(logits.nrows()));
+                best.into_iter().map(|at| (at / classes, at % classes, scores[at])).collect()
+            }
+        }
+    }
+}
+
+/// What is found by `logits` `[queries, classes]` and `boxes` `[queries, 4]`: middle across and down, width and height, in
+/// parts of the image.
 pub(super) fn detections(
     logits: ArrayViewD<'_, f32>,
     boxes: ArrayViewD<'_, f32>,
     (height, width): Pixels,
     threshold: f32,
+    scores: DetectionScores,
     labels: &Labels,
 ) -> Result<Vec<Detection>> {
     let logits = two_axes("logits", logits)?;
     let boxes = two_axes("pred_boxes", boxes)?;
+    if boxes.ncols() != 4 || boxes.nrows() != logits.nrows() {
+        let problem =
+            format!("has shape {:?} for each image, instead of a box for each query", boxes.shape());
+        return Err(Error::input("pred_boxes", problem, "open a detector for this task"));
+    }
     let mut found = Vec::new();
-    for (logits, place) in logits.axis_iter(Axis(0)).zip(boxes.axis_iter(Axis(0))) {
-        let scores = softmax(&logits.to_vec());
-        let Some((_, classes)) = scores.split_last().filter(|(_, classes)| !classes.is_empty()) else {
-            continue;
-        };
-        let class = largest(classes);
-        if classes[class] > threshold && place.len() == 4 {
+    for (query, class, score) in scores.chosen(&logits) {
+        if score > threshold {
+            let place = boxes.row(query);
             let edge = |middle: usize, half: f32, pixels: usize| {
                 ((place[middle] + half * place[middle + 2]) * pixels as f32) as i64
             };
@@ -75,7 +121,7 @@ pub(super) fn detections(
                 xmax: edge(0, 0.5, width),
                 ymax: edge(1, 0.5, height),
             };
-            found.push(Detection { score: classes[class], label: labels.name(class), bounds, class });
+            found.push(Detection { score, label: labels.name(class), bounds, class });
         }
     }
     Ok(found)
@@ -101,7 +147,9 @@ mod tests {
         let labels = Labels::read(&json!({"id2label": {"0": "cat", "1": "dog"}}));
         let logits = array![[0.0, 4.0, 0.0], [5.0, 0.0, 0.0], [0.0, 0.0, 5.0], [0.6, 0.5, 0.0]].into_dyn();
         let place = array![[0.5, 0.5, 0.5, 0.5], [0.01, 0.2, 0.3, 0.1], [0.5; 4], [0.5; 4]].into_dyn();
-        let found = detections(logits.view(), place.view(), (40, 100), 0.5, &labels).unwrap();
+        let found =
+            detections(logits.view(), place.view(), (40, 100), 0.5, DetectionScores::Softmax, &labels)
+                .unwrap();
         assert_eq!(found.iter().map(|f| f.label.as_str()).collect::<Vec<_>>(), ["dog", "cat"]);
         assert_eq!(found[0].bounds, Bounds { xmin: 25, ymin: 10, xmax: 75, ymax: 30 });
         assert_eq!(found[1].bounds, Bounds { xmin: -14, ymin: 6, xmax: 16, ymax: 10 });
@@ -109,5 +157,31 @@ mod tests {
         assert_eq!(json["box"], json!({"xmin": 25, "ymin": 10, "xmax": 75, "ymax": 30}));
         let drawn = draw(&Image::from_pixels(&Array3::zeros((40, 100, 3))).unwrap(), &found);
         assert!(drawn.pixels()[[30, 50, 2]] > 0 && drawn.pixels()[[20, 50, 2]] == 0);
+    }
+
+    #[test]
+    fn pairs_of_query_and_label_compete_where_scores_are_sigmoids() {
+        let labels = Labels::read(&json!({"id2label": {"0": "cat", "1": "dog"}}));
+        let logits = array![[-1.0, 2.0], [3.0, 1.0], [-4.0, -5.0]].into_dyn();
+        let place = array![[0.5; 4], [0.25, 0.5, 0.5, 1.0], [0.5; 4]].into_dyn();
+        let found = |top_k, threshold| {
+            let scores = DetectionScores::Sigmoid { top_k };
+            let found =
+                detections(logits.view(), place.view(), (10, 20), threshold, scores, &labels).unwrap();
+            found.into_iter().map(|found| (found.label, found.bounds.xmin)).collect::<Vec<_>>()
+        };
+        let all = [("cat", 0), ("dog", 5), ("dog", 0)].map(|(label, xmin)| (label.to_owned(), xmin));
+        assert_eq!(found(None, 0.0), all);
+        assert_eq!(found(Some(2), 0.5), all[..2]);
+        assert_eq!(found(Some(100), 0.9), all[..1]);
+        assert_eq!(found(Some(100), 0.0).len(), 6);
+    }
+
+    #[test]
+    fn a_box_is_needed_for_each_query() {
+        let labels = Labels::read(&json!({}));
+        let (logits, place) = (array![[1.0, 2.0]].into_dyn(), array![[0.5, 0.5]].into_dyn());
+        let error = detections(logits.view(), place.view(), (1, 1), 0.0, DetectionScores::Softmax, &labels);
+        assert!(error.unwrap_err().to_string().contains("pred_boxes"));
     }
 }

@@ -1,9 +1,10 @@
 //! Object detection: what is in an image, and where.
 //!
-//! Reference: `ObjectDetectionPipeline`, `DetrImageProcessor.post_process_object_detection`.
+//! Reference: `ObjectDetectionPipeline`, and `post_process_object_detection` of the checkpoint's image processor.
 
 mod boxes;
 
+use self::boxes::DetectionScores;
 pub use self::boxes::{Bounds, Detection, draw};
 use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};
@@ -89,7 +90,8 @@ impl<A: AnyModel> ObjectDetection<A> {
         found
             .map(|(image, (logits, boxes))| {
                 let size = (image.height(), image.width());
-                boxes::detections(logits.view(), boxes.view(), size, options.threshold, &self.labels)
+                let scores = DetectionScores::of_processor(self.images.processor.class());
+                boxes::detections(logits.view(), boxes.view(), size, options.threshold, scores, &self.labels)
             })
             .collect()
     }

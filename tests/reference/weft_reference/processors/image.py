@@ -48,6 +48,7 @@ CLASSES = (
     "MobileNetV2ImageProcessor",
     "ConditionalDetrImageProcessor",
     "DeformableDetrImageProcessor",
+    "RTDetrImageProcessor",
     "YolosImageProcessor",
     "PoolFormerImageProcessor",
     "EfficientNetImageProcessor",
