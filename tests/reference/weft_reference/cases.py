@@ -56,8 +56,7 @@ class Case:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model, parameters = self.model(folder)
-            outputs = run(model, {**self.inputs, **self.told}, self.forward)
-            outputs = {name: value for name, value in outputs.items() if not name.startswith(self.without or ("\0",))}
+            outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without)
             rewrite(folder / "config.json", self.written)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}
@@ -182,12 +181,15 @@ def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:
     model.config.save_pretrained(folder)
 
 
-def run(model: transformers.PreTrainedModel, inputs: Inputs, forward: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def run(
+    model: transformers.PreTrainedModel, inputs: Inputs, forward: Mapping[str, Any], without: tuple[str, ...] = ()
+) -> dict[str, np.ndarray]:
     """The compared outputs of one forward call: of a tuple `name.0`, `name.1` ..., of a sub-model `name.last_hidden_state`."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     result = model(**arguments, **{"return_dict": True, **forward})
     outputs: dict[str, np.ndarray] = {}
     _flatten("", result, outputs)
+    outputs = {name: value for name, value in outputs.items() if not name.startswith(without or ("\0",))}
     if not outputs:
         raise ValueError(f"{type(model).__name__} returned nothing to compare, only {list(result)}")
     for name, value in outputs.items():

@@ -45,7 +45,7 @@ fn detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// `encoder_last_hidden_state`.
 fn detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let hidden = detector(g, c, &g.scope("model"))?;
-    let [logits, boxes] = detection_head(g, c, &g.root(), &hidden.queries)?;
+    let [logits, boxes] = detection_head(g, c, &g.root(), &hidden)?;
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     g.output("last_hidden_state", &hidden.queries)?;
@@ -67,7 +67,15 @@ struct Hidden {
 fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]));
     let mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(InputDefault::Ones));
-    let (feature_map, _) = backbone::stages(g, &backbone_layout(c)?, &w.scope(BACKBONE), &pixels)?;
+    let layout = backbone_layout(c)?;
+    let stages = layout.depths.len();
+    if out_stages(c, &layout, &[stages])?.last() != Some(&stages) {
+        let problem = format!(
+            "the backbone's feature maps must end with that of its last stage, {stages}: see out_indices and out_features"
+        );
+        return Err(Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem });
+    }
+    let (feature_map, _) = backbone::stages(g, &layout, &w.scope(BACKBONE), &pixels)?;
     let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
     let mask = g.cast(&mask, Dtype::F32);
     let mask = g.unsqueeze(&mask, 1)?;
@@ -84,43 +92,13 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let x = nn::flatten_feature_map(g, &feature_map)?;
     let attention_mask = g.reshape(&attention_mask, dims![BATCH, 1, 1, &x.shape() [1]])?;
     let x = encoder(g, c, &w.scope("encoder"), x, &positions, &attention_mask)?;
-    let query_positions = g.weight(
-        &w.scope("query_position_embeddings").name("weight"),
-        &[c.num_queries, c.d_model],
-    )?;
-    let memory_with_positions = g.add(&x, &positions)?;
-    let mut queries = g.full(dims![BATCH, c.num_queries, c.d_model], 0.0)?;
-    for index in 0..c.decoder_layers {
-        let w = w.scope("decoder").scope("layers").index(index);
-        queries = decoder_layer(
-            g,
-            c,
-            &w,
-            &queries,
-            &query_positions,
-            [&memory_with_positions, &x],
-            &attention_mask,
-        )?;
-    }
-    let queries = g.layer_norm(&w.scope("decoder").scope("layernorm"), &queries, EPSILON)?;
+    let queries = decoder(g, c, w, &x, &positions, &attention_mask)?;
     Ok(Hidden { encoder: x, queries })
 }
 
 /// The backbone's configuration, also where `backbone` names a network of timm.
 fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     let mut layout = BackboneConfig::clone(&c.backbone_config);
-    let indices = layout.out_indices.as_ref().or(c.backbone_kwargs.out_indices.as_ref());
-    let last = indices.and_then(|indices| indices.0.last());
-    let name = layout.out_features.as_ref().and_then(|names| names.last());
-    let stages = layout.depths.len();
-    if last.is_some_and(|&last| last != -1 && last != stages as i64)
-        || name.is_some_and(|name| *name != format!("stage{stages}"))
-    {
-        let problem = format!(
-            "the backbone's feature maps must end with that of its last stage, {stages}: see out_indices and out_features"
-        );
-        return Err(Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem });
-    }
     let (depths, layer_type, widest) = match layout.backbone.as_deref().or(c.backbone.as_deref())
     {
         None => return Ok(layout),
@@ -139,6 +117,47 @@ fn backbone_layout(c: &Config) -> Result<BackboneConfig> {
     layout.layer_type = layer_type.to_owned();
     layout.hidden_sizes = [8, 4, 2, 1].map(|narrower| widest / narrower).to_vec();
     Ok(layout)
+}
+
+/// The stages whose feature maps are used, from 1 (`out_features`, `out_indices`), or else these.
+fn out_stages(c: &Config, layout: &BackboneConfig, default: &[usize]) -> Result<Vec<usize>> {
+    let stages = layout.depths.len();
+    let indices = layout.out_indices.as_ref().or(c.backbone_kwargs.out_indices.as_ref());
+    let named: Option<Vec<Option<usize>>> = match (&layout.out_features, indices) {
+        (Some(names), _) => {
+            Some(
+                names
+                    .iter()
+                    .map(|name| {
+                        name.strip_prefix("stage").and_then(|stage| stage.parse().ok())
+                    })
+                    .collect(),
+            )
+        }
+        (None, Some(indices)) => {
+            let counted = |&index: &i64| {
+                usize::try_from(
+                        if index < 0 { index + stages as i64 + 1 } else { index },
+                    )
+                    .ok()
+            };
+            Some(indices.0.iter().map(counted).collect())
+        }
+        (None, None) => None,
+    };
+    let Some(named) = named else { return Ok(default.to_vec()) };
+    let known = named
+        .iter()
+        .map(|stage| stage.filter(|stage| (1..=stages).contains(stage)))
+        .collect::<Option<Vec<usize>>>();
+    known
+        .filter(|known| !known.is_empty())
+        .ok_or_else(|| {
+            let problem = format!(
+                "the backbone's feature maps must be those of stages 1 to {stages}: see out_indices and out_features"
+            );
+            Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem }
+        })
 }
 
 /// Two-dimensional sinusoidal position embeddings over unpadded pixels (`DetrSinePositionEmbedding`):
@@ -277,11 +296,41 @@ fn attention(
     nn::MultiHead { projections, mask, ..nn::MultiHead::new(heads, c.d_model) }.attend(g, w, inputs)
 }
 
+/// All layers of the decoder (`DetrDecoder`): hidden states of the object queries, `[batch, num_queries, d_model]`.
+fn decoder(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    positions: &Tensor,
+    attention_mask: &Tensor,
+) -> Result<Tensor> {
+    let query_positions = g.weight(
+        &w.scope("query_position_embeddings").name("weight"),
+        &[c.num_queries, c.d_model],
+    )?;
+    let memory_with_positions = g.add(x, positions)?;
+    let mut queries = g.full(dims![BATCH, c.num_queries, c.d_model], 0.0)?;
+    for index in 0..c.decoder_layers {
+        let w = w.scope("decoder").scope("layers").index(index);
+        queries = decoder_layer(
+            g,
+            c,
+            &w,
+            &queries,
+            &query_positions,
+            [&memory_with_positions, x],
+            attention_mask,
+        )?;
+    }
+    g.layer_norm(&w.scope("decoder").scope("layernorm"), &queries, EPSILON)
+}
+
 /// Logits of classes, the last of which is no object, `[batch, num_queries, num_labels + 1]`; and boxes
 /// (`DetrMLPPredictionHead`), `[batch, num_queries, 4]`: centre, width and height, relative to the image.
-fn detection_head(g: &mut Graph, c: &Config, w: &Scope, queries: &Tensor) -> Result<[Tensor; 2]> {
-    let logits = g.linear(&w.scope("class_labels_classifier"), queries, c.num_labels() + 1)?;
-    let boxes = nn::mlp_prediction_head(g, &w.scope("bbox_predictor.layers"), queries, c.d_model, 4)?;
+fn detection_head(g: &mut Graph, c: &Config, w: &Scope, hidden: &Hidden) -> Result<[Tensor; 2]> {
+    let logits = g.linear(&w.scope("class_labels_classifier"), &hidden.queries, c.num_labels() + 1)?;
+    let boxes = nn::mlp_prediction_head(g, &w.scope("bbox_predictor.layers"), &hidden.queries, c.d_model, 4)?;
     Ok([logits, g.activation(Activation::Sigmoid, &boxes)?])
 }
 
