@@ -169,12 +169,12 @@ pub struct BackboneConfig {
     pub id2label: Option<BTreeMap<String, String>>,
     /// The number of classes, where they have no names.
     pub num_labels: Option<usize>,
-    /// timm's name of the network.
-    pub backbone: Option<String>,
     /// The names of the stages that give feature maps.
     pub out_features: Option<Vec<String>>,
     /// Their indices, from 1, or from -1 downwards.
     pub out_indices: Option<LayerIndices>,
+    /// timm's name of the network.
+    pub backbone: Option<String>,
 }
 
 impl Default for BackboneConfig {
@@ -191,9 +191,9 @@ impl Default for BackboneConfig {
             downsample_in_bottleneck: false,
             id2label: None,
             num_labels: None,
-            backbone: None,
             out_features: None,
             out_indices: None,
+            backbone: None,
         }
     }
 }

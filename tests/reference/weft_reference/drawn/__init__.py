@@ -10,6 +10,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn import (
     composed,
     decoders,
+    detectors,
     encoders,
     long_text,
     pictures,
@@ -29,6 +30,7 @@ DRAWN: dict[str, Draw] = {
     **{decoder.model: partial(decoders.random_case, decoder) for decoder in DECODERS},
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
     **composed.DRAWN,
+    **detectors.DRAWN,
     **long_text.DRAWN,
     **pictures.DRAWN,
     **series.DRAWN,

@@ -15,22 +15,26 @@ use crate::BackboneConfig as Config;
 /// The epsilon of batch normalisation.
 const EPSILON: f64 = 1e-5;
 
-/// Stem, then stages (`ResNetEncoder`): the last feature map, and those of the stages before.
+/// The last feature map, and those of the stages before.
 pub(super) fn stages(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
     pixel_values: &Tensor,
 ) -> Result<(Tensor, Vec<Tensor>)> {
+    let mut maps = stage_maps(g, c, w, pixel_values)?;
+    let last = maps.pop().unwrap_or_else(|| pixel_values.clone());
+    Ok((last, maps.into_iter().skip(1).collect()))
+}
+
+/// The feature maps of the stem and of each stage (`ResNetEncoder`).
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let stem = Conv::new(c.embedding_size, &[7, 7]).stride(&[2, 2]).padding(&[3, 3]).no_bias();
     let x = nn::conv_bn_act(g, &w.scope("embedder.embedder"), pixel_values, &stem, EPSILON, c.hidden_act)?;
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
-    let mut before = vec![];
+    let mut maps = vec![x.clone()];
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
-        if stage > 0 {
-            before.push(x.clone());
-        }
         let w = w.scope("encoder.stages").index(stage).scope("layers");
         for index in 0..depth {
             let halves = index == 0 && (stage > 0 || c.downsample_in_first_stage);
@@ -38,8 +42,9 @@ pub(super) fn stages(
             x = layer(g, c, &w.index(index), &x, [width, out], stride)?;
             width = out;
         }
+        maps.push(x.clone());
     }
-    Ok((x, before))
+    Ok(maps)
 }
 
 /// One residual layer: two convolutions (`ResNetBasicLayer`) or a bottleneck of three (`ResNetBottleNeckLayer`).
