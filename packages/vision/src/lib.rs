@@ -9,6 +9,8 @@ pub use weft_beit as beit;
 pub use weft_bit as bit;
 #[cfg(feature = "clip-vision")]
 pub use weft_clip_vision as clip_vision;
+#[cfg(feature = "conditional_detr")]
+pub use weft_conditional_detr as conditional_detr;
 #[cfg(feature = "convnext")]
 pub use weft_convnext as convnext;
 #[cfg(feature = "convnextv2")]
@@ -17,6 +19,8 @@ pub use weft_convnextv2 as convnextv2;
 pub use weft_cvt as cvt;
 #[cfg(feature = "data2vec-vision")]
 pub use weft_data2vec_vision as data2vec_vision;
+#[cfg(feature = "deformable_detr")]
+pub use weft_deformable_detr as deformable_detr;
 #[cfg(feature = "deit")]
 pub use weft_deit as deit;
 #[cfg(feature = "detr")]
@@ -57,6 +61,10 @@ pub use weft_pvt_v2 as pvt_v2;
 pub use weft_regnet as regnet;
 #[cfg(feature = "resnet")]
 pub use weft_resnet as resnet;
+#[cfg(feature = "rt_detr")]
+pub use weft_rt_detr as rt_detr;
+#[cfg(feature = "rt_detr_v2")]
+pub use weft_rt_detr_v2 as rt_detr_v2;
 #[cfg(feature = "segformer")]
 pub use weft_segformer as segformer;
 #[cfg(feature = "siglip-vision")]
@@ -86,6 +94,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<bit::Model>(),
     #[cfg(feature = "clip-vision")]
     weft::DynArchitecture::of::<clip_vision::Model>(),
+    #[cfg(feature = "conditional_detr")]
+    weft::DynArchitecture::of::<conditional_detr::Model>(),
     #[cfg(feature = "convnext")]
     weft::DynArchitecture::of::<convnext::Model>(),
     #[cfg(feature = "convnextv2")]
@@ -94,6 +104,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<cvt::Model>(),
     #[cfg(feature = "data2vec-vision")]
     weft::DynArchitecture::of::<data2vec_vision::Model>(),
+    #[cfg(feature = "deformable_detr")]
+    weft::DynArchitecture::of::<deformable_detr::Model>(),
     #[cfg(feature = "deit")]
     weft::DynArchitecture::of::<deit::Model>(),
     #[cfg(feature = "detr")]
@@ -134,6 +146,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<regnet::Model>(),
     #[cfg(feature = "resnet")]
     weft::DynArchitecture::of::<resnet::Model>(),
+    #[cfg(feature = "rt_detr")]
+    weft::DynArchitecture::of::<rt_detr::Model>(),
+    #[cfg(feature = "rt_detr_v2")]
+    weft::DynArchitecture::of::<rt_detr_v2::Model>(),
     #[cfg(feature = "segformer")]
     weft::DynArchitecture::of::<segformer::Model>(),
     #[cfg(feature = "siglip-vision")]
