@@ -45,4 +45,36 @@ def patchtst(rng: Random, path: str) -> Case:
     return Case(path, f"PatchTST{head}", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"patchtst": patchtst}
+def patchtsmixer(rng: Random, path: str) -> Case:
+    head = rng.choice(("Model", "ForPrediction", "ForPrediction", "ForTimeSeriesClassification", "ForRegression"))
+    heads, patch = rng.choice((1, 2, 3)), rng.randint(1, 8)
+    context, channels = patch + rng.randint(1, 40), rng.randint(1, 5)
+    config = transformers.PatchTSMixerConfig(
+        num_input_channels=channels,
+        context_length=context,
+        prediction_length=rng.randint(1, 20),
+        patch_length=patch,
+        patch_stride=rng.randint(1, patch),
+        num_layers=rng.randint(1, 4),
+        d_model=2 * heads * rng.randint(1, 8),
+        expansion_factor=rng.randint(1, 4),
+        mode=rng.choice(("common_channel", "mix_channel")),
+        gated_attn=rng.random() < 0.7,
+        norm_mlp=rng.choice(("LayerNorm", "BatchNorm")),
+        self_attn=rng.random() < 0.5,
+        self_attn_heads=heads,
+        use_positional_encoding=rng.random() < 0.5,
+        scaling=rng.choice(("std", "mean", None)),
+        prediction_channel_indices=rng.choice((None, [channels - 1])),
+        num_targets=rng.randint(1, 5),
+        output_range=rng.choice((None, [-2.0, 5.0])),
+        head_aggregation=rng.choice(("max_pool", "avg_pool", "use_last", None)),
+    )
+    batch = rng.randint(1, 4)
+    inputs = series(context, channels, batch, f"{path}.{rng.random()}")
+    if head in ("Model", "ForPrediction") and rng.random() < 0.5:
+        inputs["observed_mask"] = observed(context, channels, batch)["past_observed_mask"]
+    return Case(path, f"PatchTSMixer{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"patchtsmixer": patchtsmixer, "patchtst": patchtst}
