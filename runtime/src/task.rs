@@ -50,11 +50,13 @@ pub enum Task {
     AudioClassification,
     /// Labels of the caller's own for an audio clip.
     ZeroShotAudioClassification,
+    /// What follows a time series, by its mean and quantiles.
+    TimeSeriesForecasting,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -76,6 +78,7 @@ impl Task {
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
         Self::ZeroShotAudioClassification,
+        Self::TimeSeriesForecasting,
     ];
 
     /// The name in specs and on the command line.
@@ -102,6 +105,7 @@ impl Task {
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",
             Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
+            Self::TimeSeriesForecasting => "time-series-forecasting",
         }
     }
 }

@@ -27,6 +27,8 @@ impl Task {
             Self::FeatureExtraction | Self::SentenceEmbedding | Self::ImageFeatureExtraction => {
                 &["last_hidden_state"]
             }
+            // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
+            Self::TimeSeriesForecasting => &[],
             Self::QuestionAnswering => &["start_logits", "end_logits"],
             Self::ObjectDetection => &["logits", "pred_boxes"],
             Self::ZeroShotImageClassification => &["logits_per_image"],

@@ -31,6 +31,8 @@ mod embedding;
 mod feature_extraction;
 #[cfg(feature = "text")]
 mod fill_mask;
+#[cfg(feature = "text")]
+mod forecasting;
 mod heads;
 #[cfg(feature = "text")]
 mod hypotheses;
@@ -89,6 +91,8 @@ pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, S
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
 #[cfg(feature = "text")]
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
+#[cfg(feature = "text")]
+pub use forecasting::{Forecast, ForecastOptions, Quantile, TimeSeries, TimeSeriesForecasting};
 #[cfg(feature = "image")]
 pub use image_classification::{ImageClassification, ImageClassificationOptions};
 #[cfg(feature = "image")]

@@ -7,6 +7,17 @@
 //! (Ekambaram et al., 2023, arXiv:2306.09364).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let forecasting = weft_patchtsmixer::tasks::TimeSeriesForecasting::open("ibm-research/patchtsmixer-etth1-forecasting")?.load()?;
+//! let forecast = forecasting.run(&weft::tasks::TimeSeries::open("series.csv")?)?;
+//! println!("{}", forecast.mean);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_patchtsmixer::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +39,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

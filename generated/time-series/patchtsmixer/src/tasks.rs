@@ -5,3 +5,17 @@
 //! What PatchTSMixer checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Time series forecasting: what follows a series of numbers, with quantiles where the model gives them.
+///
+/// Takes checkpoints of `PatchTSMixerForPrediction`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let forecasting = weft_patchtsmixer::tasks::TimeSeriesForecasting::open("ibm-research/patchtsmixer-etth1-forecasting")?.load()?;
+/// let forecast = forecasting.run(&weft::tasks::TimeSeries::open("series.csv")?)?;
+/// println!("{}", forecast.mean);
+/// # Ok(())
+/// # }
+/// ```
+pub type TimeSeriesForecasting = weft::tasks::TimeSeriesForecasting<crate::Model>;

@@ -7,6 +7,17 @@
 //! regression (Nie et al., 2022, arXiv:2211.14730).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let forecasting = weft_patchtst::tasks::TimeSeriesForecasting::open("namctin/patchtst_etth1_forecast")?.load()?;
+//! let forecast = forecasting.run(&weft::tasks::TimeSeries::open("series.csv")?)?;
+//! println!("{}", forecast.mean);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_patchtst::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +39,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -7,6 +7,8 @@
 #[cfg(feature = "audio")]
 mod audio;
 #[cfg(feature = "text")]
+mod forecasting;
+#[cfg(feature = "text")]
 mod generation;
 #[cfg(all(feature = "image", feature = "text"))]
 mod image_text;
@@ -99,6 +101,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::TokenClassification => pipeline::<super::TokenClassification<DynModel>>(model),
         #[cfg(feature = "text")]
         Task::QuestionAnswering => pipeline::<super::QuestionAnswering<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::TimeSeriesForecasting => pipeline::<super::TimeSeriesForecasting<DynModel>>(model),
         #[cfg(feature = "text")]
         Task::TextGeneration => pipeline::<super::TextGeneration<DynModel>>(model),
         #[cfg(feature = "text")]

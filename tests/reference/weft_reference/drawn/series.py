@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import transformers
 
 from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, store
 from weft_reference.models.patchtst import observed, series
+from weft_reference.models.timesfm import values
 
 
 def patchtst(rng: Random, path: str) -> Case:
@@ -77,4 +79,30 @@ def patchtsmixer(rng: Random, path: str) -> Case:
     return Case(path, f"PatchTSMixer{head}", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"patchtsmixer": patchtsmixer, "patchtst": patchtst}
+def timesfm(rng: Random, path: str) -> Case:
+    head = rng.choice(("Model", "ModelForPrediction"))
+    patch = rng.randint(3, 8)
+    context, batch = patch * rng.randint(1, 6), rng.randint(1, 4)
+    config = transformers.TimesFmConfig(
+        patch_length=patch,
+        context_length=context,
+        horizon_length=rng.randint(1, 20),
+        freq_size=3,
+        num_hidden_layers=rng.randint(1, 4),
+        hidden_size=2 * rng.randint(3, 20),
+        intermediate_size=rng.randint(4, 40),
+        head_dim=rng.randint(2, 9),
+        num_attention_heads=rng.randint(1, 4),
+        rms_norm_eps=rng.choice((1e-6, 1e-5)),
+        quantiles=sorted(rng.random() for _ in range(rng.randint(1, 9))),
+        use_positional_embedding=rng.random() < 0.5,
+    )
+    inputs = values(context, batch, f"{path}.{rng.random()}")
+    inputs["freq"] = np.array([[rng.randrange(3)] for _ in range(batch)], np.int64)
+    if head == "Model":
+        starts = np.array([rng.randrange(context) for _ in range(batch)])
+        inputs["past_values_padding"] = (np.arange(context)[None] < starts[:, None]).astype(np.int64)
+    return Case(path, f"TimesFm{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"timesfm": timesfm, "patchtsmixer": patchtsmixer, "patchtst": patchtst}

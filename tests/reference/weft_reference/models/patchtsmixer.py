@@ -9,7 +9,9 @@ import transformers
 
 from weft_reference import stores
 from weft_reference.cases import Case, Inputs
-from weft_reference.models.patchtst import observed, series
+from weft_reference.models.patchtst import observed, rows, series
+from weft_reference.series_tasks import SeriesTaskCase
+from weft_reference.tasks import Call
 
 TINY: dict[str, Any] = {
     "num_input_channels": 3,
@@ -23,7 +25,7 @@ TINY: dict[str, Any] = {
 }
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | SeriesTaskCase]:
     def case(name: str, suffix: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
         config = transformers.PatchTSMixerConfig(**(TINY | changes))
         return Case(f"patchtsmixer/{name}", f"PatchTSMixer{suffix}", config, inputs, notes)
@@ -42,3 +44,5 @@ def goldens() -> Iterator[Case]:
     yield case("regression", "ForRegression", "By all patches, in a range.", whole, head_aggregation=None, output_range=[-1.0, 2.5])
     stored = case("file", "ForPrediction", "model.safetensors as written.", whole, **attention)
     yield Case(**{**stored.__dict__, "store": stores.whole})
+    calls = (Call(rows(20)), Call(rows(17, missing=True)))
+    yield SeriesTaskCase("patchtsmixer/tasks/forecast", "PatchTSMixerForPrediction", transformers.PatchTSMixerConfig(**TINY), calls, "The last values are read; some are missing.")

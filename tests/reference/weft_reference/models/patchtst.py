@@ -11,6 +11,8 @@ import transformers
 from weft_reference import stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import floats, integers
+from weft_reference.series_tasks import SeriesTaskCase
+from weft_reference.tasks import Call
 
 TINY: dict[str, Any] = {
     "num_input_channels": 3,
@@ -38,7 +40,15 @@ def observed(context: int = 17, channels: int = 3, batch: int = 2) -> dict[str, 
     return {"past_observed_mask": mask}
 
 
-def goldens() -> Iterator[Case]:
+def rows(length: int, missing: bool = False) -> list[list[float | None]]:
+    """A series as JSON has it."""
+    made: list[list[float | None]] = series(length, batch=1, key="rows")["past_values"][0].round(3).tolist()
+    if missing:
+        made[-2][1] = made[3][0] = None
+    return [[value if value is None else round(value, 3) for value in row] for row in made]
+
+
+def goldens() -> Iterator[Case | SeriesTaskCase]:
     def case(name: str, suffix: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
         config = transformers.PatchTSTConfig(**(TINY | changes))
         return Case(f"patchtst/{name}", f"PatchTST{suffix}", config, inputs, notes)
@@ -61,3 +71,5 @@ def goldens() -> Iterator[Case]:
     yield case("regression-range", "ForRegression", "Targets in a range.", whole, num_targets=2, output_range=[-1.0, 3.0], **token)
     stored = case("file", "ForPrediction", "model.safetensors as written.", whole)
     yield Case(**{**stored.__dict__, "store": stores.whole})
+    calls = (Call(rows(20)), Call(rows(17, missing=True)))
+    yield SeriesTaskCase("patchtst/tasks/forecast", "PatchTSTForPrediction", transformers.PatchTSTConfig(**TINY), calls, "The last values are read; some are missing.")
