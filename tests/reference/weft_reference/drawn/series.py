@@ -9,6 +9,7 @@ import transformers
 
 from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, store
+from weft_reference.models.decision_transformer import episodes
 from weft_reference.models.patchtst import observed, series
 from weft_reference.models.timesfm import values
 
@@ -105,4 +106,28 @@ def timesfm(rng: Random, path: str) -> Case:
     return Case(path, f"TimesFm{head}", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"timesfm": timesfm, "patchtsmixer": patchtsmixer, "patchtst": patchtst}
+def decision_transformer(rng: Random, path: str) -> Case:
+    heads, states, actions = rng.choice((1, 2, 3)), rng.randint(1, 9), rng.randint(1, 5)
+    config = transformers.DecisionTransformerConfig(
+        state_dim=states,
+        act_dim=actions,
+        hidden_size=heads * rng.randint(2, 12),
+        max_ep_len=50,
+        n_positions=rng.randint(1, 60),
+        n_layer=rng.randint(1, 4),
+        n_head=heads,
+        n_inner=rng.choice((None, 20)),
+        activation_function=rng.choice(ACTIVATIONS),
+        action_tanh=rng.random() < 0.6,
+        scale_attn_weights=rng.random() < 0.8,
+        scale_attn_by_inverse_layer_idx=rng.random() < 0.3,
+    )
+    batch, steps = rng.randint(1, 4), rng.randint(1, 20)
+    inputs = episodes(batch, steps, states, actions, f"{path}.{rng.random()}")
+    if rng.random() < 0.5:
+        starts = np.array([rng.randrange(steps) for _ in range(batch)])
+        inputs["attention_mask"] = (np.arange(steps)[None] >= starts[:, None]).astype(np.int64)
+    return Case(path, "DecisionTransformerModel", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"decision_transformer": decision_transformer, "timesfm": timesfm, "patchtsmixer": patchtsmixer, "patchtst": patchtst}
