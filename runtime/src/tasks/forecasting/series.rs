@@ -37,7 +37,7 @@ impl TimeSeries {
     /// # Errors
     /// When it has no values.
     pub fn of(values: &[f32]) -> Result<Self> {
-        Self::from_rows(values.iter().map(|value| vec![*value]).collect())
+        Self::from_rows(&values.iter().map(|value| vec![*value]).collect::<Vec<_>>())
     }
 
     /// The number of channels.
@@ -61,7 +61,7 @@ impl TimeSeries {
             Json::Array(row) => row.iter().map(number).collect(),
             value => Ok(vec![number(value)?]),
         };
-        Self::from_rows(json.as_array().into_iter().flatten().map(row).collect::<Result<_>>()?)
+        Self::from_rows(&json.as_array().into_iter().flatten().map(row).collect::<Result<Vec<_>>>()?)
     }
 
     /// The columns of numbers of a CSV text; an empty cell is a missing value, other columns are left out.
@@ -92,10 +92,10 @@ impl TimeSeries {
         };
         let channels: Vec<usize> = (0..width).filter(is_channel).collect();
         let row = |row: &Vec<String>| channels.iter().filter_map(|column| number(&row[*column])).collect();
-        Self::from_rows(rows.iter().map(row).collect())
+        Self::from_rows(&rows.iter().map(row).collect::<Vec<_>>())
     }
 
-    fn from_rows(rows: Vec<Vec<f32>>) -> Result<Self> {
+    fn from_rows(rows: &[Vec<f32>]) -> Result<Self> {
         let (length, channels) = (rows.len(), rows.first().map_or(0, Vec::len));
         let help = "give a list of numbers, or of lists with a number for each channel";
         if length * channels == 0 {
