@@ -126,8 +126,17 @@ const CUDA: &[Pass] = &[
 const ROCM: &[Pass] = &[CAUSAL_CONV, LINEAR_ATTENTION, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// OpenVINO, which fuses the plain forms itself.
-const OPENVINO: &[Pass] =
-    &[CAUSAL_CONV, LINEAR_ATTENTION, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const OPENVINO: &[Pass] = &[
+    CAUSAL_CONV,
+    LINEAR_ATTENTION,
+    BFLOAT16,
+    ROTARY,
+    ATTENTION,
+    Pass::each("rows of linear layers on three axes", linear::rows_on_three_axes),
+    LINEAR,
+    GELU,
+    RMS_NORM,
+];
 
 /// ONNX Runtime's WebGPU kernels.
 const WEBGPU: &[Pass] = &[

@@ -29,6 +29,20 @@ pub(in crate::lower) fn by_product(g: &mut Graph, it: &Operation<'_>) -> Result<
     }))
 }
 
+/// Linear layers over a fixed number of rows on three axes, `[1, rows, in]`.
+///
+/// OpenVINO 2026.4's plugin for processors fails with a segmentation fault where it makes one kernel of each of several gated
+/// MLPs that read the same rows, as experts do (`TokenizeGatedMLPSnippets`).
+pub(in crate::lower) fn rows_on_three_axes(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Linear, [x, rest @ ..]) = (it.op, it.operands) else { return Ok(None) };
+    let ([Dim::Fixed(_), Dim::Fixed(_)], [_, out]) = (x.shape(), it.result.shape()) else { return Ok(None) };
+    let rows = g.unsqueeze(x, 0)?;
+    let shape = dims![1, &x.shape()[0], out];
+    let operands: Vec<_> = std::iter::once(&rows).chain(rest).collect();
+    let y = g.node(Op::Linear, &operands, it.result.dtype(), shape);
+    Ok(Some(g.reshape(&y, it.result.shape().to_vec())?))
+}
+
 /// Linear layers over long sequences as products with the transposed weight of three axes, `[1, in, out]`.
 ///
 /// QNN 2.7 gives wrong numbers for one of two where a batch holds more than one sequence of more than 1024 positions that

@@ -73,6 +73,20 @@ fn weights_have_three_axes_beside_a_batch_of_long_sequences() {
 }
 
 #[test]
+fn rows_of_a_fixed_number_have_three_axes() {
+    let lines = |rows: Dim| {
+        let mut g = Graph::new();
+        let x = g.input(Input::f32("x", dims![rows, 4]));
+        let y = g.linear(&g.scope("w"), &x, 3).unwrap();
+        after(Pass::each("rows", linear::rows_on_three_axes), &mut g, &[&y])
+    };
+    let want =
+        ["f32 Reshape(x) [1, 2, 4]", "f32 Linear(%0, w.weight, w.bias) [1, 2, 3]", "f32 Reshape(%1) [2, 3]"];
+    assert_eq!(lines(Dim::Fixed(2)), want);
+    assert_eq!(lines(BATCH), ["f32 Linear(x, w.weight, w.bias) [batch, 3]"]);
+}
+
+#[test]
 fn activations_are_what_backends_have() {
     let lines = |act, rule| {
         let (mut g, x) = with_x(Dtype::F32);
