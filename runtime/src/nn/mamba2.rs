@@ -1,7 +1,7 @@
 //! Mamba-2's mixer: a causal convolution and structured state space duality, which is linear attention with a decay by head.
 
 use super::mamba::negative_exp;
-use super::{CausalConv, RecurrentLayer, rms_norm_no_affine};
+use super::{CausalConv, RecurrentLayer, repeat_heads, rms_norm_no_affine};
 use crate::Result;
 use crate::dims;
 use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary};
@@ -119,9 +119,7 @@ impl Mamba2<'_> {
         let dt = g.unsqueeze(&dt, 3)?;
         let v = g.mul(&by_head, &dt)?;
         let v = g.reshape(&v, dims![batch, sequence, width])?;
-        let k = g.reshape(&b, dims![batch, sequence, groups, 1, state])?;
-        let k = g.expand(&k, dims![batch, sequence, groups, heads / groups.max(1), state])?;
-        let k = g.reshape(&k, dims![batch, sequence, heads * state])?;
+        let k = repeat_heads(g, &b, groups, heads)?;
         let past = layer.state(g, "recurrent", &[heads, state, self.head_dim])?;
         let space = LinearAttention {
             q: &c,

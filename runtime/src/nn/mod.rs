@@ -10,6 +10,7 @@ mod cell_selection;
 mod convolution;
 mod cross_attention;
 mod deformable_attention;
+mod delta;
 mod detection;
 mod differential;
 mod dynamic_rope;
@@ -34,6 +35,7 @@ mod pooling;
 mod qa_span;
 mod recurrence;
 mod relative;
+mod rg_lru;
 pub mod rope;
 mod rotary;
 mod routers;
@@ -71,6 +73,7 @@ pub use cross_attention::{CrossAttention, CrossKv};
 pub use deformable_attention::{
     DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,
 };
+pub use delta::{DeltaInputs, DeltaRule, repeat_heads};
 pub use detection::{anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid};
 pub use differential::{differential_lambda, differential_values};
 pub use embeddings::{add_embedding, bbox_embeddings};
@@ -110,6 +113,7 @@ pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
     RelativeBuckets, bias_by_distance, masked_bias, relative_bias, relative_shift, signed_distances,
 };
+pub use rg_lru::{RgLru, bfloat16_normalizer};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use routers::{GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};

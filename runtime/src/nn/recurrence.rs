@@ -112,4 +112,24 @@ impl CausalConv {
             None => Ok(y),
         }
     }
+    /// Queries, keys and values of x `[batch, sequence, hidden]` with a projection each (`q_proj`, …) and a convolution each
+    /// (`q_conv1d`, …), `[batch, sequence, width]`. The layer keeps their last inputs as `q_conv`, `k_conv` and `v_conv`.
+    ///
+    /// # Errors
+    /// As [`CausalConv::forward`].
+    pub fn separate(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        x: &Tensor,
+        widths: [usize; 3],
+        layer: &RecurrentLayer<'_>,
+    ) -> Result<[Tensor; 3]> {
+        let mut one = |what: &str, width: usize| {
+            let h = g.linear_no_bias(&w.scope(&format!("{what}_proj")), x, width)?;
+            self.forward(g, &w.scope(&format!("{what}_conv1d")), &h, layer, &format!("{what}_conv"))
+        };
+        let [q, k, v] = widths;
+        Ok([one("q", q)?, one("k", k)?, one("v", v)?])
+    }
 }

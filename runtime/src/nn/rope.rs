@@ -36,6 +36,8 @@ pub enum RopeScaling {
     /// None.
     #[default]
     Default,
+    /// No rotation at all: the base is null.
+    None,
     /// Linear position interpolation (arXiv:2306.15595): all wavelengths by one factor.
     Linear {
         /// The factor.

@@ -9,6 +9,8 @@ pub(super) fn prepare(raw: &mut Json) {
     let Json::Object(fields) = raw else { return };
     config_dicts(fields);
     attention_layers(fields);
+    hybrid_pattern(fields);
+    block_types(fields);
     for name in ["layer_types", "layers_block_type"] {
         fields.get_mut(name).and_then(Json::as_array_mut).into_iter().flatten().for_each(layer_type);
     }
@@ -17,6 +19,46 @@ pub(super) fn prepare(raw: &mut Json) {
             fields.remove(name);
         }
     }
+}
+
+/// `M*-E` as the `layers_block_type` that its letters stand for, and how many layers those are (`NemotronHConfig`).
+fn hybrid_pattern(fields: &mut Map<String, Json>) {
+    const KINDS: [(char, &str); 4] =
+        [('M', "linear_attention"), ('*', "full_attention"), ('-', "mlp"), ('E', "moe")];
+    let given =
+        ["layers_block_type", "layer_types"].iter().any(|name| fields.get(*name).is_some_and(Json::is_array));
+    if let (false, Some(Json::String(pattern))) = (given, fields.get("hybrid_override_pattern")) {
+        let kind = |letter: char| match KINDS.iter().find(|(known, _)| *known == letter) {
+            Some((_, kind)) => Json::from(*kind),
+            None => letter.to_string().into(),
+        };
+        let kinds: Vec<_> = pattern.chars().map(kind).collect();
+        fields.insert("layers_block_type".to_owned(), kinds.into());
+    }
+    let layers = fields.get("layers_block_type").and_then(Json::as_array).map(Vec::len);
+    if let (Some(layers), None) = (layers, fields.get("num_hidden_layers")) {
+        fields.insert("num_hidden_layers".to_owned(), layers.into());
+    }
+}
+
+/// As many layers as no model has, of which each would take room.
+const MOST_LAYERS: u64 = 4096;
+
+/// `block_types`, over and over, as `layer_types` (`RecurrentGemmaConfig`).
+fn block_types(fields: &mut Map<String, Json>) {
+    let Some(blocks) = fields.get("block_types").and_then(Json::as_array).filter(|blocks| !blocks.is_empty())
+    else {
+        return;
+    };
+    let layers = fields.get("num_hidden_layers").and_then(Json::as_u64).unwrap_or_default();
+    let kinds =
+        blocks.iter().cycle().take(layers.min(MOST_LAYERS) as usize).map(|block| match block.as_str() {
+            Some("recurrent") => "linear_attention".into(),
+            Some("attention") => "sliding_attention".into(),
+            _ => block.clone(),
+        });
+    let kinds: Vec<Json> = kinds.collect();
+    fields.insert("layer_types".to_owned(), kinds.into());
 }
 
 /// Sizes of state spaces that `auto` leaves to the others.
@@ -117,6 +159,13 @@ mod tests {
     fn older_names_of_layer_types_are_todays() {
         let raw = json!({"layer_types": ["mamba", "attention", "conv"]});
         assert_eq!(prepared(raw), json!({"layer_types": ["linear_attention", "full_attention", "conv"]}));
+        let raw = json!({"block_types": ["recurrent", "attention"], "num_hidden_layers": 3});
+        let kinds = json!(["linear_attention", "sliding_attention", "linear_attention"]);
+        assert_eq!(prepared(raw)["layer_types"], kinds);
+        let raw = json!({"hybrid_override_pattern": "M*-E?"});
+        let kinds = json!(["linear_attention", "full_attention", "mlp", "moe", "?"]);
+        assert_eq!(prepared(raw.clone())["layers_block_type"], kinds);
+        assert_eq!(prepared(raw)["num_hidden_layers"], 5);
     }
 
     #[test]

@@ -111,6 +111,10 @@ class Case:
         return found
 
 
+# What in memory is one tensor and in checkpoints several: experts, the convolutions of OLMo Hybrid.
+STORED = (".experts.", ".linear_attn.o_norm.")
+
+
 def versions() -> dict[str, str]:
     return {"transformers": transformers.__version__, "torch": torch.__version__.split("+")[0]}
 
@@ -133,7 +137,7 @@ def ruled_model(
     build = {"attn_implementation": attention, "experts_implementation": EXPERTS, **build}
     model = getattr(transformers, model_class)._from_config(config, **build)
     model = model.float().eval()
-    if any(".experts." in name for name, _ in model.named_parameters()):
+    if any(part in name for name, _ in model.named_parameters() for part in STORED):
         return stored_model(model, salt, attention)
     return model, weights.fill(model, salt)
 

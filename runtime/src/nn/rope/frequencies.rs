@@ -30,6 +30,7 @@ impl RopeParameters {
         let mut attention_factor = 1.0;
         let inverse = match &self.scaling {
             RopeScaling::Default => plain(theta, width),
+            RopeScaling::None => vec![0.0; width / 2],
             RopeScaling::Linear { factor } => over(plain(theta, width), *factor),
             RopeScaling::Dynamic { alpha: Some(alpha), .. } => {
                 plain(theta * alpha.powf(width as f64 / (width as f64 - 2.0)), width)

@@ -57,6 +57,8 @@ fn settled(mut rope: Map<String, Json>, raw: &Map<String, Json>, theta: f64) -> 
         present(&rope, "rope_type").or_else(|| present(&rope, "type")).unwrap_or_else(|| json!("default"));
     let name = kind.as_str().and_then(|kind| NAMES.iter().find(|(older, _)| *older == kind));
     let kind = name.map_or(kind, |(_, name)| json!(name));
+    // A base that is given as null is none: OLMo Hybrid's published files (`OlmoHybridModel`).
+    let kind = if rope.get("rope_theta").is_some_and(Json::is_null) { json!("none") } else { kind };
     let scaled = ["llama3", "yarn", "longrope"].iter().any(|scaled| kind == *scaled);
     rope.insert("rope_type".to_owned(), kind);
     let fields = [

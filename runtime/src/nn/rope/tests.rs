@@ -111,6 +111,9 @@ fn older_files_say_the_same() {
     assert_eq!(width(json!({})), 0.5);
     assert_eq!(width(json!({"partial_rotary_factor": 0.25})), 0.25);
     assert_eq!(width(json!({"head_dim": null})), 1.0);
+    let unturned = read(json!({"rope_parameters": {"rope_type": "default", "rope_theta": null}}));
+    assert_eq!(unturned.scaling, RopeScaling::None);
+    assert_eq!(unturned.frequencies(8, 64, None).inverse, [0.0; 4]);
     let both = json!({"rope_theta": 7.0, "rope_parameters": {"rope_type": "default", "rope_theta": 9.0}});
     assert_eq!(read(both), of(9.0));
     let both = json!({"rope_scaling": {"rope_type": "linear", "factor": 3.0}, "rope_parameters": {"rope_theta": 9.0}});
@@ -146,7 +149,7 @@ fn what_cannot_be_computed_is_said() {
     insta::assert_snapshot!(problem(json!({"partial_rotary_factor": 0.05})), @"rope_parameters.partial_rotary_factor: 0.05 leaves 0 of a head's 16 dimensions to turn, and they turn in pairs: expected a share that is an even number of them");
     insta::assert_snapshot!(problem(json!({"type": "su", "short_factor": [1.0], "long_factor": [1.0]})), @"rope_parameters.short_factor: has 1 factors, but heads of 16 have 8 pairs");
     let unknown = serde_json::from_value::<RopeParameters>(json!({"rope_type": "yarm", "rope_theta": 1.0}));
-    insta::assert_snapshot!(unknown.unwrap_err(), @"unknown variant `yarm`, expected one of `default`, `linear`, `dynamic`, `yarn`, `longrope`, `llama3`, `proportional`");
+    insta::assert_snapshot!(unknown.unwrap_err(), @"unknown variant `yarm`, expected one of `default`, `none`, `linear`, `dynamic`, `yarn`, `longrope`, `llama3`, `proportional`");
 }
 
 #[test]

@@ -23,7 +23,11 @@ HEADS_BY = {"diffllama": 2, "codegen": 4}
 # The projection after attention takes heads to be shares of the hidden size.
 EVEN_SHARES = ("helium",)
 # A quarter of a head's dimensions is rotated, in pairs.
-QUARTER_ROTARY = ("stablelm", "gpt_neox")
+QUARTER_ROTARY = ("stablelm", "gpt_neox", "qwen3_next")
+# The reference writes the convolutions of queries, keys and values as equal thirds of one.
+EVEN_THIRDS = ("olmo_hybrid",)
+# The first layer with attention, without which the reference does not run.
+FEWEST = {"recurrent_gemma": 3}
 # What the published checkpoints have in one way only, and the specs say so.
 ONE_ACTIVATION = ("openai_gpt", "bloom", "mpt", "ctrl", "apertus", "diffllama")
 # Opened from files, the reference empties padding's row of the table where padding has a name.
@@ -81,7 +85,7 @@ def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
         elif name in WIDTHS:
             drawn[name] = heads * wide
         elif name in LAYERS and not {"layer_types", "attention_types"} & set(given):
-            drawn[name] = rng.randint(1, 5)
+            drawn[name] = rng.randint(FEWEST.get(decoder.model, 1), 5)
         elif name in INNER:
             drawn[name] = rng.randint(8, 120)
         elif name in KEY_HEADS:
@@ -89,10 +93,23 @@ def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
         elif name == "attn_config" and "kv_n_heads" in given[name]:
             drawn[name] = given[name] | {"kv_n_heads": key_heads(decoder, rng, heads)}
         elif name == "head_dim":
-            drawn[name] = wide if decoder.model in EVEN_SHARES else rng.choice((4, 6, 8, 16)) * 2
+            drawn[name] = wide if decoder.model in EVEN_SHARES + QUARTER_ROTARY else rng.choice((4, 6, 8, 16)) * 2
         elif name in ("sliding_window", "window_size") and given[name]:
             drawn[name] = rng.randint(1, 12)
-    return drawn
+    return drawn | delta_rule(decoder, rng, given)
+
+
+def delta_rule(decoder: Decoder, rng: Random, given: Changes) -> Changes:
+    """Heads of the delta rule, where there are any: those of keys are shared by as many of values each."""
+    if "linear_num_key_heads" not in given:
+        return {}
+    groups, shared, value = rng.randint(1, 3), rng.randint(1, 3), rng.randint(2, 12)
+    return {
+        "linear_num_key_heads": groups,
+        "linear_num_value_heads": groups * shared,
+        "linear_key_head_dim": shared * value if decoder.model in EVEN_THIRDS else rng.randint(2, 12),
+        "linear_value_head_dim": value,
+    }
 
 
 def by_layer(given: Changes) -> Changes:
