@@ -38,6 +38,8 @@ pub enum Task {
     ObjectDetection,
     /// Which pixels of an image are part of what.
     ImageSegmentation,
+    /// How far away each pixel of an image is.
+    DepthEstimation,
     /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
     /// Labels of the caller's own for an image.
@@ -72,6 +74,7 @@ impl Task {
         Self::ImageFeatureExtraction,
         Self::ObjectDetection,
         Self::ImageSegmentation,
+        Self::DepthEstimation,
         Self::ImageTextToText,
         Self::ZeroShotImageClassification,
         Self::ZeroShotVideoClassification,
@@ -99,6 +102,7 @@ impl Task {
             Self::ImageFeatureExtraction => "image-feature-extraction",
             Self::ObjectDetection => "object-detection",
             Self::ImageSegmentation => "image-segmentation",
+            Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",

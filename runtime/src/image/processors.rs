@@ -87,6 +87,13 @@ pub(super) const CLASSES: &[Class] = &[
     }),
     class("Idefics3", Layout::Split, true, idefics3, idefics3_defaults),
     class("SmolVLM", Layout::Split, true, idefics3, idefics3_defaults),
+    class("DPT", Layout::Images, true, dpt, || {
+        let sizes = json!({"keep_aspect_ratio": false, "ensure_multiple_of": 1});
+        with(exact(384, 3, HALF), sizes)
+    }),
+    class("GLPN", Layout::Images, true, glpn, || {
+        with(exact(32, 2, HALF), json!({"do_normalize": false, "size_divisor": 32}))
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -126,6 +133,35 @@ fn flipped(settings: &Settings) -> Steps {
 
 fn single(values: [f64; 3]) -> [f32; 3] {
     values.map(|value| value as f32)
+}
+
+/// `keep_aspect_ratio` and `ensure_multiple_of`.
+fn dpt(settings: &Settings) -> Steps {
+    if settings.do_pad {
+        return Err("`do_pad`: is not supported; set it to false, as published checkpoints do".to_owned());
+    }
+    let mut steps = unpadded(settings);
+    for step in &mut steps {
+        if let Step::Resize { size, .. } = step {
+            let Size::Exact(edges) = *size else {
+                return Err("`size`: must have height and width".to_owned());
+            };
+            let Settings { ensure_multiple_of: multiple, keep_aspect_ratio, .. } = *settings;
+            *size = Size::Multiples { size: edges, multiple: multiple.max(1), keep_aspect_ratio };
+        }
+    }
+    Ok(steps)
+}
+
+/// Edges become multiples of `size_divisor`, whatever they are.
+fn glpn(settings: &Settings) -> Steps {
+    let mut steps = unpadded(settings);
+    for step in &mut steps {
+        if let Step::Resize { size, multiple_of, .. } = step {
+            (*size, *multiple_of) = (Size::Own, settings.size_divisor.max(1));
+        }
+    }
+    Ok(steps)
 }
 
 /// Edges are multiples of 16.
@@ -176,7 +212,7 @@ fn poolformer(settings: &Settings) -> Steps {
         Size::Shortest(edge) => Size::Shortest(larger(edge)),
         Size::Exact((height, width)) if height == width => Size::Shortest(larger(height)),
         Size::Exact((height, width)) => Size::Exact((larger(height), larger(width))),
-        Size::Between { .. } | Size::Within(_) | Size::Longest(_) => return Err(not_cut(size, Some(part))),
+        size => return Err(not_cut(size, Some(part))),
     };
     if let Some(first) = steps.first_mut() {
         *first = resize(settings, larger);
@@ -239,7 +275,8 @@ fn llava_next(settings: &Settings) -> Steps {
         Size::Shortest(edge) | Size::Between { shortest: edge, .. } | Size::Longest(edge) => {
             ((edge, edge), edge)
         }
-        Size::Exact(size) | Size::Within(size) => (size, size.0),
+        Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
+        Size::Own => return Err("`size`: is missing".to_owned()),
     };
     let tile = settings.crop_size.map_or(edge, |(height, _)| height);
     let mut steps = vec![Step::AnyResTiles { grid, whole, tile, resample: settings.resample }];

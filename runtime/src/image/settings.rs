@@ -32,6 +32,9 @@ pub(super) struct Settings {
     pub(super) do_pad: bool,
     pub(super) pad_size: Option<Pixels>,
     pub(super) image_grid_pinpoints: Vec<Pixels>,
+    pub(super) keep_aspect_ratio: bool,
+    pub(super) ensure_multiple_of: usize,
+    pub(super) size_divisor: usize,
     pub(super) patch_size: usize,
     pub(super) max_num_patches: usize,
     /// `min_patches` and `max_patches`, where `crop_to_patches`.
@@ -66,6 +69,11 @@ struct Written {
     pad_size: Option<Json>,
     #[serde(default)]
     image_grid_pinpoints: Vec<Pixels>,
+    #[serde(default)]
+    keep_aspect_ratio: bool,
+    #[serde(default)]
+    ensure_multiple_of: usize,
+    size_divisor: Option<usize>,
     #[serde(default)]
     patch_size: usize,
     #[serde(default)]
@@ -234,6 +242,9 @@ impl Settings {
             do_pad: written.do_pad,
             pad_size: exact("pad_size", written.pad_size.as_ref())?,
             image_grid_pinpoints: written.image_grid_pinpoints,
+            keep_aspect_ratio: written.keep_aspect_ratio,
+            ensure_multiple_of: written.ensure_multiple_of,
+            size_divisor: written.size_divisor.unwrap_or_default(),
             patch_size: written.patch_size,
             max_num_patches: written.max_num_patches,
             crop_to_patches,

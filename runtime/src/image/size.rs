@@ -29,6 +29,18 @@ pub enum Size {
     Within(Pixels),
     /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
     Longest(usize),
+    /// The size that the image has.
+    Own,
+    /// `height` and `width` as the nearest multiples (`ensure_multiple_of`), or with `keep_aspect_ratio` that edge which changes
+    /// less, and the other follows.
+    Multiples {
+        /// `height` and `width`.
+        size: Pixels,
+        /// `ensure_multiple_of`.
+        multiple: usize,
+        /// `keep_aspect_ratio`.
+        keep_aspect_ratio: bool,
+    },
 }
 
 impl Size {
@@ -102,6 +114,20 @@ impl Size {
                 let (height, width) = if size.0.max(size.1) > LARGEST { along(size, LARGEST) } else { size };
                 (height.max(1), width.max(1))
             }
+            Self::Own => (height, width),
+            Self::Multiples { size, multiple, keep_aspect_ratio } => {
+                let [mut down, mut across] = [size.0 as f64 / height as f64, size.1 as f64 / width as f64];
+                if keep_aspect_ratio && (1.0 - across).abs() < (1.0 - down).abs() {
+                    down = across;
+                } else if keep_aspect_ratio {
+                    across = down;
+                }
+                let nearest = |length: f64| {
+                    let count = (length / multiple.max(1) as f64).round_ties_even() as usize;
+                    count.saturating_mul(multiple).max(1)
+                };
+                (nearest(down * height as f64), nearest(across * width as f64))
+            }
         }
     }
 }
@@ -153,6 +179,13 @@ mod tests {
         assert_eq!(detr.of((400, 1200)), (444, 1333));
         assert_eq!(detr.of((800, 1000)), (800, 1000));
         assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
+        assert_eq!(Size::Own.of((3, 4)), (3, 4));
+        let multiples =
+            |keep_aspect_ratio| Size::Multiples { size: (50, 30), multiple: 14, keep_aspect_ratio };
+        assert_eq!(multiples(false).of((480, 640)), (56, 28));
+        // The height changes less: 50 of 480, and 66.7 of 640.
+        assert_eq!(multiples(true).of((480, 640)), (56, 70));
+        assert_eq!(multiples(true).of((40, 31)), (42, 28));
         assert_eq!(Size::Shortest(2).of((1, 9000)), (2, 18000));
         assert_eq!(Size::Within((4, 4)).of((1, 9000)), (1, 4));
         assert_eq!(Size::Longest(100).of((30, 77)), (38, 100));

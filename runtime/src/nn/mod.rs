@@ -13,6 +13,7 @@ mod deformable_attention;
 mod delta;
 mod detection;
 mod differential;
+mod dpt;
 mod dynamic_rope;
 mod embeddings;
 mod experts;
@@ -76,6 +77,7 @@ pub use deformable_attention::{
 pub use delta::{DeltaInputs, DeltaRule, repeat_heads};
 pub use detection::{anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid};
 pub use differential::{differential_lambda, differential_values};
+pub use dpt::{FeatureFusion, reassemble};
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
     BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, experts, ungated_experts,

@@ -25,6 +25,8 @@ mod batches;
 mod builder;
 #[cfg(feature = "text")]
 mod characters;
+#[cfg(feature = "image")]
+mod depth_estimation;
 #[cfg(feature = "text")]
 mod embedding;
 #[cfg(feature = "text")]
@@ -85,6 +87,8 @@ pub use audio_classification::{AudioClassification, AudioClassificationOptions};
 #[cfg(feature = "text")]
 pub use batches::TextOptions;
 pub use builder::{Pipeline, PipelineBuilder};
+#[cfg(feature = "image")]
+pub use depth_estimation::{Depth, DepthEstimation, DepthOptions, predicted_depth};
 #[cfg(feature = "text")]
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
 #[cfg(feature = "text")]

@@ -135,14 +135,14 @@ fn grn(g: &mut Graph, w: &Scope, x: &Tensor, width: usize) -> Result<Tensor> {
 /// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
 fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let maps = stage_maps(g, c, w, pixel_values)?;
-    let stages = nn::BackboneStages {
+    let selection = nn::BackboneStages {
         out_features: c.out_features.as_deref(),
         out_indices: c.out_indices.as_ref(),
         stem: true,
     };
     let mut selected = vec![];
-    for index in stages.selected(g, maps.len())? {
-        let w = w.scope("hidden_states_norms").scope(&stages.name(index));
+    for index in selection.selected(g, maps.len())? {
+        let w = w.scope("hidden_states_norms").scope(&selection.name(index));
         selected.push(nn::layer_norm_2d(g, &w, &maps[index], 1e-6)?);
     }
     Ok(selected)

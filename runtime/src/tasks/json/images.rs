@@ -8,8 +8,9 @@ use super::shapes::{shaped, start_of, texts};
 use crate::any_model::DynModel;
 use crate::image::Image;
 use crate::tasks::{
-    DetectionOptions, ImageClassification, ImageClassificationOptions, ImageFeatureExtraction,
-    ImageFeatureOptions, ImageSegmentation, ObjectDetection, SegmentationOptions, draw, draw_segments,
+    DepthEstimation, DepthOptions, DetectionOptions, ImageClassification, ImageClassificationOptions,
+    ImageFeatureExtraction, ImageFeatureOptions, ImageSegmentation, ObjectDetection, SegmentationOptions,
+    draw, draw_segments,
 };
 use crate::{Error, Result};
 
@@ -55,7 +56,7 @@ impl JsonPipeline for ObjectDetection<DynModel> {
         parameters.finish()?;
         let images = images(inputs)?;
         let found = self.run_with(&images, &options)?;
-        drawn(out, &images, &found, |image, found| draw(image, found))?;
+        drawn(out, &images, &found, |image, found| Ok(draw(image, found)))?;
         shaped(inputs, found)
     }
 }
@@ -76,8 +77,26 @@ impl JsonPipeline for ImageSegmentation<DynModel> {
         parameters.finish()?;
         let images = images(inputs)?;
         let found = self.run_with(&images, &options)?;
-        drawn(out, &images, &found, |image, found| draw_segments(image, found))?;
+        drawn(out, &images, &found, |image, found| Ok(draw_segments(image, found)))?;
         shaped(inputs, found)
+    }
+}
+
+impl JsonPipeline for DepthEstimation<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = DepthOptions::default();
+        let options =
+            DepthOptions { batch_size: parameters.get("batch_size")?.unwrap_or(defaults.batch_size) };
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let images = images(inputs)?;
+        let depths = self.run_with(&images, &options)?;
+        drawn(out, &images, &depths, |_, depth| depth.to_image())?;
+        let depths = depths
+            .iter()
+            .map(|depth| json!({"predicted_depth": nested(&depth.predicted_depth.view().into_dyn())}));
+        shaped(inputs, depths.collect())
     }
 }
 
@@ -86,11 +105,11 @@ fn drawn<T>(
     out: Option<String>,
     images: &[Image],
     found: &[T],
-    draw: impl Fn(&Image, &T) -> Image,
+    draw: impl Fn(&Image, &T) -> Result<Image>,
 ) -> Result<()> {
     match (out, images, found) {
         (None, ..) => Ok(()),
-        (Some(out), [image], [found]) => draw(image, found).save(out),
+        (Some(out), [image], [found]) => draw(image, found)?.save(out),
         _ => {
             let help = "give one image, or leave it out";
             Err(Error::input("out", format!("is one file for {} images", images.len()), help))
