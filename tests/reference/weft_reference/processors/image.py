@@ -46,6 +46,9 @@ CLASSES = (
     "SegformerImageProcessor",
     "MobileNetV1ImageProcessor",
     "MobileNetV2ImageProcessor",
+    "MobileViTImageProcessor",
+    "DPTImageProcessor",
+    "GLPNImageProcessor",
     "ConditionalDetrImageProcessor",
     "DeformableDetrImageProcessor",
     "RTDetrImageProcessor",
@@ -187,6 +190,11 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     whole = squares | {"do_image_splitting": False}
     yield ProcessorCase("smolvlm-whole", "SmolVLMImageProcessor", whole, ("wide.png", "grey.png"))
     yield ProcessorCase("gemma3", "Gemma3ImageProcessor", {"size": SQUARE}, TWO)
+    kept = {"size": {"height": 30, "width": 40}, "keep_aspect_ratio": True, "ensure_multiple_of": 7}
+    yield ProcessorCase("dpt", "DPTImageProcessor", {"size": {"height": 30, "width": 40}, "ensure_multiple_of": 7}, ("tall.png", "wide.png"))
+    for name in ("tall", "wide"):
+        yield ProcessorCase(f"dpt-{name}", "DPTImageProcessor", kept, (f"{name}.png",))
+    yield ProcessorCase("glpn", "GLPNImageProcessor", {"size_divisor": 8}, ("rgb.png",))
     yield ProcessorCase("videomae", "VideoMAEImageProcessor", CROP, (FRAMES,))
     old = {"size": 14, "crop_size": 14}
     yield ProcessorCase("videomae-old", "VideoMAEFeatureExtractor", old, (FRAMES[:2], FRAMES[2:]), key=OLD)
