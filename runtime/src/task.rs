@@ -44,6 +44,8 @@ pub enum Task {
     ImageTextToText,
     /// Labels of the caller's own for an image.
     ZeroShotImageClassification,
+    /// Labels for a video.
+    VideoClassification,
     /// Labels of the caller's own for a video.
     ZeroShotVideoClassification,
     /// The words of a recording.
@@ -77,6 +79,7 @@ impl Task {
         Self::DepthEstimation,
         Self::ImageTextToText,
         Self::ZeroShotImageClassification,
+        Self::VideoClassification,
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
@@ -105,6 +108,7 @@ impl Task {
             Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
+            Self::VideoClassification => "video-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",

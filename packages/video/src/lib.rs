@@ -3,11 +3,23 @@
 
 //! Video: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "timesformer")]
+pub use weft_timesformer as timesformer;
+#[cfg(feature = "videomae")]
+pub use weft_videomae as videomae;
+#[cfg(feature = "vivit")]
+pub use weft_vivit as vivit;
 #[cfg(feature = "xclip")]
 pub use weft_xclip as xclip;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "timesformer")]
+    weft::DynArchitecture::of::<timesformer::Model>(),
+    #[cfg(feature = "videomae")]
+    weft::DynArchitecture::of::<videomae::Model>(),
+    #[cfg(feature = "vivit")]
+    weft::DynArchitecture::of::<vivit::Model>(),
     #[cfg(feature = "xclip")]
     weft::DynArchitecture::of::<xclip::Model>(),
 ];

@@ -94,6 +94,11 @@ pub(super) const CLASSES: &[Class] = &[
     class("GLPN", Layout::Images, true, glpn, || {
         with(exact(32, 2, HALF), json!({"do_normalize": false, "size_divisor": 32}))
     }),
+    class("Vivit", Layout::Frames, false, vivit, || {
+        let cropped =
+            with(cropped(2, HALF), json!({"size": {"shortest_edge": 256}, "rescale_factor": 1.0 / 127.5}));
+        with(cropped, json!({"offset": true}))
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -122,6 +127,17 @@ fn numbers(settings: &Settings) -> Vec<Step> {
     let rescale = settings.rescale.map(|factor| Step::Rescale { factor, offset: false });
     let normalize = settings.do_normalize.then_some(Step::Normalize { mean, std });
     rescale.into_iter().chain(normalize).collect()
+}
+
+/// `offset`: levels between -1 and 1.
+fn vivit(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    for step in &mut steps {
+        if let Step::Rescale { offset, .. } = step {
+            *offset = settings.rescale_offset;
+        }
+    }
+    Ok(steps)
 }
 
 /// `do_flip_channel_order`: blue before green before red, at last.

@@ -56,7 +56,8 @@ struct Written {
     crop_pct: Option<f64>,
     do_rescale: bool,
     rescale_factor: f64,
-    #[serde(default)]
+    // `offset` of ViViT's.
+    #[serde(default, alias = "offset")]
     rescale_offset: bool,
     do_normalize: bool,
     #[serde(default)]

@@ -45,6 +45,7 @@ impl Task {
             | Self::Translation
             | Self::ImageClassification
             | Self::ImageSegmentation
+            | Self::VideoClassification
             | Self::ImageTextToText
             | Self::AutomaticSpeechRecognition
             | Self::AudioClassification => &["logits"],

@@ -71,6 +71,8 @@ mod text_generation;
 mod text_to_text;
 #[cfg(feature = "text")]
 mod token_classification;
+#[cfg(feature = "video")]
+mod video_classification;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod zero_shot_audio;
 #[cfg(all(feature = "image", feature = "text"))]
@@ -127,6 +129,8 @@ pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextG
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 #[cfg(feature = "text")]
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
+#[cfg(feature = "video")]
+pub use video_classification::{VideoClassification, VideoClassificationOptions};
 #[cfg(all(feature = "audio", feature = "text"))]
 pub use zero_shot_audio::ZeroShotAudioClassification;
 #[cfg(all(feature = "image", feature = "text"))]

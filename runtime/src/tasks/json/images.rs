@@ -12,6 +12,10 @@ use crate::tasks::{
     ImageFeatureExtraction, ImageFeatureOptions, ImageSegmentation, ObjectDetection, SegmentationOptions,
     draw, draw_segments,
 };
+#[cfg(feature = "video")]
+use crate::tasks::{VideoClassification, VideoClassificationOptions};
+#[cfg(feature = "video")]
+use crate::video::Video;
 use crate::{Error, Result};
 
 impl JsonPipeline for ImageClassification<DynModel> {
@@ -114,6 +118,26 @@ fn drawn<T>(
             let help = "give one image, or leave it out";
             Err(Error::input("out", format!("is one file for {} images", images.len()), help))
         }
+    }
+}
+
+#[cfg(feature = "video")]
+impl JsonPipeline for VideoClassification<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = VideoClassificationOptions::default();
+        let options = VideoClassificationOptions {
+            top_k: parameters.get("top_k")?.or(defaults.top_k),
+            function_to_apply: parameters.get("function_to_apply")?,
+            num_frames: parameters.get("num_frames")?,
+            frame_sampling_rate: parameters
+                .get("frame_sampling_rate")?
+                .unwrap_or(defaults.frame_sampling_rate),
+        };
+        parameters.finish()?;
+        let results: Result<Vec<_>> =
+            paths(inputs)?.into_iter().map(|path| self.run_with(&Video::open(path)?, &options)).collect();
+        shaped(inputs, results?)
     }
 }
 

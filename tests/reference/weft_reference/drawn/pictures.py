@@ -12,6 +12,7 @@ from weft_reference.drawn.common import EPSILONS, Changes, functions, grid, stor
 from weft_reference.inputs import floats
 from weft_reference.models import clip_text
 from weft_reference.models.convolutional import KIN
+from weft_reference.models.video import KIN as VIDEO
 
 CLIP_HEADS = ("Model", "ModelWithProjection")
 
@@ -127,6 +128,24 @@ def convolutional(model: str, heads: tuple[str, ...], rng: Random, path: str) ->
     return Case(path, prefix + rng.choice(heads), config, inputs, "Drawn at random.", store(rng))
 
 
+def videos(model: str, rng: Random, path: str) -> Case:
+    made = transformer(rng) | {"num_frames": rng.randint(2, 6), "num_labels": rng.randint(1, 6)}
+    match model:
+        case "vivit":
+            edge = made.pop("patch_size")
+            made |= {"tubelet_size": [rng.randint(1, 2), edge, edge], "qkv_bias": rng.random() < 0.5}
+        case "videomae":
+            made |= {"tubelet_size": rng.randint(1, 2), "qv_bias": rng.random() < 0.5, "use_mean_pooling": rng.random() < 0.5}
+            made["hidden_size"] *= 2
+        case _:
+            made |= {"attention_type": rng.choice(("divided_space_time", "space_only", "joint_space_time"))}
+    prefix = VIDEO[model]
+    config = getattr(transformers, f"{prefix}Config")(**made)
+    size = (rng.randint(1, 3), config.num_frames, config.num_channels, config.image_size, config.image_size)
+    inputs = {"pixel_values": floats(f"{path}.{rng.random()}", size, -2.0, 2.0)}
+    return Case(path, prefix + rng.choice(("Model", "ForVideoClassification")), config, inputs, "", store(rng))
+
+
 def text_side(rng: Random) -> Changes:
     heads = rng.choice((1, 2, 3))
     return clip_text.sizes(
@@ -175,6 +194,7 @@ DRAWN = {
     "hgnet_v2": partial(convolutional, "hgnet_v2", ("ForImageClassification", "Backbone")),
     "dinov3_convnext": partial(convolutional, "dinov3_convnext", ("Model", "Backbone")),
     **{model: partial(convolutional, model, MASKED[:2]) for model in ("mobilevit", "mobilevitv2", "cvt", "pvt", "swiftformer")},
+    **{model: partial(videos, model) for model in VIDEO},
     "clip-text": partial(clip_of, "Text"),
     "clip-vision": partial(clip_of, "Vision"),
     "clip": clip,
