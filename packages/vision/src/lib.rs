@@ -23,8 +23,6 @@ pub use weft_data2vec_vision as data2vec_vision;
 pub use weft_deformable_detr as deformable_detr;
 #[cfg(feature = "deit")]
 pub use weft_deit as deit;
-#[cfg(feature = "depth_anything")]
-pub use weft_depth_anything as depth_anything;
 #[cfg(feature = "detr")]
 pub use weft_detr as detr;
 #[cfg(feature = "dinov2")]
@@ -37,18 +35,18 @@ pub use weft_dinov3_convnext as dinov3_convnext;
 pub use weft_dinov3_vit as dinov3_vit;
 #[cfg(feature = "donut-swin")]
 pub use weft_donut_swin as donut_swin;
-#[cfg(feature = "dpt")]
-pub use weft_dpt as dpt;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
-#[cfg(feature = "glpn")]
-pub use weft_glpn as glpn;
+#[cfg(feature = "focalnet")]
+pub use weft_focalnet as focalnet;
 #[cfg(feature = "hgnet_v2")]
 pub use weft_hgnet_v2 as hgnet_v2;
 #[cfg(feature = "ijepa")]
 pub use weft_ijepa as ijepa;
 #[cfg(feature = "internvl-vision")]
 pub use weft_internvl_vision as internvl_vision;
+#[cfg(feature = "levit")]
+pub use weft_levit as levit;
 #[cfg(feature = "mobilenet_v1")]
 pub use weft_mobilenet_v1 as mobilenet_v1;
 #[cfg(feature = "mobilenet_v2")]
@@ -57,6 +55,8 @@ pub use weft_mobilenet_v2 as mobilenet_v2;
 pub use weft_mobilevit as mobilevit;
 #[cfg(feature = "mobilevitv2")]
 pub use weft_mobilevitv2 as mobilevitv2;
+#[cfg(feature = "pixio")]
+pub use weft_pixio as pixio;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
 #[cfg(feature = "pvt")]
@@ -83,8 +83,6 @@ pub use weft_swin as swin;
 pub use weft_swinv2 as swinv2;
 #[cfg(feature = "table-transformer")]
 pub use weft_table_transformer as table_transformer;
-#[cfg(feature = "upernet")]
-pub use weft_upernet as upernet;
 #[cfg(feature = "vit")]
 pub use weft_vit as vit;
 #[cfg(feature = "vit_msn")]
@@ -116,8 +114,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<deformable_detr::Model>(),
     #[cfg(feature = "deit")]
     weft::DynArchitecture::of::<deit::Model>(),
-    #[cfg(feature = "depth_anything")]
-    weft::DynArchitecture::of::<depth_anything::Model>(),
     #[cfg(feature = "detr")]
     weft::DynArchitecture::of::<detr::Model>(),
     #[cfg(feature = "dinov2")]
@@ -130,18 +126,18 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dinov3_vit::Model>(),
     #[cfg(feature = "donut-swin")]
     weft::DynArchitecture::of::<donut_swin::Model>(),
-    #[cfg(feature = "dpt")]
-    weft::DynArchitecture::of::<dpt::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
-    #[cfg(feature = "glpn")]
-    weft::DynArchitecture::of::<glpn::Model>(),
+    #[cfg(feature = "focalnet")]
+    weft::DynArchitecture::of::<focalnet::Model>(),
     #[cfg(feature = "hgnet_v2")]
     weft::DynArchitecture::of::<hgnet_v2::Model>(),
     #[cfg(feature = "ijepa")]
     weft::DynArchitecture::of::<ijepa::Model>(),
     #[cfg(feature = "internvl-vision")]
     weft::DynArchitecture::of::<internvl_vision::Model>(),
+    #[cfg(feature = "levit")]
+    weft::DynArchitecture::of::<levit::Model>(),
     #[cfg(feature = "mobilenet_v1")]
     weft::DynArchitecture::of::<mobilenet_v1::Model>(),
     #[cfg(feature = "mobilenet_v2")]
@@ -150,6 +146,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilevit::Model>(),
     #[cfg(feature = "mobilevitv2")]
     weft::DynArchitecture::of::<mobilevitv2::Model>(),
+    #[cfg(feature = "pixio")]
+    weft::DynArchitecture::of::<pixio::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
     #[cfg(feature = "pvt")]
@@ -176,8 +174,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<swinv2::Model>(),
     #[cfg(feature = "table-transformer")]
     weft::DynArchitecture::of::<table_transformer::Model>(),
-    #[cfg(feature = "upernet")]
-    weft::DynArchitecture::of::<upernet::Model>(),
     #[cfg(feature = "vit")]
     weft::DynArchitecture::of::<vit::Model>(),
     #[cfg(feature = "vit_msn")]

@@ -77,6 +77,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("GotOcr2", Layout::FlatTiles, true, got_ocr2, || {
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
+    class("Levit", Layout::Images, false, levit, || cropped(3, IMAGENET)),
     class("MobileViT", Layout::Images, false, flipped, || {
         let cropped = json!({"do_center_crop": true, "crop_size": 256, "do_normalize": false, "do_flip_channel_order": true});
         with(base(&json!({"shortest_edge": 224}), 3, HALF), cropped)
@@ -136,6 +137,15 @@ fn vivit(settings: &Settings) -> Steps {
         if let Step::Rescale { offset, .. } = step {
             *offset = settings.rescale_offset;
         }
+    }
+    Ok(steps)
+}
+
+/// The shorter edge becomes 256 / 224 of what it says.
+fn levit(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    if let Some(Step::Resize { size: Size::Shortest(edge), .. }) = steps.first_mut() {
+        *edge = (256.0 / 224.0 * *edge as f64) as usize;
     }
     Ok(steps)
 }

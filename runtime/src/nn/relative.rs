@@ -1,5 +1,7 @@
 //! Relative position biases of attention scores: T5's buckets, DeBERTa's signed distances.
 
+use std::collections::BTreeMap;
+
 use crate::Result;
 use crate::graph::{Binary, Dim, Dtype, Graph, MASKED_SCORE, Scope, Tensor};
 
@@ -156,10 +158,51 @@ pub fn masked_bias(g: &mut Graph, mask: &Tensor, bias: &Tensor) -> Result<Tensor
     g.select(mask, bias, &hidden)
 }
 
+/// Learned bias by the distance of two places of a square grid, rows and columns apart without direction (`LevitAttention`,
+/// `LevitAttentionSubsample`): the table of this name, `[heads, distances]`, whose entries are in the order in which distances occur,
+/// to `[1, heads, queries, keys]`. Keys are a grid of `side`, queries every `stride`-th row and column of it.
+///
+/// # Errors
+/// When the grid is too large for a table.
+pub fn grid_distance_bias(
+    g: &mut Graph,
+    name: &str,
+    heads: usize,
+    side: usize,
+    stride: usize,
+) -> Result<Tensor> {
+    let queries = side.div_ceil(stride.max(1));
+    g.table(&[queries * queries, side * side])?;
+    let mut known = BTreeMap::new();
+    let mut rows = vec![];
+    for query in 0..queries * queries {
+        for key in 0..side * side {
+            let down = (query / queries * stride).abs_diff(key / side);
+            let across = (query % queries * stride).abs_diff(key % side);
+            let next = known.len();
+            rows.push(*known.entry((down, across)).or_insert(next) as i64);
+        }
+    }
+    let table = g.weight(name, &[heads, known.len()])?;
+    let rows = g.integers(&[queries * queries, side * side], rows)?;
+    let bias = g.gather(&table, &rows, 1)?;
+    g.unsqueeze(&bias, 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::nn::testing::{expect, refusal};
+
+    #[test]
+    fn places_as_far_apart_share_a_bias() {
+        let bias = |stride: usize| move |g: &mut Graph| grid_distance_bias(g, "biases", 1, 2, stride);
+        // Itself, the next column, the next row, both.
+        let values: [(&str, &[f32]); 1] = [("biases", &[1.0, 2.0, 3.0, 4.0])];
+        let want = [1.0, 2.0, 3.0, 4.0, 2.0, 1.0, 4.0, 3.0, 3.0, 4.0, 1.0, 2.0, 4.0, 3.0, 2.0, 1.0];
+        expect(&values, bias(1), &[1, 1, 4, 4], &want);
+        expect(&values, bias(2), &[1, 1, 1, 4], &want[..4]);
+    }
 
     #[test]
     fn buckets_are_the_references() {

@@ -13,9 +13,14 @@ from weft_reference.inputs import floats
 
 
 def backbone(
-    model: str, prefix: str, sizes: dict[str, Any], size: tuple[int, int], named: tuple[str, ...] = ("stem", "stage2")
+    model: str,
+    prefix: str,
+    sizes: dict[str, Any],
+    size: tuple[int, int],
+    named: tuple[str, ...] = ("stem", "stage2"),
+    file: bool = True,
 ) -> Iterator[Case]:
-    """`named` are stages in between; images are `size` high and wide."""
+    """`named` are stages in between; images are `size` high and wide; `file`, whether what is saved is read as it was."""
 
     def case(name: str, notes: str, store: Any = None, **changes: Any) -> Case:
         config = getattr(transformers, f"{prefix}Config")(**(sizes | changes))
@@ -24,4 +29,7 @@ def backbone(
 
     yield case("backbone", "The feature map of the last stage.")
     yield case("backbone-named", "Feature maps of stages by their names.", out_features=list(named))
-    yield case("backbone-file", "Stages by their indices; as save_pretrained writes it.", stores.whole, out_indices=[1, -1])
+    if file:
+        yield case("backbone-file", "Stages by their indices; as save_pretrained writes it.", stores.whole, out_indices=[1, -1])
+    else:
+        yield case("backbone-indices", "Stages by their indices.", out_indices=[1, -1])

@@ -98,7 +98,8 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
         for index in 0..depth {
             let context = window_context(
                 c,
-                Stage { index: stage, grid: [side; 2], width, heads, always_partition: false },
+                stage,
+                Stage { grid: [side; 2], width, heads, always_partition: false },
                 index,
             );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
@@ -201,10 +202,9 @@ fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usi
     nn::conv_bn_at(g, [&w.index(first + 3), &w.index(first + 4)], &x, &Conv::new(width, &[1, 1]), EPSILON)
 }
 
-/// One stage: its index, rows and columns of its grid, its width and its heads.
+/// One stage: rows and columns of its grid, its width and its heads.
 #[derive(Clone, Copy)]
 struct Stage {
-    index: usize,
     grid: [usize; 2],
     width: usize,
     heads: usize,
@@ -220,8 +220,8 @@ struct WindowContext {
 }
 
 /// The context of a stage's layer: windows are no larger than the grid, but in backbones.
-fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
-    let Stage { grid, width, heads, always_partition, .. } = stage;
+fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, always_partition } = stage;
     let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
     WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
 }

@@ -4,6 +4,7 @@
 //! DINOv3's `config.json`, typed.
 
 use serde::{Deserialize, Serialize};
+use weft::config::LayerIndices;
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -42,6 +43,15 @@ pub struct Config {
     pub use_gated_mlp: bool,
     /// Register tokens.
     pub num_register_tokens: usize,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// The indices of the stages that a backbone gives feature maps of, 0 for the stem; from -1 downwards for the
+    /// last.
+    pub out_indices: Option<LayerIndices>,
+    /// Whether the feature maps of a backbone before the last are normalised.
+    pub apply_layernorm: bool,
+    /// `reshape_hidden_states` of `config.json`.
+    pub reshape_hidden_states: bool,
 }
 
 impl Default for Config {
@@ -64,6 +74,10 @@ impl Default for Config {
             mlp_bias: true,
             use_gated_mlp: false,
             num_register_tokens: 0,
+            out_features: None,
+            out_indices: None,
+            apply_layernorm: true,
+            reshape_hidden_states: true,
         }
     }
 }
@@ -87,6 +101,11 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if !self.reshape_hidden_states {
+            return Err(
+                "reshape_hidden_states: must be true: the feature maps of a backbone are maps".to_owned(),
+            );
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use crate::{Config, Head};
 pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
     match head {
         Head::Model => image_features(g, c),
+        Head::Backbone => backbone(g, c),
     }
 }
 
@@ -35,6 +36,18 @@ fn image_features(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("pooler_output", &pooled)
 }
 
+/// Feature maps of the selected stages (`BackboneOutput`).
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, channels, rows, columns]`.
+fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let pixels = images(g, c);
+    let maps = feature_maps(g, c, &g.root(), &pixels)?;
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
+}
+
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
@@ -42,12 +55,18 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 
 /// Embeddings, then the layers and the final norm: `[batch, 1 + num_register_tokens + patches, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
-    let mut x = embeddings(g, c, &w.scope("embeddings"), pixel_values)?;
+    let states = hidden_states(g, c, w, pixel_values)?;
+    g.layer_norm(&w.scope("norm"), &states[c.num_hidden_layers], c.layer_norm_eps)
+}
+
+/// The embedding output and the hidden states after each layer (`DINOv3ViTEncoder`).
+fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let mut states = vec![embeddings(g, c, &w.scope("embeddings"), pixel_values) ?];
     let rotary = rotary(g, c, pixel_values)?;
     for index in 0..c.num_hidden_layers {
-        x = layer(g, c, &w.scope("model.layer").index(index), &x, &rotary)?;
+        states.push(layer(g, c, &w.scope("model.layer").index(index), &states[index], &rotary)?);
     }
-    g.layer_norm(&w.scope("norm"), &x, c.layer_norm_eps)
+    Ok(states)
 }
 
 /// Patch embeddings behind class and register tokens (`DINOv3ViTEmbeddings`):
@@ -124,4 +143,28 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// The class token's hidden state: `[batch, hidden_size]`.
 fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tensor> {
     g.take(hidden, 1, 0)
+}
+
+/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let states = hidden_states(g, c, w, pixel_values)?;
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
+    // Where it is not read.
+    g.unused_scope(&w.scope("norm"));
+    let mut maps = vec![];
+    for index in stages.selected(g, states.len())? {
+        let mut x = states[index].clone();
+        if c.apply_layernorm || index == c.num_hidden_layers {
+            x = g.layer_norm(&w.scope("norm"), &x, c.layer_norm_eps)?;
+        }
+        let end = x.shape()[1].clone();
+        let x = g.slice_dims(&x, 1, (1 + c.num_register_tokens).into(), end)?;
+        maps.push(nn::unflatten_feature_map(g, &x, &grid)?);
+    }
+    Ok(maps)
 }

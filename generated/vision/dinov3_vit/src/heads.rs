@@ -8,7 +8,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `DINOv3ViTModel` takes.
+/// What `DINOv3ViTModel` and `DINOv3ViTBackbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
@@ -42,3 +42,20 @@ pub struct ModelOutput {
 }
 
 weft::outputs!(ModelOutput { last_hidden_state, pooler_output });
+
+/// `DINOv3ViTBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `DINOv3ViTBackbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the stages that `out_features` or `out_indices` select. `[batch, channels, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

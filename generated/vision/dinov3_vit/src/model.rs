@@ -22,14 +22,17 @@ pub struct Model(Session<Self>);
 pub enum Head {
     /// `DINOv3ViTModel`: Hidden states and pooled output of a vision model (`BaseModelOutputWithPooling`).
     Model,
+    /// `DINOv3ViTBackbone`: Feature maps of the selected stages (`BackboneOutput`).
+    Backbone,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Model];
+    const ALL: &'static [Self] = &[Self::Model, Self::Backbone];
 
     fn class(self) -> &'static str {
         match self {
             Self::Model => "DINOv3ViTModel",
+            Self::Backbone => "DINOv3ViTBackbone",
         }
     }
 }
@@ -88,6 +91,7 @@ impl weft::Architecture for Model {
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
         match head {
             Head::Model => heads::ModelOutput::from_outputs(outputs, "").map(drop),
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

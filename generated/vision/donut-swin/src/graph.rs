@@ -120,11 +120,7 @@ fn stage_states(
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(
-                c,
-                Stage { index: stage, grid, width, heads, always_partition },
-                index,
-            );
+            let context = window_context(c, stage, Stage { grid, width, heads, always_partition }, index);
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         states.push((x.clone(), grid));
@@ -136,10 +132,9 @@ fn stage_states(
     Ok(states)
 }
 
-/// One stage: its index, rows and columns of its grid, its width and its heads.
+/// One stage: rows and columns of its grid, its width and its heads.
 #[derive(Clone, Copy)]
 struct Stage {
-    index: usize,
     grid: [usize; 2],
     width: usize,
     heads: usize,
@@ -155,8 +150,8 @@ struct WindowContext {
 }
 
 /// The context of a stage's layer: windows are no larger than the grid, but in backbones.
-fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
-    let Stage { grid, width, heads, always_partition, .. } = stage;
+fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, always_partition } = stage;
     let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
     WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
 }

@@ -163,11 +163,7 @@ fn stage_states(
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(
-                c,
-                Stage { index: stage, grid, width, heads, always_partition },
-                index,
-            );
+            let context = window_context(c, stage, Stage { grid, width, heads, always_partition }, index);
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         states.push((x.clone(), grid));
@@ -190,10 +186,9 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> 
     Ok(selection.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
 }
 
-/// One stage: its index, rows and columns of its grid, its width and its heads.
+/// One stage: rows and columns of its grid, its width and its heads.
 #[derive(Clone, Copy)]
 struct Stage {
-    index: usize,
     grid: [usize; 2],
     width: usize,
     heads: usize,
@@ -211,14 +206,14 @@ struct WindowContext {
 }
 
 /// The context of a stage's layer: windows are no larger than the configured resolution of the stage.
-fn window_context(c: &Config, stage: Stage, index: usize) -> WindowContext {
-    let Stage { grid, width, heads, always_partition, .. } = stage;
+fn window_context(c: &Config, place: usize, stage: Stage, index: usize) -> WindowContext {
+    let Stage { grid, width, heads, always_partition } = stage;
     let side = if always_partition {
         usize::MAX
     } else {
-        (c.image_size.height / c.patch_size) >> stage.index
+        (c.image_size.height / c.patch_size) >> place
     };
-    let pretrained = c.pretrained_window_sizes.get(stage.index).copied().unwrap_or_default();
+    let pretrained = c.pretrained_window_sizes.get(place).copied().unwrap_or_default();
     WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads, pretrained }
 }
 

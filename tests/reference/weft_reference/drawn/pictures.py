@@ -12,6 +12,7 @@ from weft_reference.drawn.common import EPSILONS, Changes, functions, grid, stor
 from weft_reference.inputs import floats
 from weft_reference.models import clip_text
 from weft_reference.models.convolutional import KIN
+from weft_reference.models.modulated import KIN as MODULATED
 from weft_reference.models.video import KIN as VIDEO
 
 CLIP_HEADS = ("Model", "ModelWithProjection")
@@ -146,6 +147,31 @@ def videos(model: str, rng: Random, path: str) -> Case:
     return Case(path, prefix + rng.choice(("Model", "ForVideoClassification")), config, inputs, "", store(rng))
 
 
+def modulated(model: str, heads: tuple[str, ...], rng: Random, path: str) -> Case:
+    size = (rng.randint(40, 70), rng.randint(40, 70))
+    match model:
+        case "focalnet":
+            count = rng.randint(2, 4)
+            depths = [rng.randint(1, 2) for _ in range(count)]
+            switches = ("use_conv_embed", "use_layerscale", "use_post_layernorm", "normalize_modulator")
+            made = {switch: rng.random() < 0.5 for switch in switches} | {"depths": depths, "embed_dim": 2 * rng.randint(2, 5)}
+            made |= {"focal_levels": [rng.randint(1, 3) for _ in depths], "focal_windows": [rng.choice((3, 5)) for _ in depths]}
+            made["hidden_sizes"] = [made["embed_dim"] * 2 ** min(stage + 1, count - 1) for stage in range(count)]
+        case "levit":
+            key, edge = rng.choice((2, 4)), 16 * rng.randint(2, 6)
+            made = {"image_size": edge, "hidden_sizes": [8 * rng.randint(1, 4) for _ in range(3)], "key_dim": [key] * 3}
+            made |= {"depths": [rng.randint(1, 2) for _ in range(3)], "num_attention_heads": [rng.randint(1, 3) for _ in range(3)]}
+            made |= {"mlp_ratio": [rng.randint(0, 2) for _ in range(3)], "attention_ratio": [rng.randint(1, 3) for _ in range(3)]}
+            size = (edge, edge)
+        case _:
+            made = transformer(rng) | {"n_cls_tokens": rng.randint(1, 4), "mlp_ratio": rng.randint(1, 4), "apply_layernorm": rng.random() < 0.5}
+            del made["intermediate_size"]
+            size = tuple(made["patch_size"] * rng.randint(1, 6) for _ in range(2))
+    prefix = MODULATED[model]
+    config = getattr(transformers, f"{prefix}Config")(**(made | {"num_labels": rng.randint(1, 6)}))
+    return Case(path, prefix + rng.choice(heads), config, pixels(rng, path, config.num_channels, *size), "", store(rng))
+
+
 def text_side(rng: Random) -> Changes:
     heads = rng.choice((1, 2, 3))
     return clip_text.sizes(
@@ -195,6 +221,10 @@ DRAWN = {
     "dinov3_convnext": partial(convolutional, "dinov3_convnext", ("Model", "Backbone")),
     **{model: partial(convolutional, model, MASKED[:2]) for model in ("mobilevit", "mobilevitv2", "cvt", "pvt", "swiftformer")},
     **{model: partial(videos, model) for model in VIDEO},
+    "focalnet": partial(modulated, "focalnet", ("Model", "ForImageClassification", "Backbone")),
+    "levit": partial(modulated, "levit", ("Model", "ForImageClassification", "ForImageClassificationWithTeacher")),
+    # Not as a backbone, whose norm the reference confuses with the network's where a file has both.
+    "pixio": partial(modulated, "pixio", ("Model",)),
     "clip-text": partial(clip_of, "Text"),
     "clip-vision": partial(clip_of, "Vision"),
     "clip": clip,

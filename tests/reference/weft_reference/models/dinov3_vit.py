@@ -11,6 +11,7 @@ from transformers import DINOv3ViTConfig, PreTrainedModel
 from transformers.image_utils import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD, load_image, to_numpy_array
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.files import to_json
 from weft_reference.inputs import floats
@@ -85,6 +86,7 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     )
     notes = "model.safetensors as save_pretrained writes it, under the names of published checkpoints."
     yield case("file", notes, store=stores.whole, num_hidden_layers=1)
+    yield from backbone("dinov3_vit", "DINOv3ViT", TINY | {"num_register_tokens": 3, "apply_layernorm": False}, (18, 27))
     task = "image-feature-extraction"
     yield VisionTaskCase(
         f"dinov3_vit/tasks/{task}",

@@ -31,7 +31,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[],
+    refused: &[("reshape_hidden_states", "false")],
 };
 
 fn main() -> ExitCode {
