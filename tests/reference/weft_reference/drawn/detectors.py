@@ -67,6 +67,23 @@ def conditional(rng: Random, path: str) -> Case:
     return Case(path, "ConditionalDetrForObjectDetection", config, inputs, "Drawn at random.", store(rng))
 
 
+def dab(rng: Random, path: str) -> Case:
+    backbone = transformers.ResNetConfig(**layout(rng), out_features=["stage4"])
+    made = transformer(rng)
+    made["hidden_size"] = made.pop("d_model")
+    made |= {
+        "activation_function": rng.choice(("prelu", "relu")),
+        "num_patterns": rng.choice((0, 0, 3)),
+        "keep_query_pos": rng.random() < 0.5,
+        "normalize_before": rng.random() < 0.5,
+        "temperature_height": rng.choice((20, 100)),
+        "sine_position_embedding_scale": rng.choice((None, 3.0)),
+    }
+    config = transformers.DabDetrConfig(backbone_config=backbone, **made)
+    inputs = images(rng, path, masked=rng.random() < 0.5)
+    return Case(path, f"DabDetr{rng.choice(HEADS)}", config, inputs, "Drawn at random.", store(rng))
+
+
 def deformable(rng: Random, path: str) -> Case:
     first = rng.randint(2, 4)
     backbone = transformers.ResNetConfig(**layout(rng), out_indices=list(range(first, 5)))
@@ -115,6 +132,7 @@ def rt_detr(prefix: str, rng: Random, path: str) -> Case:
 
 DRAWN = {
     "conditional_detr": conditional,
+    "dab-detr": dab,
     "deformable_detr": deformable,
     "rt_detr": partial(rt_detr, "RTDetr"),
     "rt_detr_v2": partial(rt_detr, "RTDetrV2"),
