@@ -1,6 +1,6 @@
 //! A golden once more, token by token: what a cache holds must give what the whole text gave.
 
-use ndarray::{Axis, Slice};
+use ndarray::{ArrayD, Axis, Slice};
 
 use crate::GraphKind;
 use crate::golden::Case;
@@ -29,14 +29,21 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
     let begins = kinds.contains(&GraphKind::Prefill) && has_all(&loaded.inputs_of(GraphKind::Prefill)?, case);
     let prefill = if length > 3 { length - 2 } else { 1 };
     let mut joined = Values::new();
+    let mut deltas: Option<ArrayD<i64>> = None;
     let mut start = 0;
     for end in prefill..=length {
         let kind = if start == 0 && begins { GraphKind::Prefill } else { GraphKind::Decode };
-        let given = match kind {
+        let mut given = match kind {
             GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
             _ => chosen(&inputs, case, Some((start, end))),
         };
+        if let Some(deltas) = &deltas {
+            given.extend(positions(case, deltas, start, end));
+        }
         for (name, value) in loaded.run_cached(kind, given, &mut cache)? {
+            if let ("rope_deltas", Value::I64(found)) = (name.as_str(), &value) {
+                deltas = Some(found.clone());
+            }
             if !case.outputs.contains_key(&name) {
                 continue;
             }
@@ -60,6 +67,15 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         }
     }
     Ok((!joined.is_empty()).then_some(joined))
+}
+
+/// Positions of the tokens from `start` to `end`, which differ by `deltas` from how many tokens stand before them.
+fn positions(case: &Case, deltas: &ArrayD<i64>, start: usize, end: usize) -> Option<(String, Value)> {
+    let Value::I64(mask) = case.inputs.get("attention_mask")? else { return None };
+    let mut counted = mask.clone();
+    counted.accumulate_axis_inplace(Axis(1), |before, count| *count += before);
+    let after = counted.slice_axis(Axis(1), Slice::from(start..end)).to_owned();
+    Some(("position_ids".to_owned(), Value::I64(after - 1 + deltas)))
 }
 
 /// Whether the case has all that a part needs.

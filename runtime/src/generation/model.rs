@@ -42,6 +42,9 @@ struct Names {
     logits_to_keep: bool,
 }
 
+/// What a model that has read images says of the positions after them, row by row.
+const ROPE_DELTAS: &str = "rope_deltas";
+
 impl Names {
     fn of(inputs: &[Input]) -> Self {
         let find = |names: [&'static str; 2]| {
@@ -146,6 +149,9 @@ impl<'a> ModelDecoder<'a> {
             Some(cache) => self.model.run_cached(kind, values, cache)?,
             None => self.model.run(values)?,
         };
+        if let Some(Value::I64(deltas)) = outputs.get(ROPE_DELTAS) {
+            self.positions.iter_mut().zip(deltas).for_each(|(position, delta)| *position += delta);
+        }
         last(&outputs)
     }
 

@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, Array3, Array4, Array5, Axis, s};
 
 use super::normalize::stacked;
+use super::patches::Patches;
 use super::step::{Item, Part};
 use crate::{Error, Result, Value, Values};
 
@@ -23,6 +24,9 @@ pub enum Layout {
     /// Patches of images of their own sizes: `pixel_values` `[batch, patches, values]`, a `pixel_attention_mask`
     /// `[batch, patches]` and `spatial_shapes` `[batch, 2]`, rows and columns.
     NaFlex,
+    /// The patches of all images in one list: `pixel_values` `[patches, values]`, and `image_grid_thw` `[batch, 3]`, frames, rows
+    /// and columns.
+    Packed,
     /// Images are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
     Frames,
 }
@@ -36,6 +40,7 @@ impl Layout {
             Self::FlatTiles => flat_tiles(items),
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
+            Self::Packed => packed(items),
         }
     }
 }
@@ -109,14 +114,28 @@ fn split(items: Vec<Item<'_>>) -> Result<Values> {
     ]))
 }
 
+/// The patches of each image.
+fn cut(items: Vec<Item<'_>>) -> Result<Vec<Patches>> {
+    let patches = |part: Part<'_>| match part {
+        Part::Patches(patches) => Ok(patches),
+        _ => Err(Error::input("image", "was not cut into patches", "give `max_num_patches`")),
+    };
+    items.into_iter().flat_map(|item| item.parts).map(patches).collect()
+}
+
+fn packed(items: Vec<Item<'_>>) -> Result<Values> {
+    let all = cut(items)?;
+    let grids = Array2::from_shape_fn((all.len(), 3), |(image, axis)| {
+        [1, all[image].rows, all[image].columns][axis] as i64
+    });
+    let views: Vec<_> = all.iter().map(|image| image.values.view()).collect();
+    let pixels = ndarray::concatenate(Axis(0), &views)
+        .map_err(|error| Error::input("images", error.to_string(), "give at least one image"))?;
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("image_grid_thw", grids.into_dyn().into())]))
+}
+
 fn naflex(items: Vec<Item<'_>>) -> Result<Values> {
-    let mut all = vec![];
-    for part in items.into_iter().flat_map(|item| item.parts) {
-        match part {
-            Part::Patches(patches) => all.push(patches),
-            _ => return Err(Error::input("image", "was not cut into patches", "give `max_num_patches`")),
-        }
-    }
+    let all = cut(items)?;
     let (patches, width) = all.first().map_or((0, 0), |first| first.values.dim());
     let mut pixels = Array3::<f32>::zeros((all.len(), patches, width));
     let mut mask = Array2::<i64>::zeros((all.len(), patches));

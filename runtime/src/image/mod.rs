@@ -14,6 +14,7 @@
 
 mod anyres;
 mod draw;
+mod grids;
 mod interpolate;
 mod interpolation;
 mod jpeg;
@@ -34,6 +35,7 @@ mod step;
 mod tiles;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices};
+pub use grids::{patch_frames, patch_position_ids, patch_windows, rope_deltas, rope_index};
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use layout::Layout;

@@ -33,6 +33,62 @@ pub(super) fn patchified(image: &Array3<f32>, edge: usize, most: usize) -> Resul
     Ok(Patches { values, rows, columns })
 }
 
+/// An image `[3, height, width]` in patches of this edge, `frames` times the same, square after square of `merge` by `merge`
+/// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
+pub(super) fn patchified_by_squares(
+    image: &Array3<f32>,
+    edge: usize,
+    merge: usize,
+    frames: usize,
+) -> Result<Patches> {
+    let (channels, height, width) = image.dim();
+    let (rows, columns) = (height / edge, width / edge);
+    if rows * columns == 0 || height % (edge * merge) + width % (edge * merge) != 0 {
+        let problem = format!(
+            "{height} x {width} pixels are no squares of {merge} x {merge} patches of {edge} x {edge}"
+        );
+        return Err(Error::input("image", problem, "leave `do_resize` true, or give it in such a size"));
+    }
+    let plane = edge * edge;
+    let mut values = Array2::zeros((rows * columns, channels * frames * plane));
+    for ((channel, y, x), number) in image.indexed_iter() {
+        let (row, column) = (y / edge, x / edge);
+        let square = row / merge * (columns / merge) + column / merge;
+        let patch = (square * merge + row % merge) * merge + column % merge;
+        for frame in 0..frames {
+            values[(patch, (channel * frames + frame) * plane + y % edge * edge + x % edge)] = *number;
+        }
+    }
+    Ok(Patches { values, rows, columns })
+}
+
+/// The size of about the image's form whose edges are multiples of `factor` and whose pixels are within the limits
+/// (`smart_resize`); none of images more than 200 times as long as wide.
+pub(super) fn smart_resize(
+    (height, width): Pixels,
+    factor: usize,
+    (least, most): (usize, usize),
+) -> Option<Pixels> {
+    if height.max(width) > 200 * height.min(width) {
+        return None;
+    }
+    let factored = |length: usize| (length as f64 / factor as f64).round_ties_even() as usize * factor;
+    let (rows, columns) = (factored(height), factored(width));
+    let area = (height * width) as f64;
+    if rows * columns > most {
+        let beta = (area / most as f64).sqrt();
+        let down =
+            |length: usize| ((length as f64 / beta / factor as f64).floor() as usize * factor).max(factor);
+        return Some((down(height), down(width)));
+    }
+    if rows * columns < least {
+        let beta = (least as f64 / area).sqrt();
+        let up = |length: usize| (length as f64 * beta / factor as f64).ceil() as usize * factor;
+        return Some((up(height), up(width)));
+    }
+    Some((rows, columns))
+}
+
 /// The largest size of about the image's form whose patches are no more than `most`, as the reference searches for it.
 pub(super) fn fitted((height, width): Pixels, edge: usize, most: usize) -> Pixels {
     const NEAR: f64 = 1e-5;
@@ -57,6 +113,25 @@ pub(super) fn fitted((height, width): Pixels, edge: usize, most: usize) -> Pixel
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn edges_become_multiples_within_limits_of_pixels() {
+        assert_eq!(smart_resize((480, 640), 28, (3136, 1_003_520)), Some((476, 644)));
+        assert_eq!(smart_resize((2000, 3000), 28, (3136, 1_003_520)), Some((812, 1204)));
+        assert_eq!(smart_resize((20, 10), 28, (3136, 1_003_520)), Some((84, 56)));
+        assert_eq!(smart_resize((2, 401), 28, (3136, 1_003_520)), None);
+    }
+
+    #[test]
+    fn patches_stand_square_after_square_frame_by_frame() {
+        let image = Array3::from_shape_fn((3, 2, 4), |(channel, y, x)| (100 * channel + 10 * y + x) as f32);
+        let patches = patchified_by_squares(&image, 1, 2, 2).unwrap();
+        assert_eq!((patches.rows, patches.columns), (2, 4));
+        let first: Vec<_> = patches.values.column(0).to_vec();
+        assert_eq!(first, [0.0, 1.0, 10.0, 11.0, 2.0, 3.0, 12.0, 13.0]);
+        assert_eq!(patches.values.row(1).to_vec(), [1.0, 1.0, 101.0, 101.0, 201.0, 201.0]);
+        assert!(patchified_by_squares(&image, 2, 2, 1).is_err());
+    }
 
     #[test]
     fn sizes_keep_their_form_as_far_as_patches_allow() {

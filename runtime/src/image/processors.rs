@@ -100,6 +100,10 @@ pub(super) const CLASSES: &[Class] = &[
             with(cropped(2, HALF), json!({"size": {"shortest_edge": 256}, "rescale_factor": 1.0 / 127.5}));
         with(cropped, json!({"offset": true}))
     }),
+    class("Qwen2VL", Layout::Packed, false, qwen2_vl, || {
+        let size = json!({"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280});
+        with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2}))
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -360,6 +364,28 @@ fn siglip2(settings: &Settings) -> Steps {
     let mut steps: Vec<_> = settings.resize.map(|_| resize).into_iter().collect();
     steps.extend(numbers(settings));
     steps.push(Step::Patchify { patch_size, max_num_patches });
+    Ok(steps)
+}
+
+fn qwen2_vl(settings: &Settings) -> Steps {
+    let Settings { patch_size, merge_size, temporal_patch_size: frames, resample, .. } = *settings;
+    if [patch_size, merge_size, frames].contains(&0) {
+        return Err("`patch_size`, `merge_size` and `temporal_patch_size`: must be at least 1".to_owned());
+    }
+    let mut steps = vec![];
+    match settings.resize {
+        None => {}
+        Some(Size::Between { shortest, longest }) => {
+            steps.push(Step::SmartResize {
+                factor: patch_size * merge_size,
+                pixels: (shortest, longest),
+                resample,
+            });
+        }
+        Some(size) => return Err(format!("`size`: {size:?} has no `shortest_edge` and `longest_edge`")),
+    }
+    steps.extend(numbers(settings));
+    steps.push(Step::PatchifySquares { patch_size, merge_size, frames });
     Ok(steps)
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Settings {
     pub(super) do_image_splitting: bool,
     /// `longest_edge` of `max_image_size`.
     pub(super) max_image_size: usize,
+    pub(super) merge_size: usize,
+    pub(super) temporal_patch_size: usize,
 }
 
 /// The file as it is written, over the defaults.
@@ -88,6 +90,10 @@ struct Written {
     do_image_splitting: bool,
     #[serde(default)]
     max_image_size: Json,
+    #[serde(default)]
+    merge_size: usize,
+    #[serde(default)]
+    temporal_patch_size: usize,
 }
 
 /// One number for all channels, or one for each.
@@ -202,12 +208,16 @@ impl Settings {
         // The older name of `do_pad`.
         let old = json!({"do_pad": json["pad_and_return_pixel_mask"]});
         let json = with(class.defaults(), with(old, json.clone()));
+        let json = if class.layout == Layout::Packed { pixels_as_size(json) } else { json };
         let written: Written =
             serde_path_to_error::deserialize(json).map_err(|e| format!("`{}`: {}", e.path(), e.inner()))?;
         // A limit for the longer edge goes with a number alone, and is never without one.
         let longest = (class.layout == Layout::Masked).then(|| written.max_size.unwrap_or(1333));
-        let size = Size::read(&written.size, class.default_to_square, longest)
-            .map_err(|problem| format!("`size`: {problem}"))?;
+        let size = match class.layout {
+            Layout::Packed => numbers_of_pixels(&written.size),
+            _ => Size::read(&written.size, class.default_to_square, longest),
+        };
+        let size = size.map_err(|problem| format!("`size`: {problem}"))?;
         if let (Size::Longest(edge), false) = (size, class.layout == Layout::Split) {
             return Err(format!("`size`: `longest_edge` {edge} says nothing of the other edge"));
         }
@@ -254,7 +264,33 @@ impl Settings {
                 Ok(Size::Longest(edge)) => edge,
                 _ => 0,
             },
+            merge_size: written.merge_size,
+            temporal_patch_size: written.temporal_patch_size,
         })
+    }
+}
+
+/// `min_pixels` and `max_pixels` of older files as `size`.
+fn pixels_as_size(mut json: Json) -> Json {
+    for (old, today) in [("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")] {
+        let pixels = json[old].take();
+        if pixels.is_number() {
+            json["size"][today] = pixels;
+        }
+    }
+    json
+}
+
+/// The fewest and the most pixels of an image, which the file calls its edges.
+fn numbers_of_pixels(size: &Json) -> std::result::Result<Size, String> {
+    let pixels = |name: &str| size[name].as_u64().filter(|pixels| (1..=MAX_PIXELS).contains(pixels));
+    match pixels("shortest_edge").zip(pixels("longest_edge")) {
+        Some((fewest, most)) if fewest <= most => {
+            Ok(Size::Between { shortest: fewest as usize, longest: most as usize })
+        }
+        _ => Err(format!(
+            "{size} has no `shortest_edge` up to `longest_edge`, numbers of pixels up to {MAX_PIXELS}"
+        )),
     }
 }
 

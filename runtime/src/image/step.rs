@@ -7,7 +7,7 @@ use ndarray::{Array3, Axis};
 
 use super::interpolation::resampled;
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
-use super::patches::{Patches, fitted, patchified};
+use super::patches::{Patches, fitted, patchified, patchified_by_squares, smart_resize};
 use super::resize::resize;
 use super::tiles::{any_res_tiles, best, crops, squares, whole_squares};
 use super::{Canvas, Filter, Pixels, Size};
@@ -90,6 +90,24 @@ pub enum Step {
         max_num_patches: usize,
         /// `resample`.
         resample: Filter,
+    },
+    /// `do_resize` of Qwen2-VL (`smart_resize`): edges are multiples of a square of patches, pixels within limits.
+    SmartResize {
+        /// `patch_size` times `merge_size`.
+        factor: usize,
+        /// `shortest_edge` and `longest_edge` of `size`, which are numbers of pixels.
+        pixels: (usize, usize),
+        /// `resample`.
+        resample: Filter,
+    },
+    /// The patches of an image square after square (`Qwen2VLImageProcessor`), as many frames of it as make a patch.
+    PatchifySquares {
+        /// `patch_size`.
+        patch_size: usize,
+        /// `merge_size`.
+        merge_size: usize,
+        /// `temporal_patch_size`.
+        frames: usize,
     },
     /// The patches of an image (`convert_image_to_patches`), and zeros up to `max_num_patches`.
     Patchify {
@@ -228,6 +246,7 @@ impl Step {
             Self::ResizeToPatches { patch_size, max_num_patches, .. } => {
                 Some(area(fitted(part, *patch_size, *max_num_patches)))
             }
+            Self::SmartResize { factor, pixels, .. } => smart_resize(part, *factor, *pixels).map(area),
             Self::CenterCrop(size) => Some(area(*size)),
             Self::PadToSquare(_) => Some(area((part.0.max(part.1), part.0.max(part.1)))),
             Self::AnyResTiles { grid, whole, .. } => {
@@ -272,6 +291,19 @@ impl Step {
                 let image = part.levels()?;
                 let (height, width) = fitted(pixels(image), *patch_size, *max_num_patches);
                 owned(resize(image, height, width, *resample)?)
+            }
+            Self::SmartResize { factor, pixels: limits, resample } => {
+                let image = part.levels()?;
+                let size = pixels(image);
+                let Some((height, width)) = smart_resize(size, *factor, *limits) else {
+                    let problem =
+                        format!("of {} x {} is more than 200 times as long as wide", size.0, size.1);
+                    return Err(Error::input("image", problem, "give a part of it"));
+                };
+                owned(resize(image, height, width, *resample)?)
+            }
+            Self::PatchifySquares { patch_size, merge_size, frames } => {
+                Part::Patches(patchified_by_squares(&part.numbers()?, *patch_size, *merge_size, *frames)?)
             }
             Self::CenterCrop(size) => owned(center_crop(part.levels()?, *size)),
             Self::PadToSquare(colour) => {

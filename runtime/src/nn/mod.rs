@@ -27,6 +27,7 @@ mod mamba;
 mod mamba2;
 mod masked_lm;
 mod mlp;
+mod mrope;
 mod multi_head;
 mod norms;
 mod patches;

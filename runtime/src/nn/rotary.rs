@@ -44,6 +44,39 @@ impl Rotary {
         Ok(Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None })
     }
 
+    /// Positions along several axes (`recomposition_frequencies` of `Qwen2VLRotaryEmbedding`): from `position_ids`
+    /// `[axes, batch, sequence]` and of each pair its inverse frequency and the axis that it rotates by.
+    ///
+    /// # Errors
+    /// When the ids have not three axes, or there are other numbers of frequencies than of axes.
+    pub fn by_axes(
+        g: &mut Graph,
+        position_ids: &Tensor,
+        frequencies: &[f32],
+        axes: &[usize],
+        scaling: f64,
+    ) -> Result<Self> {
+        let ([count, batch, sequence], pairs) = (position_ids.shape(), frequencies.len()) else {
+            return Err(g.error("RotaryEmbedding", "positions along axes are [axes, batch, sequence]"));
+        };
+        let count = count.fixed().unwrap_or_default();
+        if axes.len() != pairs || axes.iter().any(|axis| *axis >= count) {
+            let problem = format!("{pairs} pairs cannot rotate by the axes {axes:?} of {count}");
+            return Err(g.error("RotaryEmbedding", problem));
+        }
+        let shape = crate::dims![batch, sequence, count * pairs];
+        let columns = axes.iter().enumerate().map(|(pair, axis)| (axis * pairs + pair) as i64).collect();
+        let columns = g.integers(&[pairs], columns)?;
+        let mut of = |unary: Unary| {
+            let all = g.angles(position_ids, unary, frequencies, scaling)?;
+            let all = g.transpose(&all, &[1, 2, 0, 3])?;
+            let all = g.reshape(&all, shape.clone())?;
+            g.gather(&all, &columns, 2)
+        };
+        let (cos, sin) = (of(Unary::Cos)?, of(Unary::Sin)?);
+        Ok(Self::from_cos_sin(cos, sin))
+    }
+
     /// From cosines and sines `[batch, sequence, pairs]`, as tables hold them.
     pub fn from_cos_sin(cos: Tensor, sin: Tensor) -> Self {
         let pairs = cos.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
@@ -144,6 +177,25 @@ mod tests {
         let queries = [1.0, 2.0, 3.0, 4.0, -60.0, 50.0, -80.0, 70.0];
         expect(&[], |g| rotated(g, scaled, false), &[1, 2, 4], &queries);
         expect(&[], |g| rotated(g, scaled, true), &[1, 2, 2], &[1.0, 2.0, -6.0, 5.0]);
+    }
+
+    #[test]
+    fn pairs_rotate_by_their_axes() {
+        let build = |g: &mut Graph| {
+            // One token at row 1 and column 0, another at row 0 and column 1.
+            let positions = g.integers(&[2, 1, 2], vec![1, 0, 0, 1])?;
+            let quarter = std::f32::consts::FRAC_PI_2;
+            let rotary = Rotary::by_axes(g, &positions, &[quarter, quarter], &[0, 1], 1.0)?;
+            let x = g.constant(&[1, 2, 4], vec![1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0])?;
+            rotary.apply(g, &x, 1)
+        };
+        expect(&[], build, &[1, 2, 4], &[-3.0, 2.0, 1.0, 4.0, 1.0, -4.0, 3.0, 2.0]);
+        let error = refusal(|g| {
+            let positions = g.integers(&[2, 1, 1], vec![0, 0])?;
+            Rotary::by_axes(g, &positions, &[1.0], &[2], 1.0)?;
+            g.constant(&[1], vec![0.0])
+        });
+        assert!(error.contains("1 pairs cannot rotate by the axes [2] of 2"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(super) fn prepare(raw: &mut Json) {
     infinities(raw);
     let Json::Object(fields) = raw else { return };
     config_dicts(fields);
+    flat_text_config(fields);
     attention_layers(fields);
     hybrid_pattern(fields);
     block_types(fields);
@@ -97,6 +98,18 @@ fn config_dicts(fields: &mut Map<String, Json>) {
         }
         fields.insert(name.to_owned(), Json::Object(whole));
     }
+}
+
+/// The text's fields, where they stand beside `vision_config` and not in a `text_config` (`Qwen2VLConfig`).
+fn flat_text_config(fields: &mut Map<String, Json>) {
+    let flat = fields.contains_key("vision_config") && fields.contains_key("num_hidden_layers");
+    if !flat || fields.get("text_config").is_some_and(|config| !config.is_null()) {
+        return;
+    }
+    let own = |name: &&String| !matches!(name.as_str(), "vision_config" | "model_type" | "architectures");
+    let text = fields.iter().filter(|(name, _)| own(name)).map(|(name, value)| (name.clone(), value.clone()));
+    let text = text.collect();
+    fields.insert("text_config".to_owned(), Json::Object(text));
 }
 
 /// `[[["global", "local"], 2]]` as global, local, global, local; `attention_layers` itself goes before it.

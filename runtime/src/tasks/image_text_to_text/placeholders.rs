@@ -48,6 +48,9 @@ impl Placeholders {
             Some("Idefics3Processor" | "SmolVLMProcessor") => {
                 files.idefics3().map(|(token, replacement)| new(token, replacement))
             }
+            Some("Qwen2VLProcessor" | "Qwen2_5_VLProcessor" | "Qwen3VLProcessor") => {
+                files.qwen2_vl().map(|(token, replacement)| new(token, replacement))
+            }
             Some("PaliGemmaProcessor") => files.paligemma(),
             _ if files.special("boi_token")?.is_some() => {
                 files.gemma3().map(|(token, replacement)| new(token, replacement))
@@ -155,6 +158,15 @@ impl Files<'_> {
         let around = named("fake_image_token", "<fake_token_around_image>")?;
         let whole = named("global_image_token", "<global-img>")?;
         Ok((feature.clone(), Replacement::Squares { feature, each, around, whole }))
+    }
+
+    fn qwen2_vl(&self) -> Read {
+        let feature = self.special("image_token")?.unwrap_or_else(|| "<|image_pad|>".to_owned());
+        let feature = self.known("image_token", feature)?;
+        let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
+        let nested = number(&self.written["image_processor"]["merge_size"]);
+        let count = Count::Squares(nested.or(number(&image["merge_size"])).unwrap_or(2));
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
     }
 
     fn paligemma(&self) -> Result<Placeholders> {

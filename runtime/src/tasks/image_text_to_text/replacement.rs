@@ -26,6 +26,8 @@ pub(super) enum Count {
     Fixed(usize),
     /// As many for every tile of an image.
     Tiles(usize),
+    /// One for each square of so many by so many patches.
+    Squares(usize),
     /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
     /// patch stands for it and is left out.
     Patches { edge: usize, additional: isize },
@@ -74,6 +76,11 @@ impl Count {
         let (edge, additional) = match self {
             Self::Fixed(count) => return Ok(count),
             Self::Tiles(each) => return Ok(each * number(processed, "num_patches", image)?),
+            Self::Squares(merge) => {
+                let sides = [0, 1, 2].map(|axis| number(processed, "image_grid_thw", 3 * image + axis));
+                let patches = sides.into_iter().product::<Result<usize>>()?;
+                return Ok(patches / (merge * merge).max(1));
+            }
             Self::Patches { edge, additional } => (edge, additional),
         };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();

@@ -59,6 +59,7 @@ CLASSES = (
     "GotOcr2ImageProcessor",
     "Idefics3ImageProcessor",
     "SmolVLMImageProcessor",
+    "Qwen2VLImageProcessor",
     "PoolFormerImageProcessor",
     "YolosImageProcessor",
 )
@@ -189,6 +190,10 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield ProcessorCase("idefics3-small", "Idefics3ImageProcessor", small, ("tall.png", "tiny.png"), True)
     whole = squares | {"do_image_splitting": False}
     yield ProcessorCase("smolvlm-whole", "SmolVLMImageProcessor", whole, ("wide.png", "grey.png"))
+    patches = {"patch_size": 4, "size": {"shortest_edge": 600, "longest_edge": 1400}}
+    yield ProcessorCase("qwen2-vl", "Qwen2VLImageProcessor", patches, (*every, "tiny.png"))
+    old = {"patch_size": 3, "merge_size": 3, "temporal_patch_size": 1, "min_pixels": 100, "max_pixels": 500}
+    yield ProcessorCase("qwen2-vl-pixels", "Qwen2VLImageProcessor", old, TWO, True)
     yield ProcessorCase("gemma3", "Gemma3ImageProcessor", {"size": SQUARE}, TWO)
     kept = {"size": {"height": 30, "width": 40}, "keep_aspect_ratio": True, "ensure_multiple_of": 7}
     yield ProcessorCase("dpt", "DPTImageProcessor", {"size": {"height": 30, "width": 40}, "ensure_multiple_of": 7}, ("tall.png", "wide.png"))

@@ -193,3 +193,25 @@ def smolvlm(family: Family) -> Iterator[VisionTaskCase]:
     image = pictures.SmolVLMImageProcessorPil(size={"longest_edge": 32}, max_image_size={"longest_edge": 16})
     processor = still(module.SmolVLMProcessor, image, made, image_seq_len=4)
     yield from asked(family, config, processor, TOKEN)
+
+
+def qwen2_vl(family: Family) -> Iterator[VisionTaskCase]:
+    """Pictures of any size, between two tokens of their own that the text has."""
+    from transformers import Qwen2VLImageProcessorPil, Qwen2VLProcessor
+
+    yield from squares_of_patches(family, Qwen2VLProcessor, Qwen2VLImageProcessorPil)
+
+
+def qwen2_5_vl(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    from transformers import Qwen2_5_VLProcessor, Qwen2VLImageProcessorPil
+
+    yield from squares_of_patches(family, Qwen2_5_VLProcessor, Qwen2VLImageProcessorPil)
+
+
+def squares_of_patches(family: Family, kind: type, pictures: type) -> Iterator[VisionTaskCase]:
+    made, text = added(TOKEN, {"image_token": TOKEN, "video_token": "<video>"})
+    tokens = {"image_token_id": TOKEN, "video_token_id": "<video>"}
+    config = family.config(text=text, **{name: made.convert_tokens_to_ids(token) for name, token in tokens.items()})
+    image = pictures(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})
+    yield from asked(family, config, still(kind, image, made), TOKEN)

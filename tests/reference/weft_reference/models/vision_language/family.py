@@ -4,7 +4,7 @@ either side; texts alone; weights in a file; and checkpoints drawn at random."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -48,6 +48,7 @@ class Family:
     given: Callable[[Inputs], Inputs] = lambda _: {}
     heads: tuple[str, ...] = ("Model", WRITER)
     without: tuple[str, ...] = ()
+    flat: bool = False
 
     def config(self, text: Changes | None = None, vision: Changes | None = None, **changes: Any) -> PreTrainedConfig:
         return getattr(transformers, f"{self.prefix}Config")(
@@ -89,10 +90,21 @@ class Family:
         yield self.case("two-images", writer, notes.format("left"), [[1, 4], [2]])
         yield self.case("padded-right", writer, notes.format("right"), [[1, 4], [2]], "right")
         yield self.case("file", writer, "model.safetensors as save_pretrained writes it.", [[2], [1]], store=stores.whole)
+        if self.flat:
+            yield self.flattened()
         for name, (notes, changes) in self.extras.items():
             yield self.case(name, writer, notes, [[1, 3], [2]], **changes)
         if self.tasks:
             yield from self.tasks(self)
+
+    def flattened(self) -> Case:
+        """The text's fields beside those of the whole, as older files have them."""
+        case = self.case("flat", self.heads[-1], "The text's fields stand beside `vision_config`.", [[2], [1]])
+        text = case.config.text_config.to_dict()
+        own = {name: value for name, value in text.items() if name not in ("model_type", "architectures", "rope_parameters")}
+        rope = dict(text["rope_parameters"])
+        theta = {"rope_theta": rope.pop("rope_theta"), "rope_scaling": {"type": "mrope", "mrope_section": rope["mrope_section"]}}
+        return replace(case, written=own | theta | {"text_config": None})
 
     def random_case(self, rng: Random, path: str) -> Case:
         """Other widths, layers, heads, grouped heads and batches; two texts or three with images."""
@@ -177,6 +189,17 @@ def square(each: Callable[[PreTrainedConfig], int]) -> Callable[[PreTrainedConfi
 def patches(config: PreTrainedConfig) -> int:
     vision = config.vision_config
     return (vision.image_size // vision.patch_size) ** 2
+
+
+def packed(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
+    """Images of several sizes as one list of patches."""
+    vision = config.vision_config
+    merge = vision.spatial_merge_size
+    grids = [[1, merge * (1 + index % 3), merge * (2 + index % 2)] for index in range(sum(counts))]
+    values = vision.in_channels * vision.temporal_patch_size * vision.patch_size**2
+    pixels = floats(f"pixels.{key}", (sum(rows * columns for _, rows, columns in grids), values), -2.0, 2.0)
+    features = [rows * columns // merge**2 for _, rows, columns in grids]
+    return Images({"pixel_values": pixels, "image_grid_thw": np.array(grids, np.int64)}, features)
 
 
 def listed(config: PreTrainedConfig, counts: list[int], key: str) -> Images:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
-from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, packed, patches, square
 from weft_reference.vision_tasks import vision_language as tasks
 
 WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
@@ -24,6 +26,23 @@ def prefix(inputs: Inputs) -> Inputs:
     for row, seen in enumerate(inputs["attention_mask"]):
         types[row, np.flatnonzero(seen)[-2:]] = 1
     return {"token_type_ids": types}
+
+
+def modalities(inputs: Inputs) -> Inputs:
+    """Which tokens are an image's."""
+    return {"mm_token_type_ids": (inputs["input_ids"] == IMAGE).astype(np.int64)}
+
+
+ROPE: Changes = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
+QWEN2_VL: Changes = {"hidden_size": 32, "rope_parameters": ROPE}
+TOWER: Changes = {"depth": 2, "num_heads": 2, "in_channels": 3, "patch_size": 4, "hidden_act": "quick_gelu"}
+
+
+def sections(rng: Random, width: int) -> Changes:
+    """A split of the pairs of a head of this width."""
+    time = rng.randint(1, width // 2 - 2)
+    height = rng.randint(1, width // 2 - time - 1)
+    return {"rope_parameters": ROPE | {"mrope_section": [time, height, width // 2 - time - height]}}
 
 
 FAMILIES = (
@@ -119,5 +138,69 @@ FAMILIES = (
         tasks.smolvlm,
         lambda rng, _: {"scale_factor": rng.choice((1, 2, 4))},
         without=("image_hidden_states",),
+    ),
+    Family(
+        "qwen2_vl",
+        "Qwen2VL",
+        QWEN2_VL,
+        TOWER | {"embed_dim": 16, "hidden_size": 32, "mlp_ratio": 2},
+        {"image_token_id": IMAGE},
+        packed,
+        {
+            "one-patch": (
+                "Every patch is a token, of one frame; another activation.",
+                {"vision": {"spatial_merge_size": 1, "temporal_patch_size": 1, "hidden_act": "gelu"}},
+            ),
+            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
+            "windows": (
+                "The second layer of the text has a window.",
+                {"text": {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}},
+            ),
+        },
+        tasks.qwen2_vl,
+        lambda rng, config: {
+            "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
+            "vision": {
+                "num_heads": (heads := rng.choice((1, 2, 4))),
+                "embed_dim": heads * rng.choice((8, 12)),
+                "hidden_size": config.text_config.hidden_size,
+                "depth": rng.randint(1, 3),
+                "spatial_merge_size": rng.choice((1, 2)),
+            },
+        },
+        modalities,
+        flat=True,
+    ),
+    Family(
+        "qwen2_5_vl",
+        "Qwen2_5_VL",
+        QWEN2_VL,
+        TOWER
+        | {
+            "depth": 3,
+            "hidden_size": 16,
+            "out_hidden_size": 32,
+            "intermediate_size": 20,
+            "hidden_act": "silu",
+            "window_size": 16,
+            "fullatt_block_indexes": [1],
+        },
+        {"image_token_id": IMAGE},
+        packed,
+        {"large-windows": ("Every image is within a window.", {"vision": {"window_size": 64}})},
+        tasks.qwen2_5_vl,
+        lambda rng, config: {
+            "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
+            "vision": {
+                "num_heads": (heads := rng.choice((1, 2, 4))),
+                "hidden_size": heads * rng.choice((8, 12)),
+                "out_hidden_size": config.text_config.hidden_size,
+                "depth": rng.randint(1, 3),
+                "window_size": rng.choice((8, 16, 24)),
+                "fullatt_block_indexes": rng.choice(([], [0], [1])),
+            },
+        },
+        modalities,
+        flat=True,
     ),
 )

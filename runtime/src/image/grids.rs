@@ -1,0 +1,256 @@
+//! Patches of images of any size in one sequence: their rows and columns, the image and the window that each is of, and the
+//! three-axis positions of the tokens that stand for them (M-RoPE).
+//!
+//! Reference: `get_vision_position_ids`, `get_vision_cu_seqlens`, `get_vision_window_index`, `Qwen2VLModel.get_rope_index`.
+
+use ndarray::{Array1, Array2, Array3};
+
+use crate::{Error, Result, Value, Values};
+
+const GRIDS: &str = "image_grid_thw";
+
+/// The grid of an image or a video: frames, rows and columns of patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grid {
+    frames: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Grid {
+    /// Row and column of each patch of a frame, square after square of `merge` by `merge` patches.
+    fn patches(self, merge: usize) -> impl Iterator<Item = (usize, usize)> {
+        let squares =
+            (0..self.rows / merge).flat_map(move |row| (0..self.columns / merge).map(move |c| (row, c)));
+        squares.flat_map(move |(row, column)| {
+            (0..merge * merge).map(move |at| (row * merge + at / merge, column * merge + at % merge))
+        })
+    }
+}
+
+/// Row and column of each patch: `[2, 1, patches]` i64, from `image_grid_thw` `[images, 3]` (`get_vision_position_ids`). Patches
+/// stand square after square of `merge` by `merge`.
+///
+/// # Errors
+/// When there are no grids, or their sides are no multiples of `merge`.
+pub fn patch_position_ids(values: &Values, merge: usize) -> Result<Value> {
+    let mut all = [vec![], vec![]];
+    for grid in grids(values, merge)? {
+        for (row, column) in (0..grid.frames).flat_map(|_| grid.patches(merge)) {
+            all[0].push(row as i64);
+            all[1].push(column as i64);
+        }
+    }
+    let count = all[0].len();
+    let ids = Array3::from_shape_vec((2, 1, count), all.concat()).unwrap_or_default();
+    Ok(Value::I64(ids.into_dyn()))
+}
+
+/// The frame of an image that each square of `merge` by `merge` patches is of, which attends to itself alone: `[features]` i64,
+/// from `image_grid_thw` `[images, 3]` (`get_vision_cu_seqlens`).
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn patch_frames(values: &Values, merge: usize) -> Result<Value> {
+    let mut frames = vec![];
+    let mut frame = 0;
+    for grid in grids(values, merge)? {
+        for _ in 0..grid.frames {
+            frames.extend(std::iter::repeat_n(frame, (grid.rows / merge) * (grid.columns / merge)));
+            frame += 1;
+        }
+    }
+    Ok(Value::I64(Array1::from_vec(frames).into_dyn()))
+}
+
+/// The window of a frame that each square of `merge` by `merge` patches is of: `[features]` i64, from `image_grid_thw`
+/// `[images, 3]`; windows are `side` by `side` squares, smaller at the lower and right borders (`get_vision_window_index`).
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn patch_windows(values: &Values, merge: usize, side: usize) -> Result<Value> {
+    let side = side.max(1);
+    let (mut windows, mut first) = (vec![], 0);
+    for grid in grids(values, merge)? {
+        let (rows, columns) = (grid.rows / merge, grid.columns / merge);
+        let (down, across) = (rows.div_ceil(side), columns.div_ceil(side));
+        for _ in 0..grid.frames {
+            windows.extend(
+                (0..rows * columns).map(|square| {
+                    (first + square / columns / side * across + square % columns / side) as i64
+                }),
+            );
+            first += down * across;
+        }
+    }
+    Ok(Value::I64(Array1::from_vec(windows).into_dyn()))
+}
+
+/// Positions of tokens along time, height and width (M-RoPE, `get_rope_index`): `[3, batch, sequence]` i64, from `input_ids` and
+/// `attention_mask` `[batch, sequence]` and `image_grid_thw` `[images, 3]`. Image tokens, `merge` by `merge` patches each, count
+/// rows and columns from the position that the text before has reached; the text after goes on behind the longer side.
+///
+/// # Errors
+/// When one of them is missing, or there are other numbers of image tokens than of squares of patches.
+pub fn rope_index(values: &Values, token: usize, merge: usize) -> Result<Value> {
+    Ok(Value::I64(positions(values, token, merge)?.0.into_dyn()))
+}
+
+/// What is added to the number of tokens before it for the position of the next token of each sequence
+/// (`mrope_position_deltas`): `[batch, 1]` i64, from what [`rope_index`] takes.
+///
+/// # Errors
+/// As [`rope_index`].
+pub fn rope_deltas(values: &Values, token: usize, merge: usize) -> Result<Value> {
+    let deltas = Array1::from_vec(positions(values, token, merge)?.1);
+    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+}
+
+fn positions(values: &Values, token: usize, merge: usize) -> Result<(Array3<i64>, Vec<i64>)> {
+    let tensor = |name| two_axes(values, name);
+    let (ids, seen) = (tensor("input_ids")?, tensor("attention_mask")?);
+    let mut images = grids(values, merge)?.into_iter();
+    let (batch, sequence) = ids.dim();
+    let mut all = Array3::zeros((3, batch, sequence));
+    let mut deltas = vec![];
+    for (row, (ids, seen)) in ids.rows().into_iter().zip(seen.rows()).enumerate() {
+        let places: Vec<usize> =
+            (0..sequence).filter(|place| seen.get(*place).is_none_or(|seen| *seen != 0)).collect();
+        let (mut next, mut most, mut at) = (0, -1, 0);
+        while let Some(place) = places.get(at) {
+            if ids[*place] != token as i64 {
+                (0..3).for_each(|axis| all[(axis, row, *place)] = next);
+                (most, next, at) = (most.max(next), next + 1, at + 1);
+                continue;
+            }
+            let grid = images.next().ok_or_else(|| mismatched("fewer"))?;
+            let (rows, columns) = (grid.rows / merge, grid.columns / merge);
+            for square in 0..grid.frames * rows * columns {
+                let place = places.get(at).filter(|place| ids[**place] == token as i64);
+                let place = *place.ok_or_else(|| mismatched("larger"))?;
+                let (frame, within) = (square / (rows * columns), square % (rows * columns));
+                for (axis, step) in [frame, within / columns, within % columns].into_iter().enumerate() {
+                    all[(axis, row, place)] = next + step as i64;
+                    most = most.max(next + step as i64);
+                }
+                at += 1;
+            }
+            next += rows.max(columns) as i64;
+        }
+        deltas.push(most + 1 - places.len() as i64);
+    }
+    match images.next() {
+        None => Ok((all, deltas)),
+        Some(_) => Err(mismatched("more")),
+    }
+}
+
+fn mismatched(which: &str) -> Error {
+    let problem = format!("has {which} images than the image tokens of the texts");
+    Error::input(GRIDS, problem, "make text and images with the checkpoint's processor")
+}
+
+fn two_axes(values: &Values, name: &str) -> Result<Array2<i64>> {
+    let value = values.get(name).ok_or_else(|| missing(name))?.i64(name)?;
+    value.clone().into_dimensionality().map_err(|_| {
+        let problem = format!("has shape {:?}", value.shape());
+        Error::input(name, problem, "give it with two axes")
+    })
+}
+
+fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
+    let grids = two_axes(values, GRIDS)?;
+    let merge = merge.max(1);
+    let grid = |row: ndarray::ArrayView1<'_, i64>| {
+        let sides: Vec<usize> = row.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
+        match sides.as_slice() {
+            &[frames, rows, columns] if rows % merge + columns % merge == 0 && rows * columns > 0 => {
+                Ok(Grid { frames, rows, columns })
+            }
+            _ => {
+                let problem = format!("holds {row}, which is no grid of {merge} by {merge} patches");
+                Err(Error::input(GRIDS, problem, "make it with the checkpoint's processor"))
+            }
+        }
+    };
+    grids.rows().into_iter().map(grid).collect()
+}
+
+fn missing(name: &str) -> Error {
+    Error::input(name, "is required and was not given", "give what the checkpoint's processor makes")
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{ArrayD, array};
+
+    use super::*;
+
+    fn values(grids: Array2<i64>) -> Values {
+        Values::from([(GRIDS.to_owned(), grids.into_dyn().into())])
+    }
+
+    fn numbers(value: &Value) -> ArrayD<i64> {
+        value.i64("value").unwrap().clone()
+    }
+
+    #[test]
+    fn patches_stand_square_after_square() {
+        let values = values(array![[1, 2, 4]]);
+        let ids = numbers(&patch_position_ids(&values, 2).unwrap());
+        assert_eq!(ids, array![[[0, 0, 1, 1, 0, 0, 1, 1]], [[0, 1, 0, 1, 2, 3, 2, 3]]].into_dyn());
+    }
+
+    #[test]
+    fn frames_and_windows_are_counted_over_all_images() {
+        let values = values(array![[2, 2, 2], [1, 6, 4]]);
+        assert_eq!(numbers(&patch_frames(&values, 2).unwrap()), array![0, 1, 2, 2, 2, 2, 2, 2].into_dyn());
+        // Two by two squares a window; the third row has windows of its own.
+        assert_eq!(
+            numbers(&patch_windows(&values, 2, 2).unwrap()),
+            array![0, 1, 2, 2, 2, 2, 3, 3].into_dyn()
+        );
+        assert_eq!(
+            numbers(&patch_windows(&values, 2, 1).unwrap()),
+            array![0, 1, 2, 3, 4, 5, 6, 7].into_dyn()
+        );
+    }
+
+    #[test]
+    fn text_goes_on_behind_the_longer_side_of_an_image() {
+        let mut all = values(array![[1, 2, 6], [1, 2, 2]]);
+        let ids = array![[7_i64, 9, 9, 9, 8, 9, 8], [0, 0, 0, 0, 0, 7, 8]];
+        let mask = array![[1_i64, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 1, 1]];
+        all.insert("input_ids".into(), ids.into_dyn().into());
+        all.insert("attention_mask".into(), mask.into_dyn().into());
+        let index = numbers(&rope_index(&all, 9, 2).unwrap());
+        let second = [0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(
+            index,
+            array![
+                [[0, 1, 1, 1, 4, 5, 6], second],
+                [[0, 1, 1, 1, 4, 5, 6], second],
+                [[0, 1, 2, 3, 4, 5, 6], second]
+            ]
+            .into_dyn()
+        );
+        assert_eq!(numbers(&rope_deltas(&all, 9, 2).unwrap()), array![[0], [0]].into_dyn());
+        let error = rope_index(&all, 8, 2).unwrap_err().to_string();
+        assert!(error.contains("larger images than the image tokens"), "{error}");
+    }
+
+    #[test]
+    fn fewer_positions_than_tokens_make_a_delta() {
+        let mut all = values(array![[1, 4, 4]]);
+        all.insert("input_ids".into(), array![[7_i64, 9, 9, 9, 9, 8]].into_dyn().into());
+        all.insert("attention_mask".into(), array![[1_i64, 1, 1, 1, 1, 1]].into_dyn().into());
+        assert_eq!(numbers(&rope_deltas(&all, 9, 2).unwrap()), array![[-2]].into_dyn());
+        assert!(rope_index(&all, 5, 2).unwrap_err().to_string().contains("has more images"));
+    }
+
+    #[test]
+    fn grids_of_half_squares_are_refused() {
+        let error = patch_frames(&values(array![[1, 3, 2]]), 2).unwrap_err().to_string();
+        assert!(error.contains("no grid of 2 by 2 patches"), "{error}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Multimodal rotary position embeddings (M-RoPE; Qwen2-VL, arXiv:2409.12191): pairs rotate by time, height or width.
+
+use super::{RopeParameters, Rotary};
+use crate::Result;
+use crate::graph::{Graph, Tensor};
+
+impl RopeParameters {
+    /// Rotary embedding of positions along time, height and width `[3, batch, sequence]` (`Qwen2VLRotaryEmbedding`) for heads of
+    /// `head_size`. `mrope_section` says how many pairs rotate by each, one after the other; where `interleaved` pairs take
+    /// turns, as long as height and width have pairs left (`Qwen3VLTextRotaryEmbedding`).
+    ///
+    /// # Errors
+    /// When the ids have not three axes, or the sections are no split of the pairs.
+    pub fn mrope(
+        &self,
+        g: &mut Graph,
+        position_ids: &Tensor,
+        head_size: usize,
+        max_position_embeddings: usize,
+        interleaved: bool,
+    ) -> Result<Rotary> {
+        self.check(head_size).map_err(|problem| g.error("RotaryEmbedding", problem))?;
+        let rope = self.frequencies(head_size, max_position_embeddings, None);
+        let default = if interleaved { [24, 20, 20] } else { [16, 24, 24] };
+        let sections = self.mrope_section.as_deref().unwrap_or(&default);
+        let axes = mrope_axes(sections, rope.inverse.len(), interleaved);
+        let axes = axes.map_err(|problem| g.error("RotaryEmbedding", problem))?;
+        Rotary::by_axes(g, position_ids, &rope.inverse, &axes, rope.attention_factor)
+    }
+
+    /// Rotary embedding of rows and columns `[2, 1, patches]` for heads of `head_size`: the first half of the pairs rotates by
+    /// rows, the second by columns, of the same frequencies (`Qwen2VLVisionRotaryEmbedding`).
+    ///
+    /// # Errors
+    /// When the ids have not three axes, or these parameters are none for heads of the size.
+    pub fn axial(&self, g: &mut Graph, position_ids: &Tensor, head_size: usize) -> Result<Rotary> {
+        let half = self.frequencies(head_size / 2, usize::MAX, None).inverse;
+        let axes = [vec![0; half.len()], vec![1; half.len()]].concat();
+        Rotary::by_axes(g, position_ids, &[half.clone(), half].concat(), &axes, 1.0)
+    }
+}
+
+/// The axis that each pair rotates by: time, height or width.
+fn mrope_axes(sections: &[usize], pairs: usize, interleaved: bool) -> Result<Vec<usize>, String> {
+    if sections.len() != 3 || sections.iter().sum::<usize>() != pairs {
+        return Err(format!(
+            "`mrope_section` {sections:?} is no split of {pairs} pairs among time, height and width"
+        ));
+    }
+    if interleaved {
+        let axis = |pair: usize| if pair < 3 * sections[pair % 3] { pair % 3 } else { 0 };
+        return Ok((0..pairs).map(axis).collect());
+    }
+    let section = |(axis, count): (usize, &usize)| std::iter::repeat_n(axis, *count);
+    Ok(sections.iter().enumerate().flat_map(section).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_stand_one_after_the_other_or_take_turns() {
+        assert_eq!(mrope_axes(&[1, 2, 2], 5, false), Ok(vec![0, 1, 1, 2, 2]));
+        assert_eq!(mrope_axes(&[4, 2, 2], 8, true), Ok(vec![0, 1, 2, 0, 1, 2, 0, 0]));
+        let error = mrope_axes(&[16, 24, 24], 4, false).unwrap_err();
+        assert!(error.contains("[16, 24, 24] is no split of 4 pairs"), "{error}");
+    }
+}
