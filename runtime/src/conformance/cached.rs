@@ -85,7 +85,7 @@ fn has_all(inputs: &[Input], case: &Case) -> bool {
 }
 
 /// Padding that sees nothing but padding gets the mean of all values, and a step has fewer of them: nobody reads it.
-fn leave_out_padding(got: &mut Value, want: &Value, seen: &ndarray::ArrayD<i64>) {
+fn leave_out_padding(got: &mut Value, want: &Value, seen: &ArrayD<i64>) {
     let (Value::F32(got), Value::F32(want)) = (got, want) else { return };
     if got.shape() != want.shape() || seen.ndim() != 2 || got.shape().get(..2) != Some(seen.shape()) {
         return;

@@ -86,6 +86,50 @@ pub fn patch_windows(values: &Values, merge: usize, side: usize) -> Result<Value
     Ok(Value::I64(Array1::from_vec(windows).into_dyn()))
 }
 
+/// The learned positions around each patch's own in a square grid of `side` by `side`: `[patches, 4]` i64, from `image_grid_thw`
+/// `[images, 3]` (`get_vision_interpolation_indices_and_weights`). Corners of an image stand on corners of the square.
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn bilinear_ids(values: &Values, merge: usize, side: usize) -> Result<Value> {
+    let taps = taps(values, merge, side)?;
+    let ids: Vec<i64> = taps.iter().flatten().map(|(position, _)| *position as i64).collect();
+    let ids = Array2::from_shape_vec((taps.len(), 4), ids).unwrap_or_default();
+    Ok(Value::I64(ids.into_dyn()))
+}
+
+/// How much each of those counts: `[patches, 4, 1]` f32.
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn bilinear_weights(values: &Values, merge: usize, side: usize) -> Result<Value> {
+    let taps = taps(values, merge, side)?;
+    let weights: Vec<f32> = taps.iter().flatten().map(|(_, weight)| *weight).collect();
+    let weights = Array3::from_shape_vec((taps.len(), 4, 1), weights).unwrap_or_default();
+    Ok(Value::F32(weights.into_dyn()))
+}
+
+/// Of each patch the four positions around it in a square grid, and their weights.
+fn taps(values: &Values, merge: usize, side: usize) -> Result<Vec<[(usize, f32); 4]>> {
+    let last = side.saturating_sub(1);
+    let axis = |index: usize, length: usize| {
+        let place = index as f32 * last as f32 / length.saturating_sub(1).max(1) as f32;
+        let (first, part) = (place.floor(), place - place.floor());
+        [((first as usize).min(last), 1.0 - part), ((first as usize + 1).min(last), part)]
+    };
+    let mut all = vec![];
+    for grid in grids(values, merge)? {
+        for (row, column) in (0..grid.frames).flat_map(|_| grid.patches(merge)) {
+            let (down, across) = (axis(row, grid.rows), axis(column, grid.columns));
+            all.push(
+                [(0, 0), (0, 1), (1, 0), (1, 1)]
+                    .map(|(y, x): (usize, usize)| (down[y].0 * side + across[x].0, down[y].1 * across[x].1)),
+            );
+        }
+    }
+    Ok(all)
+}
+
 /// Positions of tokens along time, height and width (M-RoPE, `get_rope_index`): `[3, batch, sequence]` i64, from `input_ids` and
 /// `attention_mask` `[batch, sequence]` and `image_grid_thw` `[images, 3]`. Image tokens, `merge` by `merge` patches each, count
 /// rows and columns from the position that the text before has reached; the text after goes on behind the longer side.
@@ -214,6 +258,19 @@ mod tests {
             numbers(&patch_windows(&values, 2, 1).unwrap()),
             array![0, 1, 2, 3, 4, 5, 6, 7].into_dyn()
         );
+    }
+
+    #[test]
+    fn corners_stand_on_corners_and_others_between() {
+        let values = values(array![[1, 2, 3]]);
+        let ids = numbers(&bilinear_ids(&values, 1, 2).unwrap());
+        assert_eq!(ids.shape(), [6, 4]);
+        assert_eq!(ids.iter().copied().take(8).collect::<Vec<_>>(), [0, 1, 2, 3, 0, 1, 2, 3]);
+        let weights = bilinear_weights(&values, 1, 2).unwrap();
+        let weights: Vec<f32> = weights.f32("weights").unwrap().iter().copied().collect();
+        assert_eq!(weights[..8], [1.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0]);
+        assert_eq!(weights[20..], [1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(ids.iter().copied().skip(20).collect::<Vec<_>>(), [3, 3, 3, 3]);
     }
 
     #[test]

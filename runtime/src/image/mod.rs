@@ -35,7 +35,9 @@ mod step;
 mod tiles;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices};
-pub use grids::{patch_frames, patch_position_ids, patch_windows, rope_deltas, rope_index};
+pub use grids::{
+    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_windows, rope_deltas, rope_index,
+};
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use layout::Layout;

@@ -81,14 +81,14 @@ pub struct VisionConfig {
     pub temporal_patch_size: usize,
     /// The edge of the squares of patches that become one token.
     pub spatial_merge_size: usize,
-    /// The intermediate size of the MLPs.
-    pub intermediate_size: usize,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
     /// The width of features.
     pub out_hidden_size: usize,
+    /// The intermediate size of the MLPs.
+    pub intermediate_size: usize,
     /// The edge of a window, pixels.
     pub window_size: usize,
     /// Layers in which all patches of an image attend to each other.
@@ -106,10 +106,10 @@ impl Default for VisionConfig {
             patch_size: 14,
             temporal_patch_size: 2,
             spatial_merge_size: 2,
-            intermediate_size: 3420,
             hidden_act: Activation::Silu,
             rope_parameters: RopeParameters::of(10000.0),
             out_hidden_size: 3584,
+            intermediate_size: 3420,
             window_size: 112,
             fullatt_block_indexes: vec![7, 15, 23, 31],
         }

@@ -84,8 +84,6 @@ pub struct VisionConfig {
     pub spatial_merge_size: usize,
     /// The width of the feed-forward layer over that of the patches.
     pub mlp_ratio: usize,
-    /// The intermediate size of the MLPs.
-    pub intermediate_size: Option<usize>,
     /// The activation function of the MLPs.
     pub hidden_act: Activation,
     /// The parameters of rotary position embeddings.
@@ -105,17 +103,9 @@ impl Default for VisionConfig {
             temporal_patch_size: 2,
             spatial_merge_size: 2,
             mlp_ratio: 4,
-            intermediate_size: None,
             hidden_act: Activation::QuickGelu,
             rope_parameters: RopeParameters::of(10000.0),
         }
-    }
-}
-
-impl VisionConfig {
-    /// `intermediate_size`, or else `embed_dim * mlp_ratio`.
-    pub fn intermediate_size(&self) -> usize {
-        self.intermediate_size.unwrap_or_else(|| self.embed_dim * self.mlp_ratio)
     }
 }
 
@@ -138,11 +128,6 @@ impl weft::Configuration for VisionConfig {
         if !embed_dim.is_multiple_of(*num_attention_heads) {
             return Err(
                 format!("embed_dim: {embed_dim} is not a multiple of num_heads, {num_attention_heads}"),
-            );
-        }
-        if self.intermediate_size.is_some_and(|value| value < 1) {
-            return Err(
-                format!("intermediate_size: {} is less than 1", self.intermediate_size.unwrap_or_default()),
             );
         }
         Ok(())

@@ -195,6 +195,10 @@ def smolvlm(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, processor, TOKEN)
 
 
+"""What Qwen3-VL's processor asks of a tokenizer."""
+VISION = {"vision_start_token": "<|vision_start|>", "vision_end_token": "<|vision_end|>"}
+
+
 def qwen2_vl(family: Family) -> Iterator[VisionTaskCase]:
     """Pictures of any size, between two tokens of their own that the text has."""
     from transformers import Qwen2VLImageProcessorPil, Qwen2VLProcessor
@@ -209,8 +213,15 @@ def qwen2_5_vl(family: Family) -> Iterator[VisionTaskCase]:
     yield from squares_of_patches(family, Qwen2_5_VLProcessor, Qwen2VLImageProcessorPil)
 
 
+def qwen3_vl(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    from transformers import Qwen2VLImageProcessorPil, Qwen3VLProcessor
+
+    yield from squares_of_patches(family, Qwen3VLProcessor, Qwen2VLImageProcessorPil)
+
+
 def squares_of_patches(family: Family, kind: type, pictures: type) -> Iterator[VisionTaskCase]:
-    made, text = added(TOKEN, {"image_token": TOKEN, "video_token": "<video>"})
+    made, text = added(TOKEN, {"image_token": TOKEN, "video_token": "<video>"} | VISION)
     tokens = {"image_token_id": TOKEN, "video_token_id": "<video>"}
     config = family.config(text=text, **{name: made.convert_tokens_to_ids(token) for name, token in tokens.items()})
     image = pictures(patch_size=4, size={"shortest_edge": 500, "longest_edge": 1500})

@@ -14,7 +14,7 @@ use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// Patches `[features * spatial_merge_size², values]` to features, one for each square of them: `[features, out_hidden_size]`.
+/// Patches `[features * spatial_merge_size², values]` to features, one for each square of them: `[features, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let (merge, features) = (c.spatial_merge_size, Dim::symbol("features"));
     let patches = &pixel_values.shape()[0].clone();
@@ -80,11 +80,10 @@ fn attention(
     g.linear(&w.scope("proj"), &h, width)
 }
 
-/// The feed-forward layer: two linear layers with an activation function between them.
+/// The feed-forward layer (`VisionMlp`): two linear layers with an activation function between them.
 fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let act = c.hidden_act;
-    let mlp = nn::Mlp { up: "fc1", down: "fc2", width: c.intermediate_size(), act, bias: true };
-    mlp.forward(g, w, x)
+    let width = c.embed_dim * c.mlp_ratio;
+    nn::Mlp { up: "fc1", down: "fc2", width, act: c.hidden_act, bias: true }.forward(g, w, x)
 }
 
 /// Squares of patches in the language model's width (`PatchMerger`): `[features, out_hidden_size]`.

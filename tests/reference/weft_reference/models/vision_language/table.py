@@ -203,4 +203,40 @@ FAMILIES = (
         modalities,
         flat=True,
     ),
+    Family(
+        "qwen3_vl",
+        "Qwen3VL",
+        {"head_dim": 8, "rope_parameters": ROPE, "num_hidden_layers": 3},
+        TOWER
+        | {
+            "depth": 3,
+            "hidden_size": 16,
+            "out_hidden_size": 16,
+            "intermediate_size": 20,
+            "hidden_act": "gelu_pytorch_tanh",
+            "num_position_embeddings": 9,
+            "deepstack_visual_indexes": [0, 2],
+        },
+        {"image_token_id": IMAGE},
+        packed,
+        {
+            "no-deepstack": ("No features of earlier layers.", {"vision": {"deepstack_visual_indexes": []}}),
+            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
+            "biases": ("Attention of the text has biases.", {"text": {"attention_bias": True}}),
+        },
+        tasks.qwen3_vl,
+        lambda rng, config: {
+            "text": sections(rng, 8),
+            "vision": {
+                "num_heads": (heads := rng.choice((1, 2, 4))),
+                "hidden_size": heads * rng.choice((8, 12)),
+                "out_hidden_size": config.text_config.hidden_size,
+                "depth": 3,
+                "num_position_embeddings": rng.choice((4, 16, 25)),
+                "deepstack_visual_indexes": rng.choice(([], [1], [2])),
+            },
+        },
+        modalities,
+        without=("image_hidden_states",),
+    ),
 )
