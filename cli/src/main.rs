@@ -1,8 +1,9 @@
-//! `weft`: runs, describes and quantizes checkpoints of every architecture of this build.
+//! `weft`: runs, describes, quantizes and exports checkpoints of every architecture of this build.
 
 mod bench;
 mod chat;
 mod doctor;
+mod export;
 mod info;
 mod manual;
 mod options;
@@ -30,6 +31,7 @@ enum Verb {
     Info(info::Args),
     Bench(bench::Args),
     Quantize(quantize::Args),
+    Export(export::Args),
     Doctor(doctor::Args),
     Models(info::ModelsArgs),
     Completions(manual::CompletionsArgs),
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Quantize(args) => quantize::run(&args),
+        Verb::Export(args) => export::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Models(args) => info::models(&args),
         Verb::Completions(args) => manual::completions(&args, &mut Cli::command()),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::graph::Input;
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Target};
 use crate::quantization::{Recipe, Written};
@@ -22,6 +23,7 @@ pub struct DynArchitecture {
     inspect: fn(&DynLoader, &[usize]) -> Result<Inspection>,
     quantize: fn(&DynLoader, Recipe, &Path) -> Result<Written>,
     graph_kinds: fn(&DynLoader, Option<Task>) -> Result<&'static [GraphKind]>,
+    inputs: fn(&DynLoader, Option<Task>, GraphKind) -> Result<Vec<Input>>,
     lower: fn(&DynLoader, Option<Task>, GraphKind, Target) -> Result<Lowered>,
 }
 
@@ -38,6 +40,7 @@ impl DynArchitecture {
             inspect: |loader, contexts| typed::<A>(loader)?.inspect(contexts),
             quantize: |loader, recipe, out| typed::<A>(loader)?.quantize(recipe, out),
             graph_kinds: |loader, task| for_task(typed::<A>(loader)?, task)?.graph_kinds(),
+            inputs: |loader, task, kind| for_task(typed::<A>(loader)?, task)?.graph_kind(kind).inputs(),
             lower: |loader, task, kind, target| {
                 for_task(typed::<A>(loader)?, task)?.graph_kind(kind).lower_to(target)
             },
@@ -192,6 +195,14 @@ impl DynLoader {
     /// When the configuration is not the architecture's.
     pub fn graph_kinds(&self, task: Option<Task>) -> Result<&'static [GraphKind]> {
         (self.architecture.graph_kinds)(self, task)
+    }
+
+    /// The inputs of one of the graphs of [`DynLoader::graph_kinds`], with what stands for those that are not given.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's.
+    pub fn inputs(&self, task: Option<Task>, kind: GraphKind) -> Result<Vec<Input>> {
+        (self.architecture.inputs)(self, task, kind)
     }
 
     /// One of the graphs of [`DynLoader::graph_kinds`], lowered to a target without running it.

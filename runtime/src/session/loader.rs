@@ -14,7 +14,7 @@ use super::subgraph::{self, Settings, Subgraphs};
 use super::{Lowering, Session, config};
 use crate::auto::Workload;
 use crate::engine::{self, Options};
-use crate::graph::Weight;
+use crate::graph::{Input, Weight};
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Target, lower};
 use crate::quantization::{Quantization, Recipe, Written, written};
@@ -386,6 +386,16 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's.
     pub(crate) fn graph_kinds(&self) -> Result<&'static [GraphKind]> {
         self.configuration().map(|(_, _, head)| A::graph_kinds(head))
+    }
+
+    /// The inputs of the graph, with what stands for those that are not given.
+    ///
+    /// # Errors
+    /// When the configuration is not the architecture's.
+    pub(crate) fn inputs(&self) -> Result<Vec<Input>> {
+        let (_, config, head, weights) = self.read()?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate)?;
+        Ok(graph.inputs().to_vec())
     }
 
     /// What the checkpoint is and needs, without reading a weight.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "all of it is tests")]
 
+mod exports;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
