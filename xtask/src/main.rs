@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod generate;
 mod new;
+mod package;
 mod process;
 mod quantize;
 mod query;
@@ -52,6 +53,7 @@ enum Verb {
     Doctor(doctor::Args),
     Bench(bench::Args),
     Quantize(quantize::Args),
+    Package(package::Args),
     Report(report::Args),
     Query(query::Args),
     Reference(reference::Args),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(args),
         Verb::Bench(args) => bench::run(args),
         Verb::Quantize(args) => quantize::run(args),
+        Verb::Package(args) => package::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Query(args) => query::run(args),
         Verb::Reference(args) => reference::run(args),
