@@ -60,7 +60,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,

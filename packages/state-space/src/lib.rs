@@ -13,6 +13,8 @@ pub use weft_falcon_mamba as falcon_mamba;
 pub use weft_granitemoehybrid as granitemoehybrid;
 #[cfg(feature = "jamba")]
 pub use weft_jamba as jamba;
+#[cfg(feature = "kimi_linear")]
+pub use weft_kimi_linear as kimi_linear;
 #[cfg(feature = "lfm2")]
 pub use weft_lfm2 as lfm2;
 #[cfg(feature = "lfm2_moe")]
@@ -21,6 +23,14 @@ pub use weft_lfm2_moe as lfm2_moe;
 pub use weft_mamba as mamba;
 #[cfg(feature = "mamba2")]
 pub use weft_mamba2 as mamba2;
+#[cfg(feature = "nemotron_h")]
+pub use weft_nemotron_h as nemotron_h;
+#[cfg(feature = "olmo_hybrid")]
+pub use weft_olmo_hybrid as olmo_hybrid;
+#[cfg(feature = "qwen3_next")]
+pub use weft_qwen3_next as qwen3_next;
+#[cfg(feature = "recurrent_gemma")]
+pub use weft_recurrent_gemma as recurrent_gemma;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
@@ -34,6 +44,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<granitemoehybrid::Model>(),
     #[cfg(feature = "jamba")]
     weft::DynArchitecture::of::<jamba::Model>(),
+    #[cfg(feature = "kimi_linear")]
+    weft::DynArchitecture::of::<kimi_linear::Model>(),
     #[cfg(feature = "lfm2")]
     weft::DynArchitecture::of::<lfm2::Model>(),
     #[cfg(feature = "lfm2_moe")]
@@ -42,4 +54,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mamba::Model>(),
     #[cfg(feature = "mamba2")]
     weft::DynArchitecture::of::<mamba2::Model>(),
+    #[cfg(feature = "nemotron_h")]
+    weft::DynArchitecture::of::<nemotron_h::Model>(),
+    #[cfg(feature = "olmo_hybrid")]
+    weft::DynArchitecture::of::<olmo_hybrid::Model>(),
+    #[cfg(feature = "qwen3_next")]
+    weft::DynArchitecture::of::<qwen3_next::Model>(),
+    #[cfg(feature = "recurrent_gemma")]
+    weft::DynArchitecture::of::<recurrent_gemma::Model>(),
 ];

@@ -3,11 +3,23 @@
 
 //! Time series: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "decision_transformer")]
+pub use weft_decision_transformer as decision_transformer;
+#[cfg(feature = "patchtsmixer")]
+pub use weft_patchtsmixer as patchtsmixer;
 #[cfg(feature = "patchtst")]
 pub use weft_patchtst as patchtst;
+#[cfg(feature = "timesfm")]
+pub use weft_timesfm as timesfm;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "decision_transformer")]
+    weft::DynArchitecture::of::<decision_transformer::Model>(),
+    #[cfg(feature = "patchtsmixer")]
+    weft::DynArchitecture::of::<patchtsmixer::Model>(),
     #[cfg(feature = "patchtst")]
     weft::DynArchitecture::of::<patchtst::Model>(),
+    #[cfg(feature = "timesfm")]
+    weft::DynArchitecture::of::<timesfm::Model>(),
 ];

@@ -27,6 +27,12 @@ pub use weft_llava_next as llava_next;
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
+#[cfg(feature = "qwen2_5_vl")]
+pub use weft_qwen2_5_vl as qwen2_5_vl;
+#[cfg(feature = "qwen2_vl")]
+pub use weft_qwen2_vl as qwen2_vl;
+#[cfg(feature = "qwen3_vl")]
+pub use weft_qwen3_vl as qwen3_vl;
 #[cfg(feature = "shieldgemma2")]
 pub use weft_shieldgemma2 as shieldgemma2;
 #[cfg(feature = "siglip")]
@@ -64,6 +70,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
+    #[cfg(feature = "qwen2_5_vl")]
+    weft::DynArchitecture::of::<qwen2_5_vl::Model>(),
+    #[cfg(feature = "qwen2_vl")]
+    weft::DynArchitecture::of::<qwen2_vl::Model>(),
+    #[cfg(feature = "qwen3_vl")]
+    weft::DynArchitecture::of::<qwen3_vl::Model>(),
     #[cfg(feature = "shieldgemma2")]
     weft::DynArchitecture::of::<shieldgemma2::Model>(),
     #[cfg(feature = "siglip")]

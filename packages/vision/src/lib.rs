@@ -17,12 +17,16 @@ pub use weft_convnext as convnext;
 pub use weft_convnextv2 as convnextv2;
 #[cfg(feature = "cvt")]
 pub use weft_cvt as cvt;
+#[cfg(feature = "dab-detr")]
+pub use weft_dab_detr as dab_detr;
 #[cfg(feature = "data2vec-vision")]
 pub use weft_data2vec_vision as data2vec_vision;
 #[cfg(feature = "deformable_detr")]
 pub use weft_deformable_detr as deformable_detr;
 #[cfg(feature = "deit")]
 pub use weft_deit as deit;
+#[cfg(feature = "depth_anything")]
+pub use weft_depth_anything as depth_anything;
 #[cfg(feature = "detr")]
 pub use weft_detr as detr;
 #[cfg(feature = "dinov2")]
@@ -35,10 +39,14 @@ pub use weft_dinov3_convnext as dinov3_convnext;
 pub use weft_dinov3_vit as dinov3_vit;
 #[cfg(feature = "donut-swin")]
 pub use weft_donut_swin as donut_swin;
+#[cfg(feature = "dpt")]
+pub use weft_dpt as dpt;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
 #[cfg(feature = "focalnet")]
 pub use weft_focalnet as focalnet;
+#[cfg(feature = "glpn")]
+pub use weft_glpn as glpn;
 #[cfg(feature = "hgnet_v2")]
 pub use weft_hgnet_v2 as hgnet_v2;
 #[cfg(feature = "ijepa")]
@@ -83,6 +91,8 @@ pub use weft_swin as swin;
 pub use weft_swinv2 as swinv2;
 #[cfg(feature = "table-transformer")]
 pub use weft_table_transformer as table_transformer;
+#[cfg(feature = "upernet")]
+pub use weft_upernet as upernet;
 #[cfg(feature = "vit")]
 pub use weft_vit as vit;
 #[cfg(feature = "vit_msn")]
@@ -108,12 +118,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<convnextv2::Model>(),
     #[cfg(feature = "cvt")]
     weft::DynArchitecture::of::<cvt::Model>(),
+    #[cfg(feature = "dab-detr")]
+    weft::DynArchitecture::of::<dab_detr::Model>(),
     #[cfg(feature = "data2vec-vision")]
     weft::DynArchitecture::of::<data2vec_vision::Model>(),
     #[cfg(feature = "deformable_detr")]
     weft::DynArchitecture::of::<deformable_detr::Model>(),
     #[cfg(feature = "deit")]
     weft::DynArchitecture::of::<deit::Model>(),
+    #[cfg(feature = "depth_anything")]
+    weft::DynArchitecture::of::<depth_anything::Model>(),
     #[cfg(feature = "detr")]
     weft::DynArchitecture::of::<detr::Model>(),
     #[cfg(feature = "dinov2")]
@@ -126,10 +140,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dinov3_vit::Model>(),
     #[cfg(feature = "donut-swin")]
     weft::DynArchitecture::of::<donut_swin::Model>(),
+    #[cfg(feature = "dpt")]
+    weft::DynArchitecture::of::<dpt::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
     #[cfg(feature = "focalnet")]
     weft::DynArchitecture::of::<focalnet::Model>(),
+    #[cfg(feature = "glpn")]
+    weft::DynArchitecture::of::<glpn::Model>(),
     #[cfg(feature = "hgnet_v2")]
     weft::DynArchitecture::of::<hgnet_v2::Model>(),
     #[cfg(feature = "ijepa")]
@@ -174,6 +192,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<swinv2::Model>(),
     #[cfg(feature = "table-transformer")]
     weft::DynArchitecture::of::<table_transformer::Model>(),
+    #[cfg(feature = "upernet")]
+    weft::DynArchitecture::of::<upernet::Model>(),
     #[cfg(feature = "vit")]
     weft::DynArchitecture::of::<vit::Model>(),
     #[cfg(feature = "vit_msn")]

@@ -394,7 +394,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     /// When the configuration is not the architecture's.
     pub(crate) fn inputs(&self) -> Result<Vec<Input>> {
         let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate)?;
+        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
         Ok(graph.inputs().to_vec())
     }
 

@@ -201,7 +201,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, index: usize) -> Result
 }
 
 /// Routing weights (`KimiLinearTopkRouter`), 0 for experts that are not selected: `[batch, sequence, experts]`.
-fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<nn::Routing> {
     let logits = g.linear_no_bias(&w.scope("gate"), x, c.n_routed_experts)?;
     let scores = g.unary(Unary::Sigmoid, &logits);
     let correction = g.weight(&w.name("gate.e_score_correction_bias"), &[c.n_routed_experts])?;
@@ -212,8 +212,7 @@ fn route(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
         top_k: c.num_experts_per_tok,
         norm_topk_prob: c.norm_topk_prob,
     };
-    let routing_weights = router.forward(g, &scores, Some(&correction))?;
-    g.scale(&routing_weights, c.routed_scaling_factor)
+    router.forward(g, &scores, Some(&correction))?.scale(g, c.routed_scaling_factor)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

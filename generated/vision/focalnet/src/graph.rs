@@ -219,10 +219,10 @@ fn norm_2d(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 /// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
 fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let maps = stage_maps(g, c, &w.scope("focalnet"), pixel_values)?;
-    let stages = nn::BackboneStages {
+    let selection = nn::BackboneStages {
         out_features: c.out_features.as_deref(),
         out_indices: c.out_indices.as_ref(),
         stem: true,
     };
-    Ok(stages.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
+    Ok(selection.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
 }
