@@ -125,14 +125,13 @@ pub(super) struct Source {
 const MOST_PATCHES: usize = 1024;
 
 /// Switches that are read, or make no difference to what a model takes.
-const SWITCHES: [&str; 11] = [
+const SWITCHES: [&str; 10] = [
     "do_resize",
     "do_image_splitting",
     "do_center_crop",
     "do_rescale",
     "do_normalize",
     "do_pad",
-    "do_flip_channel_order",
     // Images are RGB as they are read.
     "do_convert_rgb",
     // Of labels and boxes, which only training gives.
@@ -317,7 +316,8 @@ fn unsupported(class: &Class, json: &Json) -> Option<String> {
     let mut asked = switches
         .filter(|(key, value)| **value == true && key.starts_with("do_"))
         .map(|(key, _)| key.as_str());
-    let name = asked.find(|key| !SWITCHES.contains(key))?;
+    let defaults = class.defaults();
+    let name = asked.find(|key| !SWITCHES.contains(key) && defaults.get(key).is_none())?;
     Some(format!(
         "`{name}`: is no step of {}ImageProcessor that is supported; set it to false where images come as it would leave them",
         class.name
