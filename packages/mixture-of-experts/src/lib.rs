@@ -45,6 +45,8 @@ pub use weft_hy_v3 as hy_v3;
 pub use weft_jetmoe as jetmoe;
 #[cfg(feature = "kolibri1")]
 pub use weft_kolibri1 as kolibri1;
+#[cfg(feature = "laguna")]
+pub use weft_laguna as laguna;
 #[cfg(feature = "mellum")]
 pub use weft_mellum as mellum;
 #[cfg(feature = "minimax_m2")]
@@ -106,6 +108,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<jetmoe::Model>(),
     #[cfg(feature = "kolibri1")]
     weft::DynArchitecture::of::<kolibri1::Model>(),
+    #[cfg(feature = "laguna")]
+    weft::DynArchitecture::of::<laguna::Model>(),
     #[cfg(feature = "mellum")]
     weft::DynArchitecture::of::<mellum::Model>(),
     #[cfg(feature = "minimax_m2")]

@@ -305,6 +305,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "hy_v3", category: "mixture-of-experts", model_types: &["hy_v3"] },
         KnownModel { name: "jetmoe", category: "mixture-of-experts", model_types: &["jetmoe"] },
         KnownModel { name: "kolibri1", category: "mixture-of-experts", model_types: &["kolibri1"] },
+        KnownModel { name: "laguna", category: "mixture-of-experts", model_types: &["laguna"] },
         KnownModel { name: "mellum", category: "mixture-of-experts", model_types: &["mellum"] },
         KnownModel { name: "minimax_m2", category: "mixture-of-experts", model_types: &["minimax_m2"] },
         KnownModel { name: "mixtral", category: "mixture-of-experts", model_types: &["mixtral"] },

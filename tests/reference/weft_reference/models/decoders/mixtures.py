@@ -242,6 +242,22 @@ DECODERS: tuple[Decoder, ...] = (
         },
     ),
     Decoder(
+        "laguna",
+        "Laguna",
+        ROUTED
+        | {"shared_expert_intermediate_size": 20, "moe_routed_scaling_factor": 1.5, "num_attention_heads_per_layer": [4, 6]}
+        | LAYERS
+        | WINDOW,
+        {
+            "dense-last": {"mlp_layer_types": ["sparse", "dense"], "num_attention_heads_per_layer": None},
+            "soft-capped": {"moe_router_logit_softcapping": 0.5},
+            "rope-by-type": ropes({"rope_theta": 500.0, "partial_rotary_factor": 0.5}, {"rope_theta": 100.0}),
+            "wide-heads": WIDE_HEADS,
+            "bias": BIAS,
+            "tied": TIED,
+        },
+    ),
+    Decoder(
         "cohere2_moe",
         "Cohere2Moe",
         {"num_experts": 5, "num_experts_per_tok": 2, "head_dim": 8, "num_shared_experts": 2} | LAYERS | WINDOW,
