@@ -281,16 +281,9 @@ mod tests {
         all.insert("input_ids".into(), ids.into_dyn().into());
         all.insert("attention_mask".into(), mask.into_dyn().into());
         let index = numbers(&rope_index(&all, 9, 2).unwrap());
-        let second = [0, 0, 0, 0, 0, 0, 1];
-        assert_eq!(
-            index,
-            array![
-                [[0, 1, 1, 1, 4, 5, 6], second],
-                [[0, 1, 1, 1, 4, 5, 6], second],
-                [[0, 1, 2, 3, 4, 5, 6], second]
-            ]
-            .into_dyn()
-        );
+        let (first, second) = ([0, 1, 1, 1, 4, 5, 6], [0, 0, 0, 0, 0, 0, 1]);
+        let want = [first, second, first, second, [0, 1, 2, 3, 4, 5, 6], second].concat();
+        assert_eq!(index, ArrayD::from_shape_vec(vec![3, 2, 7], want).unwrap());
         assert_eq!(numbers(&rope_deltas(&all, 9, 2).unwrap()), array![[0], [0]].into_dyn());
         let error = rope_index(&all, 8, 2).unwrap_err().to_string();
         assert!(error.contains("larger images than the image tokens"), "{error}");

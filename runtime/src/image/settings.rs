@@ -125,9 +125,8 @@ pub(super) struct Source {
 const MOST_PATCHES: usize = 1024;
 
 /// Switches that are read, or make no difference to what a model takes.
-const SWITCHES: [&str; 10] = [
+const SWITCHES: [&str; 9] = [
     "do_resize",
-    "do_image_splitting",
     "do_center_crop",
     "do_rescale",
     "do_normalize",
@@ -316,8 +315,9 @@ fn unsupported(class: &Class, json: &Json) -> Option<String> {
     let mut asked = switches
         .filter(|(key, value)| **value == true && key.starts_with("do_"))
         .map(|(key, _)| key.as_str());
+    // Others are steps of the classes that have a default for them.
     let defaults = class.defaults();
-    let name = asked.find(|key| !SWITCHES.contains(key) && defaults.get(key).is_none())?;
+    let name = asked.find(|key| !SWITCHES.contains(key) && defaults.get(*key).is_none())?;
     Some(format!(
         "`{name}`: is no step of {}ImageProcessor that is supported; set it to false where images come as it would leave them",
         class.name
