@@ -267,7 +267,7 @@ fn defaults_are_the_references() {
         }
     }
     // The reference has none of these on Pillow.
-    let others = ["DINOv3ViT", "Cohere2Vision"];
+    let others = ["DINOv3ViT", "Cohere2Vision", "Vivit"];
     assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others.len());
 }
 

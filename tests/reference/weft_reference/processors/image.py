@@ -59,6 +59,7 @@ CLASSES = (
     "GotOcr2ImageProcessor",
     "Idefics3ImageProcessor",
     "SmolVLMImageProcessor",
+    "LevitImageProcessor",
     "Qwen2VLImageProcessor",
     "PoolFormerImageProcessor",
     "YolosImageProcessor",
