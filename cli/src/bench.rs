@@ -117,12 +117,8 @@ fn call(task: Task, args: &Args) -> Result<(Json, Json)> {
         | Task::ZeroShotAudioClassification => {
             (file(given)?, json!({ "candidate_labels": ["cloth", "code"] }))
         }
-        Task::ImageClassification
-        | Task::ImageFeatureExtraction
-        | Task::ObjectDetection
-        | Task::ImageTextToText
-        | Task::AutomaticSpeechRecognition
-        | Task::AudioClassification => (file(given)?, none),
+        // Images, audio, video and series are the caller's own.
+        _ => (file(given)?, none),
     })
 }
 
