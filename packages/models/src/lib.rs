@@ -116,6 +116,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "splinter", category: "text-encoders", model_types: &["splinter"] },
         KnownModel { name: "squeezebert", category: "text-encoders", model_types: &["squeezebert"] },
         KnownModel { name: "tapas", category: "text-encoders", model_types: &["tapas"] },
+        KnownModel { name: "ultrabert", category: "text-encoders", model_types: &["ultrabert"] },
         KnownModel { name: "xclip-text", category: "text-encoders", model_types: &["xclip_text_model"] },
         KnownModel { name: "xlm", category: "text-encoders", model_types: &["xlm"] },
         KnownModel { name: "xlm-roberta", category: "text-encoders", model_types: &["xlm-roberta"] },

@@ -89,6 +89,8 @@ pub use weft_splinter as splinter;
 pub use weft_squeezebert as squeezebert;
 #[cfg(feature = "tapas")]
 pub use weft_tapas as tapas;
+#[cfg(feature = "ultrabert")]
+pub use weft_ultrabert as ultrabert;
 #[cfg(feature = "xclip-text")]
 pub use weft_xclip_text as xclip_text;
 #[cfg(feature = "xlm")]
@@ -190,6 +192,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<squeezebert::Model>(),
     #[cfg(feature = "tapas")]
     weft::DynArchitecture::of::<tapas::Model>(),
+    #[cfg(feature = "ultrabert")]
+    weft::DynArchitecture::of::<ultrabert::Model>(),
     #[cfg(feature = "xclip-text")]
     weft::DynArchitecture::of::<xclip_text::Model>(),
     #[cfg(feature = "xlm")]

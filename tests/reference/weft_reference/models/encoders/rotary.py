@@ -48,6 +48,24 @@ RECENT = {
             ),
         ),
     ),
+    "ultrabert": Encoder(
+        "Ultrabert",
+        {"num_key_value_heads": 2, "pad_token_id": 0, "sliding_window": 2, "num_hidden_layers": 3, "prediction_head_size": 14},
+        types=0,
+        without=(*NO_CAUSAL, "multiple-choice"),
+        extras=(
+            POSITIONS,
+            FILE,
+            Extra("tied-biases", "masked-lm", "Tied; biases everywhere.", LLAMA_BIASES | {"tie_word_embeddings": True}),
+            Extra(
+                "mean",
+                "sequence-classification",
+                "The mean of all tokens; the second sequence is padded on the left.",
+                {"classifier_pooling": "mean", "num_labels": 3},
+                padding="left",
+            ),
+        ),
+    ),
     "esmc": Encoder(
         "Esmc",
         {"mask_token_id": 32},
