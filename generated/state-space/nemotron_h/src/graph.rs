@@ -158,7 +158,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, sparse: bool) -> Result
     if !sparse {
         return mlp.forward(g, w, x);
     }
-    let routing_weights = route(g, c, w, x)?;
+    let routing = route(g, c, w, x)?;
     let h = match c.moe_latent_size {
         Some(width) => {
             g.linear_biased(&w.scope("fc1_latent_proj"), x, width, c.mlp_bias)?
@@ -166,12 +166,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, sparse: bool) -> Result
         None => x.clone(),
     };
     let expert = nn::Mlp { width: c.moe_intermediate_size, bias: false, ..mlp };
-    let experts = w.scope("experts");
-    let h = nn::combine_experts(
-        g,
-        &routing_weights,
-        |g, index| expert.forward(g, &experts.index(index), &h),
-    )?;
+    let h = nn::ungated_experts(g, &w.scope("experts"), &h, &routing, &expert)?;
     let h = match c.moe_latent_size {
         Some(_) => {
             g.linear_biased(&w.scope("fc2_latent_proj"), &h, c.hidden_size, c.mlp_bias)?
