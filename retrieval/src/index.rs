@@ -166,7 +166,7 @@ impl Index {
     ///
     /// # Errors
     /// When there is not a vector of the index's dimension for each, or the disk is full.
-    pub fn add(&mut self, passages: &[Passage], vectors: ArrayView2<'_, f32>) -> Result<()> {
+    pub fn add(&mut self, passages: &[Passage], vectors: &ArrayView2<'_, f32>) -> Result<()> {
         self.make_room(passages, vectors.len())?;
         let mut txn = self.writing()?;
         self.put(&mut txn, passages, vectors)?;
@@ -235,7 +235,7 @@ impl Index {
         &self,
         txn: &mut RwTxn<'_>,
         passages: &[Passage],
-        vectors: ArrayView2<'_, f32>,
+        vectors: &ArrayView2<'_, f32>,
     ) -> Result<Vec<u32>> {
         self.check(vectors.ncols())?;
         if passages.len() != vectors.nrows() {

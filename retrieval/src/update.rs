@@ -108,7 +108,7 @@ impl Index {
             true => vec![],
             false => {
                 let all = concatenate(Axis(0), &views).map_err(|error| self.storage(error))?;
-                self.put(&mut txn, &passages, all.view())?
+                self.put(&mut txn, &passages, &all.view())?
             }
         }
         .into_iter();

@@ -46,12 +46,12 @@ impl Generate for Echo {
 
 fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, text).expect("a file");
 }
 
 fn update(index: &mut Index, folder: &Path, model: &Letters) -> weft_retrieval::Updated {
-    index.update(folder, model, &Splitting { words: 6, overlap: 0 }, &mut |_| {}).unwrap()
+    index.update(folder, model, &Splitting { words: 6, overlap: 0 }, &mut |_| {}).expect("an update")
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn the_graph_finds_what_comparing_with_all_finds() {
     let vectors = Array2::from_shape_fn((1000, 26), |_| number());
     let passages: Vec<_> =
         (0..1000).map(|at| Passage { source: format!("{at}"), start: 0, text: "x".repeat(at % 7) }).collect();
-    index.add(&passages, vectors.view()).unwrap();
+    index.add(&passages, &vectors.view()).unwrap();
     let (mut found, mut wanted) = (0, 0);
     for _ in 0..20 {
         let query: Vec<f32> = (0..26).map(|_| number()).collect();
@@ -158,13 +158,13 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let mut index = Index::create(scratch.path(), &Letters::new()).unwrap();
     assert!(index.search(&[1.0; 26], 3).unwrap().is_empty());
     let passage = Passage { source: "a".into(), start: 0, text: "a".into() };
-    let wrong = index.add(std::slice::from_ref(&passage), Array2::zeros((1, 3)).view()).unwrap_err();
+    let wrong = index.add(std::slice::from_ref(&passage), &Array2::zeros((1, 3)).view()).unwrap_err();
     assert!(wrong.to_string().contains("3 numbers, and those of the index 26"), "{wrong}");
-    let fewer = index.add(std::slice::from_ref(&passage), Array2::zeros((2, 26)).view()).unwrap_err();
+    let fewer = index.add(std::slice::from_ref(&passage), &Array2::zeros((2, 26)).view()).unwrap_err();
     assert!(fewer.to_string().contains("1 passages have 2 vectors"), "{fewer}");
     let mut vectors = Array2::from_elem((2, 26), 1.0);
     vectors[[1, 4]] = f32::NAN;
-    let spoilt = index.add(&[passage.clone(), passage], vectors.view()).unwrap_err();
+    let spoilt = index.add(&[passage.clone(), passage], &vectors.view()).unwrap_err();
     assert!(spoilt.to_string().contains("not finite"), "{spoilt}");
     assert!(index.is_empty().unwrap());
     assert!(matches!(index.search(&[1.0], 1), Err(Error::Index { .. })));

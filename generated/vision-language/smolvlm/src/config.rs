@@ -103,9 +103,8 @@ impl weft::Configuration for TextConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        match weft::config::model_type(raw, "llama").as_str() {
-            _ => LlamaConfig::prepare(raw),
-        }
+        weft::config::model_type(raw, "llama");
+        LlamaConfig::prepare(raw);
     }
 }
 
