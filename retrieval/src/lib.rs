@@ -10,7 +10,7 @@
 //! use std::path::Path;
 //! use weft_retrieval::{Index, Rag, Splitting};
 //!
-//! let index = Index::create(Path::new("notes.index"), &embedding)?;
+//! let mut index = Index::create(Path::new("notes.index"), &embedding)?;
 //! index.update(Path::new("notes"), &embedding, &Splitting::default(), &mut |_| {})?;
 //! let rag = Rag::new(&index, &embedding, &generator);
 //! let answer = rag.run("What is a weft?")?;

@@ -149,7 +149,9 @@ impl Graph {
         let shape = [&[conv.out, channels / conv.op.groups], conv.op.kernel.as_slice()].concat();
         let weight = self.weight(&w.name("weight"), &shape)?;
         let rows = self.flatten(&weight, 1..shape.len())?;
-        let rows = crate::nn::layer_norm_no_affine(self, &rows, epsilon)?;
+        let width = shape[1..].iter().product();
+        let ones = self.constant(&[width], vec![1.0; width])?;
+        let rows = self.node(Op::LayerNorm { epsilon }, &[&rows, &ones], rows.dtype(), rows.shape().to_vec());
         let weight = self.reshape(&rows, shape.iter().map(|&length| length.into()).collect())?;
         self.conv_with(x, &weight, None, conv)
     }

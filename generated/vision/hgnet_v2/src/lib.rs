@@ -3,8 +3,8 @@
 
 //! HGNet V2 for Rust: opens Hugging Face checkpoints as they are published, and runs them on the hardware at hand.
 //!
-//! A convolutional network of blocks that aggregate all their layers, the backbone of D-FINE (PaddleClas'
-//! PP-HGNetV2).
+//! A convolutional network of blocks that aggregate all their layers, the backbone of D-FINE (PP-HGNetV2 of
+//! PaddlePaddle).
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {
