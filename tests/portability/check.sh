@@ -35,7 +35,7 @@ ln -sfn "$PWD/runtime" "$house/runtime"
 ln -sfn "$PWD/generated/text-encoders/bert" "$house/generated/text-encoders/bert"
 ln -sfn "$PWD/tests" "$house/tests"
 cp Cargo.lock "$house/Cargo.lock"
-sed -e 's|^members = .*|members = ["runtime", "generated/text-encoders/bert"]|' -e '/^default-members/d' \
+sed -e '/^members = \[/,/\]$/c members = ["runtime", "generated/text-encoders/bert"]' -e '/^default-members/d' \
     -e '/^weft-code = /d' -e '/^weft-generator = /d' -e '/^\[profile/,$d' Cargo.toml > "$house/Cargo.toml"
 
 # Those of one toolchain go together: while one target waits for its last crate, another is being checked.
