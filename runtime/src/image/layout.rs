@@ -2,9 +2,9 @@
 
 use ndarray::{Array1, Array2, Array3, Array4, Array5, Axis, s};
 
+use super::item::{Item, Part};
 use super::normalize::stacked;
 use super::patches::Patches;
-use super::step::{Item, Part};
 use crate::{Error, Result, Value, Values};
 
 /// What a processor gives for a batch: `pixel_values` f32, and what goes with it.

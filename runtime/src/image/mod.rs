@@ -17,6 +17,7 @@ mod draw;
 mod grids;
 mod interpolate;
 mod interpolation;
+mod item;
 mod jpeg;
 mod layout;
 mod mask;

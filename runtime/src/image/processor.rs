@@ -5,9 +5,9 @@ use std::path::Path;
 use ndarray::{Array4, ArrayView4, Axis};
 use serde_json::Value as Json;
 
+use super::item::Item;
 use super::layout::images;
 use super::settings::Source;
-use super::step::Item;
 use super::{Image, Layout, Pixels, Step};
 use crate::hub::Checkpoint;
 use crate::{Error, Result, Values};

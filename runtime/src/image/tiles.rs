@@ -5,9 +5,9 @@
 use image::RgbImage;
 use image::imageops::crop_imm;
 
+use super::item::pixels;
 use super::normalize::centred_on;
 use super::resize::resize;
-use super::step::pixels;
 use super::{Filter, Pixels};
 use crate::Result;
 
