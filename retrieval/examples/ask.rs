@@ -1,5 +1,5 @@
-//! Answers a question from a folder of text files: `ask FOLDER INDEX EMBEDDING GENERATOR QUESTION`, with a BERT that embeds
-//! (all-MiniLM-L6-v2) and a Llama that writes.
+//! Answers a question from a folder of text files: `ask FOLDER QUESTION --index INDEX --generator CHECKPOINT`, with a BERT
+//! that embeds (all-MiniLM-L6-v2) and a Llama that writes.
 
 use std::path::PathBuf;
 

@@ -24,8 +24,7 @@
 //!
 //! The index is an HNSW graph (Malkov and Yashunin, 2016) in LMDB by [`hannoy`]: memory-mapped, so that it grows past memory and
 //! opens at once; written in transactions, so that what dies half way leaves what was there; and it takes changes without being
-//! built anew. Among libraries of its kind that are on disk and of Rust it has the best recall for its speed; `arroy`, from
-//! which it comes, has trees in place of the graph, and `usearch` maps a file that it cannot change.
+//! built anew. `arroy`, from which it comes, has trees of random projections in place of the graph.
 
 mod embed;
 mod error;
