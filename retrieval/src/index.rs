@@ -179,12 +179,8 @@ impl Index {
     /// # Errors
     /// When the vector has another dimension than the index's.
     pub fn search(&self, vector: &[f32], count: usize) -> Result<Vec<Found>> {
-        self.check(vector.len())?;
         let txn = self.reading()?;
-        if count == 0 || self.passages.is_empty(&txn).map_err(|error| self.storage(error))? {
-            return Ok(vec![]);
-        }
-        let reader = Reader::open(&txn, 0, self.vectors).map_err(|error| self.storage(error))?;
+        let Some(reader) = self.reader(&txn, vector, count)? else { return Ok(vec![]) };
         let mut query = reader.nns(count);
         let near = query.ef_search(SEARCH_CANDIDATES.max(2 * count)).by_vector(&txn, vector);
         let near = near.map_err(|error| self.storage(error))?.into_nns();
@@ -197,12 +193,8 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn search_exactly(&self, vector: &[f32], count: usize) -> Result<Vec<Found>> {
-        self.check(vector.len())?;
         let txn = self.reading()?;
-        if count == 0 || self.passages.is_empty(&txn).map_err(|error| self.storage(error))? {
-            return Ok(vec![]);
-        }
-        let reader = Reader::open(&txn, 0, self.vectors).map_err(|error| self.storage(error))?;
+        let Some(reader) = self.reader(&txn, vector, count)? else { return Ok(vec![]) };
         let mut nearest = BinaryHeap::new();
         for item in reader.iter(&txn).map_err(|error| self.storage(error))? {
             let (id, own) = item.map_err(|error| self.storage(error))?;
@@ -215,13 +207,28 @@ impl Index {
         ordered.into_iter().map(|Reverse((score, Reverse(id)))| self.found(&txn, id, score.0)).collect()
     }
 
+    /// What searches the graph; none where there is nothing to find.
+    fn reader<'t>(
+        &self,
+        txn: &RoTxn<'t, WithoutTls>,
+        vector: &[f32],
+        count: usize,
+    ) -> Result<Option<Reader<'t, Cosine>>> {
+        self.check(vector.len())?;
+        if count == 0 || self.passages.is_empty(txn).map_err(|error| self.storage(error))? {
+            return Ok(None);
+        }
+        Reader::open(txn, 0, self.vectors).map(Some).map_err(|error| self.storage(error))
+    }
+
     fn found(&self, txn: &RoTxn<'_, WithoutTls>, id: u32, score: f32) -> Result<Found> {
         let stored = self.passages.get(txn, &id).map_err(|error| self.storage(error))?;
         let missing = || problem(&self.path, &format!("passage {id} is missing"), "make the index again");
         Ok(Found { passage: read_json(&self.path, stored.ok_or_else(missing)?)?, score })
     }
 
-    fn check(&self, dimension: usize) -> Result<()> {
+    /// Refuses vectors of another dimension than the index's.
+    pub(crate) fn check(&self, dimension: usize) -> Result<()> {
         if dimension == self.about.dimension {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ndarray::{ArrayView2, Axis, concatenate};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
@@ -92,9 +92,9 @@ impl Index {
         if changed.is_empty() && gone.is_empty() {
             return Ok(updated);
         }
-        let vectors = embed(embedding, &passages, progress)?;
+        let vectors = self.embed(embedding, &passages, progress)?;
         progress(Progress::Building);
-        self.make_room(&passages, vectors.iter().map(ndarray::ArrayBase::len).sum())?;
+        self.make_room(&passages, vectors.len())?;
         let mut txn = self.writing()?;
         let outdated = gone.iter().chain(changed.iter().map(|(_, name, _)| name));
         for name in outdated {
@@ -103,15 +103,7 @@ impl Index {
                 self.sources.delete(&mut txn, name).map_err(|error| self.storage(error))?;
             }
         }
-        let views: Vec<ArrayView2<'_, f32>> = vectors.iter().map(|rows| rows.view()).collect();
-        let mut ids = match views.is_empty() {
-            true => vec![],
-            false => {
-                let all = concatenate(Axis(0), &views).map_err(|error| self.storage(error))?;
-                self.put(&mut txn, &passages, &all.view())?
-            }
-        }
-        .into_iter();
+        let mut ids = self.put(&mut txn, &passages, &vectors.view())?.into_iter();
         for (passages, name, sha256) in changed {
             let source = Source { sha256, ids: ids.by_ref().take(passages.len()).collect() };
             let stored = json(self.path(), &source)?;
@@ -120,6 +112,30 @@ impl Index {
         self.build(&mut txn)?;
         txn.commit().map_err(|error| self.storage(error))?;
         Ok(updated)
+    }
+
+    /// The vectors of passages, in their order.
+    fn embed(
+        &self,
+        embedding: &dyn Embed,
+        passages: &[Passage],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Array2<f32>> {
+        // Texts of like lengths run together.
+        let mut order: Vec<usize> = (0..passages.len()).collect();
+        order.sort_by_key(|&at| passages[at].text.len());
+        let mut vectors = Array2::zeros((passages.len(), self.about().dimension));
+        progress(Progress::Embedded(0, passages.len()));
+        for (done, batch) in (0..).step_by(BATCH).zip(order.chunks(BATCH)) {
+            let texts: Vec<&str> = batch.iter().map(|&at| passages[at].text.as_str()).collect();
+            let rows = embedding.embed(&texts)?;
+            self.check(rows.ncols())?;
+            for (&at, row) in batch.iter().zip(rows.outer_iter()) {
+                vectors.row_mut(at).assign(&row);
+            }
+            progress(Progress::Embedded(done + batch.len(), passages.len()));
+        }
+        Ok(vectors)
     }
 
     fn known(&self) -> Result<BTreeMap<String, Source>> {
@@ -131,29 +147,6 @@ impl Index {
         }
         Ok(known)
     }
-}
-
-fn embed(
-    embedding: &dyn Embed,
-    passages: &[Passage],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<ndarray::Array2<f32>>> {
-    // Texts of like lengths run together; vectors go back into their order.
-    let mut order: Vec<usize> = (0..passages.len()).collect();
-    order.sort_by_key(|&at| passages[at].text.len());
-    let mut rows: Vec<Option<ndarray::Array1<f32>>> = vec![None; passages.len()];
-    let mut done = 0;
-    progress(Progress::Embedded(0, passages.len()));
-    for batch in order.chunks(BATCH) {
-        let texts: Vec<&str> = batch.iter().map(|&at| passages[at].text.as_str()).collect();
-        let vectors = embedding.embed(&texts)?;
-        for (&at, vector) in batch.iter().zip(vectors.outer_iter()) {
-            rows[at] = Some(vector.to_owned());
-        }
-        done += batch.len();
-        progress(Progress::Embedded(done, passages.len()));
-    }
-    Ok(rows.into_iter().flatten().map(|row| row.insert_axis(Axis(0))).collect())
 }
 
 /// A file's path from the folder, with `/`.
