@@ -36,7 +36,7 @@ pub struct Args {
     /// Zero-shot tasks: a label to choose from; give it once for each.
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
-    /// Object detection: the image with what was found drawn onto it.
+    /// Object detection, image segmentation and depth estimation: the image with what was found drawn onto it.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
     /// A parameter of the reference's pipeline: `--set top_k=3`.
