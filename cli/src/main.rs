@@ -9,6 +9,7 @@ mod manual;
 mod options;
 mod quantize;
 mod run;
+mod setup;
 mod terminal;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ enum Verb {
     Quantize(quantize::Args),
     Export(export::Args),
     Doctor(doctor::Args),
+    Setup(setup::Args),
     Models(info::ModelsArgs),
     Completions(manual::CompletionsArgs),
     Man(manual::ManArgs),
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Verb::Quantize(args) => quantize::run(&args),
         Verb::Export(args) => export::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
+        Verb::Setup(args) => setup::run(&args),
         Verb::Models(args) => info::models(&args),
         Verb::Completions(args) => manual::completions(&args, &mut Cli::command()),
         Verb::Man(args) => manual::pages(&args, Cli::command()),

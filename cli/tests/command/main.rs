@@ -217,3 +217,25 @@ fn shells_and_man_know_every_verb() {
     let doctor: Json = serde_json::from_slice(&weft(&["doctor", "--json"], "").stdout).unwrap();
     assert_eq!(doctor.as_array().unwrap().len(), 8);
 }
+
+#[test]
+fn setup_names_what_downloading_lacks_and_keeps_nothing() {
+    let cache = tempfile::tempdir().unwrap();
+    let setup = |words: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_weft"))
+            .arg("setup")
+            .args(words)
+            .env("WEFT_CACHE", cache.path())
+            .env("WEFT_PYTHON", "weft-no-such-python")
+            .output()
+            .unwrap()
+    };
+    let done = setup(&["--json"]);
+    let document: Json = serde_json::from_slice(&done.stdout).unwrap();
+    let reason = document["packages"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("Python was not found") && reason.contains("WEFT_PYTHON"), "{reason}");
+    assert_eq!(document["packages"][0]["name"], "onnxruntime");
+    assert_eq!(done.status.code(), Some(1));
+    assert_eq!(fs::read_dir(cache.path().join("packages")).unwrap().count(), 0);
+    assert_eq!(setup(&["--hw", "abacus"]).status.code(), Some(2));
+}

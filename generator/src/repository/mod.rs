@@ -1,8 +1,9 @@
-//! The files of this repository that come from the backends' specs: the runtime's operator tables and tolerances, a page
-//! for each backend.
+//! The files of this repository that come from the backends' specs: the runtime's operator tables and tolerances, the pins of their packages,
+//! a page for each.
 
 mod operators;
 mod pages;
+mod pins;
 mod tolerances;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use crate::render::header::Header;
 use crate::spec::document;
 use crate::spec::hardware::HardwareSpecs;
 use crate::spec::operators::Standard;
+use crate::spec::packages::Packages;
 use crate::write::{Difference, plan};
 
 /// What was done, or is to be done: the files that differ, and how many do not.
@@ -54,6 +56,9 @@ pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
         let text = pages::render(spec, &specs.packages(spec.hardware));
         outputs.push(output(&format!("docs/backends/{}.md", spec.hardware), &[source], &text));
     }
+    let others = Packages::load(model_specs).map_err(|problems| problems.0)?;
+    let all: Vec<_> = all.into_iter().chain(["model_specs/packages.yaml".to_owned()]).collect();
+    outputs.push(output("setup/src/pins.rs", &all, &pins::render(&specs, &others)));
     Ok(outputs)
 }
 
@@ -78,7 +83,7 @@ mod tests {
     #[test]
     fn every_backend_has_a_page_and_every_table_is_in_the_runtime() {
         let outputs = outputs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))).unwrap();
-        assert_eq!(outputs.len(), 13);
+        assert_eq!(outputs.len(), 14);
         assert!(outputs.iter().all(|output| is_generated(&output.text)));
         let text = |path: &str| &outputs.iter().find(|output| output.path == path).unwrap().text;
         assert!(text("runtime/src/lower/operators.rs").contains("    (\"Add\", &[1, 6, 7, 13, 14]),"));

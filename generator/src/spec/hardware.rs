@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{self, Problem, Problems};
 use super::operators::Operators;
-use super::packages::Package;
+use super::packages::{self, Package};
 pub use super::vocabulary::{EvidenceLevel, Hardware, ModelSize, Precision, Support};
 
 /// One backend.
@@ -258,7 +258,7 @@ impl HardwareSpecs {
 
     fn check(&self, spec: &HardwareSpec, file: &Path, text: &str, problems: &mut Problems) {
         for package in &spec.packages {
-            package.check(file, text, "packages", problems);
+            packages::check(package, file, text, "packages", problems);
         }
         let mut wrong =
             |key: String, message: String| problems.0.push(Problem::at(file, text, &key, message));

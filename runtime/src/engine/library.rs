@@ -1,4 +1,4 @@
-//! Where the engines' libraries are: environment variables first, then the cache that `cargo xtask setup` fills.
+//! Where the engines' libraries are: environment variables first, then the cache that `weft setup` fills.
 
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ pub fn onnxruntime(hardware: Hardware) -> Result<PathBuf> {
             return Ok(path);
         }
         let problem = format!("ORT_DYLIB_PATH is {}, which is no file", path.display());
-        let help = "point it at libonnxruntime, or unset it and run `cargo xtask setup --hw cpu`";
+        let help = format!("point it at libonnxruntime, or unset it and {}", set_up("cpu"));
         return Err(Error::unavailable(Hardware::Cpu, problem, help));
     }
     let name = match hardware {
@@ -103,11 +103,17 @@ pub fn onnxruntime(hardware: Hardware) -> Result<PathBuf> {
     library.ok_or_else(|| missing(if name == "onnxruntime" { Hardware::Cpu } else { hardware }))
 }
 
+/// How a backend's libraries are fetched, by the installed command and in the repository; `hardware` may be followed by
+/// options.
+pub fn set_up(hardware: &str) -> String {
+    format!("run `weft setup --hw {hardware}` (in Weft's repository: `cargo xtask setup --hw {hardware}`)")
+}
+
 /// The error for a backend whose library is not set up.
 pub fn missing(hardware: Hardware) -> Error {
     let place = packages().map_or_else(|| "the cache folder".to_owned(), |path| path.display().to_string());
     let problem = format!("its runtime library is not in {place}");
-    Error::unavailable(hardware, problem, format!("run `cargo xtask setup --hw {hardware}`"))
+    Error::unavailable(hardware, problem, set_up(hardware.name()))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub(super) fn choose<A: Architecture>(request: &Request<'_>) -> Result<Chosen> {
         Error::unavailable(
             Hardware::Auto,
             problem,
-            "run `cargo xtask setup --hw cpu`, then `cargo xtask doctor`",
+            format!("{}, then `weft doctor`", engine::library::set_up("cpu")),
         )
     })
 }

@@ -271,7 +271,10 @@ fn empty_cache() {
     let (evidence, passed, reason) = outcome.record();
     assert_eq!((evidence, passed), ("untested", false));
     assert!(reason.starts_with("its runtime library is not in "), "{reason}");
-    assert!(reason.ends_with("; run `cargo xtask setup --hw cpu`"), "{reason}");
+    assert!(
+        reason.ends_with("; run `weft setup --hw cpu` (in Weft's repository: `cargo xtask setup --hw cpu`)"),
+        "{reason}"
+    );
     let mut verify = command("plain");
     verify.arg("--verify").arg(Cases::of("file").path("file")).arg("--json").envs(environment);
     let outcome = Outcome::of(&mut verify);

@@ -34,9 +34,9 @@ pub(super) struct Programs {
     pub version: String,
 }
 
-/// Finds both: `$WEFT_BROWSER` first, then what `cargo xtask setup` unpacked or the system has.
+/// Finds both: `$WEFT_BROWSER` first, then what `weft setup` unpacked or the system has.
 pub(super) fn find(hardware: Hardware) -> Result<Programs> {
-    let setup = format!("run `cargo xtask setup --hw {hardware}`");
+    let setup = library::set_up(hardware.name());
     let (web, version) = web().ok_or_else(|| {
         let place =
             library::packages().map_or_else(|| "the cache folder".to_owned(), |p| p.display().to_string());

@@ -77,11 +77,13 @@ fn environment(hardware: Hardware) -> Result<&'static (Environment, PathBuf)> {
     let failed = |reason: String| {
         let help = match hardware {
             Hardware::Rocm => {
-                "set ORT_DYLIB_PATH to a build of ONNX Runtime with MIGraphX that is new enough, or run \
-                 `cargo xtask setup --hw rocm --force` once there is a newer package"
-                    .to_owned()
+                format!(
+                    "set ORT_DYLIB_PATH to a build of ONNX Runtime with MIGraphX that is new enough, or once there is a \
+                     newer package {}",
+                    library::set_up("rocm --force")
+                )
             }
-            _ => format!("run `cargo xtask setup --hw {hardware} --force`"),
+            _ => library::set_up(&format!("{hardware} --force")),
         };
         Error::unavailable(hardware, format!("{} cannot be loaded: {reason}", path.display()), help)
     };

@@ -163,7 +163,7 @@ fn core_ml() -> Result<Provider> {
         return Ok(Provider { hardware, name: coreml::NAME, device: None, options: vec![] });
     }
     let problem = "this ONNX Runtime was built without CoreML";
-    let help = "unset ORT_DYLIB_PATH, or set WEFT_METAL=mlx after `cargo xtask setup --hw metal`";
+    let help = format!("unset ORT_DYLIB_PATH, or set WEFT_METAL=mlx and {}", library::set_up("metal"));
     Err(Error::unavailable(Hardware::Metal, problem, help))
 }
 

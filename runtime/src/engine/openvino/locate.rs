@@ -1,4 +1,4 @@
-//! Where OpenVINO's C library is: `OPENVINO_INSTALL_DIR`, else the package that `cargo xtask setup` unpacked.
+//! Where OpenVINO's C library is: `OPENVINO_INSTALL_DIR`, else the package that `weft setup` unpacked.
 
 use std::path::{Path, PathBuf};
 
@@ -37,8 +37,10 @@ fn find(chosen: Option<&Path>, package: Option<&Path>) -> Result<PathBuf> {
     match chosen {
         Some(folder) => below(folder).ok_or_else(|| {
             let problem = format!("{OVERRIDE} is {}, which holds no OpenVINO C library", folder.display());
-            let help =
-                "point it at an OpenVINO installation, or unset it and run `cargo xtask setup --hw openvino`";
+            let help = format!(
+                "point it at an OpenVINO installation, or unset it and {}",
+                library::set_up("openvino")
+            );
             Error::unavailable(Hardware::Openvino, problem, help)
         }),
         None => package.and_then(below).ok_or_else(|| library::missing(Hardware::Openvino)),

@@ -59,11 +59,7 @@ fn core() -> Result<MutexGuard<'static, Core>> {
                 openvino_sys::library::load_from(&path).and_then(|()| Core::new().map_err(|e| e.to_string()));
             let core = made.map_err(|reason| {
                 let problem = format!("{} cannot be loaded: {reason}", path.display());
-                Error::unavailable(
-                    Hardware::Openvino,
-                    problem,
-                    "run `cargo xtask setup --hw openvino --force`",
-                )
+                Error::unavailable(Hardware::Openvino, problem, super::library::set_up("openvino --force"))
             })?;
             CORE.get_or_init(|| Mutex::new(core))
         }

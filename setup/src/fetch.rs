@@ -7,9 +7,9 @@ use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::packages::{Artifact, Index};
 use anyhow::{Context, Result, anyhow, bail};
 use sha2::{Digest, Sha256};
-use weft_generator::spec::packages::{Artifact, Index};
 
 /// Downloads a file into a folder and verifies it.
 pub fn fetch(artifact: &Artifact<'_>, into: &Path) -> Result<PathBuf> {
@@ -153,7 +153,7 @@ fn failure(client: &str, artifact: &Artifact<'_>, said: &str) -> anyhow::Error {
     if has(&network) {
         return anyhow!(
             "{client} could not reach its registry to download {package}: check the network or the proxy \
-             (HTTPS_PROXY), or copy the cache folder from a machine that has it (`cargo xtask setup --platform` \
+             (HTTPS_PROXY), or copy the cache folder from a machine that has it (`weft setup --platform` \
              prefetches for another platform)\n  {tail}"
         );
     }
@@ -169,7 +169,7 @@ fn failure(client: &str, artifact: &Artifact<'_>, said: &str) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::testing;
+    use crate::testing;
 
     #[test]
     fn a_changed_file_shows_both_hashes() {

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
+use crate::packages::{Artifact, Index};
 use anyhow::{Context, Result, bail};
-use weft_generator::spec::packages::{Artifact, Index};
 
 /// Unpacks a package's file into a folder, and what is packed inside it.
 pub fn unpack(artifact: &Artifact<'_>, file: &Path, into: &Path) -> Result<()> {

@@ -4,10 +4,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::packages::{Artifact, Platform};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
-use weft_generator::spec::packages::{Artifact, Platform};
 
 /// The file that makes a package count: written last, with what it was made from.
 const COMPLETE: &str = ".complete";
