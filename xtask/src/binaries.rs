@@ -66,6 +66,17 @@ pub fn runtime(binary: &Path) -> PathBuf {
     binary.with_file_name(format!("{}weft_dylib{}", consts::DLL_PREFIX, consts::DLL_SUFFIX))
 }
 
+/// The shared libraries that a test binary needs beside it on a machine that builds nothing: the runtime and Rust's own.
+pub fn shared(binary: &Path) -> Vec<PathBuf> {
+    let own = |entry: &Path| {
+        let name = entry.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with(&format!("{}std-", consts::DLL_PREFIX)) && name.ends_with(consts::DLL_SUFFIX)
+    };
+    let rust = standard_library().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
+    let rust = rust.flatten().map(|entry| entry.path()).filter(|path| own(path));
+    std::iter::once(runtime(binary)).chain(rust).collect()
+}
+
 /// A process of a test binary: it is told where the shared libraries are that it is linked to.
 pub fn command(binary: &Path) -> Command {
     let mut command = Command::new(binary);

@@ -4,6 +4,7 @@ mod bench;
 mod binaries;
 mod demo;
 mod doctor;
+mod farm;
 mod generate;
 mod new;
 mod package;
@@ -46,6 +47,9 @@ enum Verb {
     Demo(demo::Args),
     Generate(generate::Args),
     Test(test::Args),
+    Farm(farm::Args),
+    #[command(hide = true)]
+    FarmTask(farm::TaskArgs),
     Verify(verify::Args),
     New(new::Args),
     Sparse(sparse::Args),
@@ -65,6 +69,8 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Test(args) => test::run(args),
+        Verb::Farm(args) => farm::run(args),
+        Verb::FarmTask(args) => farm::run_task(args),
         Verb::Verify(args) => verify::run(args),
         Verb::New(args) => new::run(args),
         Verb::Sparse(args) => sparse::run(args),

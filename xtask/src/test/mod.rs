@@ -3,9 +3,9 @@
 mod bisect;
 mod changed;
 mod cover;
-mod job;
+pub mod job;
 mod junit;
-mod summary;
+pub mod summary;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -281,7 +281,7 @@ fn run_all(jobs: &[Job], settings: &Settings, at_once: usize, file: &Path) -> Re
 }
 
 /// When, where and on what: `2026-01-31T12-00-00Z-linux-x86_64-cpu`; a second run in the same second differs.
-fn run_id(hardware: &[Hardware]) -> String {
+pub fn run_id(hardware: &[Hardware]) -> String {
     let time = job::now().replace(':', "-");
     let names: Vec<_> = hardware.iter().map(|hardware| hardware.name()).collect();
     let names = if hardware.len() == Hardware::ALL.len() { "all".into() } else { names.join("+") };
