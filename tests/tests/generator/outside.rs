@@ -6,8 +6,8 @@ use std::process::Command;
 use weft_generator::write::workspace;
 use weft_tests::{Workshop, root};
 
-/// The profiles and the lock file of this repository: packages of the registry are then those that its own builds have
-/// checked.
+/// The profiles and the lock file of this repository, and what it asks of dependencies in all: packages of the registry are
+/// then those that its own builds have checked.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without it")]
 pub fn as_here(workshop: &Workshop) {
     fs::copy(root().join("Cargo.lock"), workshop.path("out/Cargo.lock")).unwrap();
@@ -15,13 +15,20 @@ pub fn as_here(workshop: &Workshop) {
     let profiles = ours.find("[profile.").map_or("", |place| &ours[place..]);
     let theirs = fs::read_to_string(workshop.path("out/Cargo.toml")).unwrap();
     workshop.write("out/Cargo.toml", &format!("{theirs}\n{profiles}"));
+    let unified = root().join("tests/unified");
+    let manifest = format!(
+        "[package]\nname = \"unified\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         weft-unified = {{ path = {unified:?} }}\n"
+    );
+    workshop.write("out/tests/unified/Cargo.toml", &manifest);
+    workshop.write("out/tests/unified/src/lib.rs", "");
 }
 
 /// Runs `cargo check`: what the compiler warns of, or what it says if it refuses.
 #[allow(clippy::unwrap_used, reason = "the test cannot go on without cargo")]
 pub fn check(workshop: &Workshop, what: &[&str]) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
-        .args(["check", "--offline", "--quiet", "--color", "never"])
+        .args(["check", "--offline", "--quiet", "--color", "never", "--package", "unified"])
         .args(what)
         .current_dir(workshop.path("out"))
         .env("CARGO_TARGET_DIR", root().join("target"))

@@ -17,7 +17,8 @@ fn the_readmes_rust_compiles() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let dependencies = blocks(&readme, "toml")[0].replace("\"weft/", &format!("\"{}/", root().display()));
     let workshop = Workshop::new();
-    let package = "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[workspace]\n\n";
+    let package =
+        "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[workspace]\nmembers = [\"tests/unified\"]\n\n";
     workshop.write("out/Cargo.toml", &format!("{package}{dependencies}\n"));
     as_here(&workshop);
     let examples = blocks(&readme, "rust");
@@ -26,5 +27,5 @@ fn the_readmes_rust_compiles() {
         let main = format!("fn main() -> weft::Result<()> {{\n{code}\nOk(())\n}}\n");
         workshop.write(&format!("out/src/bin/example{index}.rs"), &main);
     }
-    check(&workshop, &["--bins"]).unwrap();
+    check(&workshop, &["--package", "readme", "--bins"]).unwrap();
 }
