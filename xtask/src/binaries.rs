@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env::{self, consts};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -22,10 +22,12 @@ pub enum Profile {
     Release,
 }
 
-/// The test binary of each crate, by package; a crate that does not compile is left out (cargo has said why).
+/// The test binary of each crate, by package; a crate that does not compile is left out (the compiler has said why).
+/// Where `CI` is set, a warning is an error: of most generated crates nothing else looks at the tests.
 pub fn build(members: &[Member], profile: Profile) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo();
-    command.args(["build", "--keep-going", "--message-format=json-render-diagnostics"]);
+    let colour = if io::stderr().is_terminal() { "json-diagnostic-rendered-ansi" } else { "json" };
+    command.args(["build", "--keep-going", "--message-format", colour]);
     command.args(["--test", TARGET]);
     if profile == Profile::Release {
         command.arg("--release");
@@ -40,14 +42,26 @@ pub fn build(members: &[Member], profile: Profile) -> Result<BTreeMap<String, Pa
         .context("starting cargo: is it on the PATH?")?;
     let stdout = child.stdout.take().context("cargo has no standard output")?;
     let mut built = BTreeMap::new();
+    let mut warnings = 0;
     for line in BufReader::new(stdout).lines() {
-        if let Some((manifest, executable)) = artifact(&line?)
-            && let Some(member) = members.iter().find(|member| member.dir.join("Cargo.toml") == manifest)
-        {
-            built.insert(member.package.clone(), executable);
+        match message(&line?) {
+            Some(Message::Said { text, warning }) => {
+                eprint!("{text}");
+                warnings += usize::from(warning);
+            }
+            Some(Message::Built { manifest, executable }) => {
+                if let Some(member) = members.iter().find(|member| member.dir.join("Cargo.toml") == manifest)
+                {
+                    built.insert(member.package.clone(), executable);
+                }
+            }
+            None => {}
         }
     }
     let status = child.wait()?;
+    if warnings > 0 && env::var_os("CI").is_some() {
+        bail!("the compiler warns, as is written above, which `CI` forbids ({warnings} in all)");
+    }
     if built.is_empty() && !members.is_empty() {
         bail!("no test binary was built ({status}): cargo's messages above say why");
     }
@@ -109,12 +123,28 @@ fn standard_library() -> Option<PathBuf> {
     FOLDER.get_or_init(ask).clone()
 }
 
-/// The manifest and executable that a line of cargo's JSON messages announces.
-fn artifact(line: &str) -> Option<(PathBuf, PathBuf)> {
+/// What a line of cargo's JSON messages tells.
+#[derive(Debug, PartialEq, Eq)]
+enum Message {
+    /// The compiler's own text.
+    Said { text: String, warning: bool },
+    /// The manifest and executable of a crate's tests.
+    Built { manifest: PathBuf, executable: PathBuf },
+}
+
+fn message(line: &str) -> Option<Message> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
-    let is_test = message["reason"] == "compiler-artifact" && message["target"]["name"] == TARGET;
-    let text = |key: &str| Some(Path::new(message[key].as_str()?).to_owned());
-    if is_test { Some((text("manifest_path")?, text("executable")?)) } else { None }
+    let path = |key: &str| Some(Path::new(message[key].as_str()?).to_owned());
+    match message["reason"].as_str()? {
+        "compiler-message" => Some(Message::Said {
+            text: message["message"]["rendered"].as_str()?.to_owned(),
+            warning: message["message"]["level"] == "warning",
+        }),
+        "compiler-artifact" if message["target"]["name"] == TARGET => {
+            Some(Message::Built { manifest: path("manifest_path")?, executable: path("executable")? })
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -134,8 +164,20 @@ mod tests {
     #[test]
     fn the_executable_is_read_from_cargos_messages() {
         let line = r#"{"reason":"compiler-artifact","manifest_path":"/a/Cargo.toml","target":{"name":"hardware","kind":["test"]},"executable":"/t/hardware-1"}"#;
-        assert_eq!(artifact(line), Some(("/a/Cargo.toml".into(), "/t/hardware-1".into())));
-        assert_eq!(artifact(r#"{"reason":"build-finished","success":true}"#), None);
-        assert_eq!(artifact("not json"), None);
+        let built = Message::Built { manifest: "/a/Cargo.toml".into(), executable: "/t/hardware-1".into() };
+        assert_eq!(message(line), Some(built));
+        assert_eq!(message(r#"{"reason":"build-finished","success":true}"#), None);
+        assert_eq!(message("not json"), None);
+    }
+
+    #[test]
+    fn warnings_are_told_from_errors() {
+        let said = |level: &str| {
+            let message = serde_json::json!({"rendered": "unused variable\n", "level": level});
+            serde_json::json!({"reason": "compiler-message", "message": message}).to_string()
+        };
+        let told = |warning| Some(Message::Said { text: "unused variable\n".into(), warning });
+        assert_eq!(message(&said("warning")), told(true));
+        assert_eq!(message(&said("error")), told(false));
     }
 }

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod farm;
 mod generate;
+mod lint;
 mod new;
 mod package;
 mod process;
@@ -46,6 +47,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Args),
     Generate(generate::Args),
+    Lint(lint::Args),
     Test(test::Args),
     Farm(farm::Args),
     #[command(hide = true)]
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     let result = terminal::catch_interrupts().and_then(|()| match &cli.verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Generate(args) => generate::run(args),
+        Verb::Lint(args) => lint::run(args),
         Verb::Test(args) => test::run(args),
         Verb::Farm(args) => farm::run(args),
         Verb::FarmTask(args) => farm::run_task(args),

@@ -3,7 +3,9 @@
 mod bisect;
 mod changed;
 mod cover;
+pub mod cover;
 pub mod job;
+mod job;
 mod junit;
 pub mod summary;
 
