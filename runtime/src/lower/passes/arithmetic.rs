@@ -32,24 +32,99 @@ pub(in crate::lower) fn cumsum_by_product(g: &mut Graph, it: &Operation<'_>) -> 
     Ok(Some(g.cast(&sums, x.dtype())))
 }
 
-/// A number put around by joining it on.
-pub(in crate::lower) fn pad_by_concat(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
-    let (Op::Pad { by: PadMode::Constant(value), around }, [x]) = (it.op, it.operands) else {
-        return Ok(None);
+/// A comparison of numbers in single precision, whose truth is 1: a difference above 0 rounds up to it, however small.
+pub(in crate::lower) fn compared(g: &mut Graph, op: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let exceeds = |g: &mut Graph, a: &Tensor, b: &Tensor| -> Result<Tensor> {
+        let difference = g.sub(a, b)?;
+        let op = Op::Clip { low: 0.0, high: Some(1.0) };
+        let clipped = g.node(op, &[&difference], Dtype::F32, difference.shape().to_vec());
+        Ok(g.unary(Unary::Ceil, &clipped))
     };
+    let fails = match op {
+        Binary::Greater => return exceeds(g, a, b),
+        Binary::Less => return exceeds(g, b, a),
+        Binary::GreaterOrEqual => exceeds(g, b, a)?,
+        Binary::LessOrEqual => exceeds(g, a, b)?,
+        _ => {
+            let [above, below] = [exceeds(g, a, b)?, exceeds(g, b, a)?];
+            g.add(&above, &below)?
+        }
+    };
+    let one = g.scalar(1.0);
+    g.sub(&one, &fails)
+}
+
+/// What is left of a whole number after as many of another as fit; both in single precision, and none below 0.
+pub(in crate::lower) fn remainder(g: &mut Graph, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (quotient, least) = (g.div(a, b)?, g.scalar(-1.0));
+    let down = g.mul(&quotient, &least)?;
+    let times = g.unary(Unary::Ceil, &down);
+    let fits = g.mul(&times, b)?;
+    g.add(a, &fits)
+}
+
+/// Natural logarithms by Halley's steps on `exp`, from the 16th root, which five steps are enough for whatever the number.
+/// That of 0 is as low as −160.
+pub(in crate::lower) fn logarithm_by_steps(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Unary(Unary::Log), [x]) = (it.op, it.operands) else { return Ok(None) };
+    let mut root = g.cast(x, Dtype::F32);
+    for _ in 0..4 {
+        root = g.unary(Unary::Sqrt, &root);
+    }
+    let [one, two, sixteen] = [1.0, 2.0, 16.0].map(|number| g.scalar(number));
+    // The first of them begins with 0, whose power is 1.
+    let (mut power, mut logarithm) = (one, None::<Tensor>);
+    for step in 0..5 {
+        let (above, sum) = (g.sub(&root, &power)?, g.add(&root, &power)?);
+        let ratio = g.div(&above, &sum)?;
+        let change = g.mul(&ratio, &two)?;
+        let next = match &logarithm {
+            Some(logarithm) => g.add(logarithm, &change)?,
+            None => change,
+        };
+        if step < 4 {
+            power = g.unary(Unary::Exp, &next);
+        }
+        logarithm = Some(next);
+    }
+    let Some(logarithm) = logarithm else { return Ok(None) };
+    let logarithm = g.mul(&logarithm, &sixteen)?;
+    Ok(Some(g.cast(&logarithm, it.result.dtype())))
+}
+
+/// A number, or the edge, put around by joining it on.
+pub(in crate::lower) fn pad_by_concat(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Pad { by, around }, [x]) = (it.op, it.operands) else { return Ok(None) };
     let Some(mut shape) = x.shape().iter().map(Dim::fixed).collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
     let mut padded = x.clone();
     for (axis, &(before, after)) in around.iter().enumerate() {
-        let filled = |g: &mut Graph, count: usize| {
-            let mut dims = shape.clone();
-            dims[axis] = count;
-            (count > 0).then(|| full(g, x.dtype(), &dims, *value))
-        };
-        let [first, last] = [before, after].map(|count| filled(g, count));
-        let parts: Vec<&Tensor> =
-            [first.as_ref(), Some(&padded), last.as_ref()].into_iter().flatten().collect();
+        let length = shape[axis];
+        let mut parts = vec![padded.clone()];
+        match by {
+            PadMode::Constant(value) => {
+                let filled = |g: &mut Graph, count: usize| {
+                    let mut dims = shape.clone();
+                    dims[axis] = count;
+                    (count > 0).then(|| full(g, x.dtype(), &dims, *value))
+                };
+                let [first, last] = [before, after].map(|count| filled(g, count));
+                parts = first.into_iter().chain(parts).chain(last).collect();
+            }
+            PadMode::Edge if length > 0 => {
+                if before > 0 {
+                    let first = g.slice(&padded, axis, 0..1)?;
+                    parts.splice(0..0, vec![first; before]);
+                }
+                if after > 0 {
+                    let last = g.slice(&padded, axis, length - 1..length)?;
+                    parts.extend(vec![last; after]);
+                }
+            }
+            _ => return Ok(None),
+        }
+        let parts: Vec<&Tensor> = parts.iter().collect();
         padded = g.concat(&parts, axis)?;
         shape[axis] += before + after;
     }

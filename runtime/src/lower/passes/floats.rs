@@ -1,7 +1,7 @@
 //! Integers and booleans as floating-point numbers, for engines that compute with nothing else.
 //!
 //! Truth is 1, and logic and comparisons of whole numbers are arithmetic, which single precision does exactly up to
-//! 2²⁴. What indexes a table stays an integer. What depends on constants alone stays as it is: engines compute it before
+//! 2²⁴; fractions are compared by the sign of their difference. What indexes a table stays an integer. What depends on constants alone stays as it is: engines compute it before
 //! they divide the graph.
 
 use std::collections::{HashMap, HashSet};
@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::Result;
 use crate::graph::{Binary, Constant, Dtype, Graph, Interpolation, Op, Operation, Reduction, Tensor, Unary};
 use crate::lower::Target;
+use crate::lower::passes::arithmetic;
 
 /// All arithmetic on floating-point numbers; booleans arrive as such.
 pub(in crate::lower) fn compute_in_floats(g: &mut Graph, _: &Target) -> Result<()> {
@@ -47,9 +48,15 @@ impl Floats {
         match it.op {
             Op::Cast { to } => self.cast(g, it, *to),
             Op::Binary(Binary::And | Binary::Or) | Op::Unary(Unary::Not) => self.logic(g, it),
-            Op::Binary(op) if op.compares() && it.operands.iter().all(|x| self.is_whole(g, x)) => {
-                self.comparison(g, it, *op)
-            }
+            Op::Binary(op) if op.compares() => match it.operands.iter().all(|x| self.is_whole(g, x)) {
+                true => self.comparison(g, it, *op),
+                false => {
+                    let numbers: Vec<_> = it.operands.iter().map(|x| self.number(g, x)).collect();
+                    let [a, b] = numbers.as_slice() else { return Ok(None) };
+                    let compared = arithmetic::compared(g, *op, a, b)?;
+                    Ok(Some(self.whole(compared)))
+                }
+            },
             Op::Where => self.choice(g, it),
             Op::ArgMax { .. } => {
                 let x = match it.types[0].is_float() {
@@ -57,6 +64,12 @@ impl Floats {
                     false => self.number(g, &it.operands[0]),
                 };
                 Ok(Some(it.again(g, &[&x], it.result.dtype())))
+            }
+            Op::Binary(Binary::Mod) if counted => {
+                let numbers: Vec<_> = it.operands.iter().map(|x| self.number(g, x)).collect();
+                let [a, b] = numbers.as_slice() else { return Ok(None) };
+                let rest = arithmetic::remainder(g, a, b)?;
+                Ok(Some(self.whole(rest)))
             }
             Op::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Max) | Op::Concat { .. }
                 if counted =>

@@ -27,6 +27,21 @@ pub(in crate::lower) fn gather_by_product(g: &mut Graph, it: &Operation<'_>) -> 
     Ok(Some(g.reduce(Reduction::Sum, &chosen, &[1], false)?))
 }
 
+/// Rows of each item, whose indices are repeated for every column, by a product with ones where they are.
+pub(in crate::lower) fn rows_by_product(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::GatherElements { axis: 1 }, [x, index]) = (it.op, it.operands) else { return Ok(None) };
+    let [_, length, _] = x.shape() else { return Ok(None) };
+    let repeated = g.made_by(index).filter(|node| node.op == Op::Expand).map(|node| node.inputs[0]);
+    let Some(index) = repeated.map(|id| g.tensor(id).clone()) else { return Ok(None) };
+    if !x.dtype().is_float() || index.rank() != 3 || index.shape()[2] != Dim::Fixed(1) {
+        return Ok(None);
+    }
+    let positions = g.arange(length);
+    let here = g.binary(Binary::Equal, &index, &positions)?;
+    let here = g.cast(&here, x.dtype());
+    Ok(Some(g.matmul(&here, x)?))
+}
+
 /// The largest elements one after the other, each of which is then as low as numbers go. They must be above that themselves.
 pub(in crate::lower) fn top_k_by_argmax(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
     let (Op::TopK(op), [x]) = (it.op, it.operands) else { return Ok(None) };

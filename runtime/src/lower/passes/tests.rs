@@ -1,6 +1,7 @@
 //! What each pass makes of the smallest graph that it is for: here those of layers.
 
 mod elements;
+mod numbers;
 mod top_k;
 
 use super::testing::after;

@@ -124,15 +124,21 @@ fn truth_is_a_number() {
 }
 
 #[test]
-fn fractions_are_compared_as_they_are() {
-    let (mut g, x) = with_x(Dtype::F32);
-    let half = g.scalar(0.5);
-    let less = g.binary(Binary::Less, &x, &half).unwrap();
-    let number = g.cast(&less, Dtype::F32);
+fn fractions_are_compared_by_the_sign_of_their_difference() {
+    let lines = |op| {
+        let (mut g, x) = with_x(Dtype::F32);
+        let half = g.scalar(0.5);
+        let compared = g.binary(op, &x, &half).unwrap();
+        let number = g.cast(&compared, Dtype::F32);
+        let lines = after(Pass::whole("floats", floats::compute_in_floats), &mut g, &[&number]);
+        lines.iter().map(|line| line.replace(" [batch, sequence, 4]", "")).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(Binary::Less), ["f32 Sub(0.5, x)", "f32 Clip(%0)", "f32 Ceil(%1)"]);
     assert_eq!(
-        after(Pass::whole("floats", floats::compute_in_floats), &mut g, &[&number]),
-        ["bool Less(x, 0.5) [batch, sequence, 4]", "f32 Cast(%0) [batch, sequence, 4]"]
+        lines(Binary::LessOrEqual),
+        ["f32 Sub(x, 0.5)", "f32 Clip(%0)", "f32 Ceil(%1)", "f32 Sub(1.0, %2)"]
     );
+    assert_eq!(lines(Binary::Equal).last().unwrap(), "f32 Sub(1.0, %6)");
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! The numbers of what stands for operations where there is little more than arithmetic.
+
+use crate::Result;
+use crate::dims;
+use crate::graph::{Binary, Constant, Dtype, Graph, PadMode, Tensor, Unary};
+use crate::lower::passes::{Rule, arithmetic, select};
+use crate::nn::gather_rows;
+use crate::nn::testing::expect;
+
+fn row(g: &mut Graph, numbers: &[f32]) -> Tensor {
+    g.filled(Dtype::F32, dims![numbers.len()], Constant::F32(numbers.to_vec()))
+}
+
+/// What stands for a value, and for what it is made of.
+fn rewritten(g: &mut Graph, x: &Tensor, rule: Rule) -> Result<Tensor> {
+    g.output("x", x)?;
+    g.rewrite(rule)?;
+    let (_, id) = g.outputs.pop().unwrap();
+    Ok(g.tensor(id).clone())
+}
+
+#[test]
+fn logarithms_are_found_by_steps() {
+    let numbers = [1e-30, 1e-10, 1e-5, 0.25, 0.999, 1.0, 2.0, 1000.0, 1e30_f32];
+    expect(
+        &[],
+        |g| {
+            let x = row(g, &numbers);
+            let log = g.unary(Unary::Log, &x);
+            rewritten(g, &log, arithmetic::logarithm_by_steps)
+        },
+        &[9],
+        &numbers.map(f32::ln),
+    );
+}
+
+#[test]
+fn fractions_are_compared() {
+    let (tiny, half) = (f32::MIN_POSITIVE, 0.5);
+    let (a, b) = ([0.5, 0.5, -3.0, tiny, f32::MIN], [0.5, 0.501, -3.5, 0.0, half]);
+    let cases = [
+        (Binary::Less, [0.0, 1.0, 0.0, 0.0, 1.0]),
+        (Binary::LessOrEqual, [1.0, 1.0, 0.0, 0.0, 1.0]),
+        (Binary::Greater, [0.0, 0.0, 1.0, 1.0, 0.0]),
+        (Binary::GreaterOrEqual, [1.0, 0.0, 1.0, 1.0, 0.0]),
+        (Binary::Equal, [1.0, 0.0, 0.0, 0.0, 0.0]),
+    ];
+    for (op, want) in cases {
+        let compared = |g: &mut Graph| {
+            let (a, b) = (row(g, &a), row(g, &b));
+            arithmetic::compared(g, op, &a, &b)
+        };
+        expect(&[], compared, &[5], &want);
+    }
+}
+
+#[test]
+fn what_is_left_over_is_whole() {
+    expect(
+        &[],
+        |g| {
+            let (a, b) =
+                (row(g, &[0.0, 1.0, 6.0, 7.0, 20.0, 99_999.0]), row(g, &[7.0, 7.0, 7.0, 7.0, 3.0, 10.0]));
+            arithmetic::remainder(g, &a, &b)
+        },
+        &[6],
+        &[0.0, 1.0, 6.0, 0.0, 2.0, 9.0],
+    );
+}
+
+#[test]
+fn rows_are_gathered_and_edges_put_around() {
+    let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let rows = |g: &mut Graph| {
+        let x = g.filled(Dtype::F32, dims![1, 3, 2], Constant::F32(x.to_vec()));
+        let indices = g.filled(Dtype::I64, dims![1, 4], Constant::I64(vec![2, 0, 2, 1]));
+        let rows = gather_rows(g, &x, &indices)?;
+        rewritten(g, &rows, select::rows_by_product)
+    };
+    expect(&[], rows, &[1, 4, 2], &[5.0, 6.0, 1.0, 2.0, 5.0, 6.0, 3.0, 4.0]);
+    let padded = |g: &mut Graph| {
+        let x = g.filled(Dtype::F32, dims![1, 3, 2], Constant::F32(x.to_vec()));
+        let padded = g.pad(&x, &[(1, 1, 0), (2, 0, 2)], PadMode::Edge)?;
+        rewritten(g, &padded, arithmetic::pad_by_concat)
+    };
+    let want = [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 4.0, 5.0, 6.0, 6.0, 6.0];
+    expect(&[], padded, &[1, 4, 4], &want);
+}
