@@ -19,6 +19,7 @@ use crate::engine::Placement;
 use crate::golden::{OutputReport, TOLERANCE, compare, rule};
 use crate::graph::Input;
 use crate::hub::Checkpoint;
+use crate::session::Lowering;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};
 use crate::{
     AnyModel, Cache, DynModel, Error, GraphKind, Hardware, Precision, Processing, Result, Timings, Values,
@@ -144,7 +145,9 @@ pub(super) struct Teacher {
 }
 
 impl Teacher {
-    pub(super) fn of(subject: Subject, dir: &Path, case: &TaskCase) -> Result<Self> {
+    /// Where the backend is not here, the teacher has its form of the graph as well: its library is the one at hand, and not
+    /// every release runs the CPU's.
+    pub(super) fn of(subject: Subject, dir: &Path, case: &TaskCase, target: Target<'_>) -> Result<Self> {
         let folder = dir.to_string_lossy();
         let request = Request {
             checkpoint: &folder,
@@ -152,6 +155,7 @@ impl Teacher {
             precision: Precision::F32,
             threads: Some(1),
             weights: rule(dir, &case.meta)?,
+            lowering: target.absent.map(|_| Lowering::to(target.hardware)),
             ..Request::default()
         };
         let tape = Tape::default();

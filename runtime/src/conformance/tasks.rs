@@ -97,7 +97,7 @@ fn attempt(subject: Subject, dir: &Path, target: Target<'_>, record: &mut Record
         }
         let teacher = match &mut teacher {
             Some(teacher) => teacher,
-            none => none.insert(forced::Teacher::of(subject, dir, &case)?),
+            none => none.insert(forced::Teacher::of(subject, dir, &case, target)?),
         };
         let forced = teacher.force(pipeline.as_ref(), &tape, (index, call), (&inputs, tolerance));
         record.outputs.push(forced);
