@@ -68,18 +68,19 @@ fn stage(house: &Path) -> Result<Vec<PathBuf>> {
         "weft = { path = \"runtime\" }",
         &format!("weft = {{ path = \"runtime\", version = \"{version}\" }}"),
     );
-    // Of the paths, only the runtime is published.
-    let paths = ["weft-code", "weft-dylib", "weft-generator"].map(|name| format!("{name} = {{ path"));
+    // Of the paths, only the runtime's stays: others are named where they are used, or are not published.
+    let paths = ["weft-code", "weft-dylib", "weft-generator", "weft-setup", "weft-unified"]
+        .map(|name| format!("{name} = {{ path"));
     let kept: Vec<_> =
         rest.lines().filter(|line| !paths.iter().any(|path| line.starts_with(path.as_str()))).collect();
     let kept: Vec<_> = without_profiles(&kept);
-    let head = "[workspace]\nresolver = \"3\"\nmembers = [\"runtime\", \"packages/*\", \"cli\"]\n\n[workspace.package]";
+    let head = "[workspace]\nresolver = \"3\"\nmembers = [\"runtime\", \"packages/*\", \"setup\", \"cli\"]\n\n[workspace.package]";
     write(&house.join("Cargo.toml"), &format!("{head}{}\n", kept.join("\n")))?;
     copy(&root().join("Cargo.lock"), &house.join("Cargo.lock"))?;
-    for folder in ["runtime", "cli"] {
+    for folder in ["runtime", "setup", "cli"] {
         copy_folder(&root().join(folder), &house.join(folder), &|text, _| text)?;
     }
-    let mut crates = vec![house.join("runtime"), house.join("cli")];
+    let mut crates = vec![house.join("runtime"), house.join("setup"), house.join("cli")];
     for entry in fs::read_dir(root().join("packages"))?.flatten().filter(|entry| entry.path().is_dir()) {
         let to = house.join("packages").join(entry.file_name());
         copy_folder(&entry.path(), &to, &|text, _| text)?;
@@ -127,7 +128,8 @@ fn inline(model: &Path, category: &Path, category_name: &str, name: &str) -> Res
 fn publishable(folder: &Path, version: &str) -> Result<()> {
     let path = folder.join("Cargo.toml");
     let text = read(&path)?.replace("publish = false\n", "");
-    let lines = text.lines().map(|line| match line.strip_prefix("weft-") {
+    let lines = text.lines().filter(|line| !line.starts_with("weft-unified"));
+    let lines = lines.map(|line| match line.strip_prefix("weft-") {
         Some(rest) if rest.contains("{ path = \"../") => {
             line.replace("{ path = \"", &format!("{{ version = \"{version}\", path = \""))
         }

@@ -2,10 +2,8 @@
 
 mod bisect;
 mod changed;
-mod cover;
 pub mod cover;
 pub mod job;
-mod job;
 mod junit;
 pub mod summary;
 
