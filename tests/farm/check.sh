@@ -101,7 +101,7 @@ sleep 15
 for n in n1 n2; do rm -f "$here/slurmd-$n.pid"; node "$n"; done
 wait "$driver"
 echo "the farm: $((SECONDS - began)) s from its first batch, with all that was killed"
-cat "$here/log/driver-2" | grep -c "handed out again" | sed 's/$/ times tasks were handed out again/' || true
+echo "times that the driver handed lost tasks out again: $(grep -c "handed out again" "$here/log/driver-2" || true)"
 
 python3 - "$here/single.json" "$here/farm.json" <<'PY'
 import json, sys
