@@ -247,7 +247,8 @@ fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
     Ok((size + 8, metadata))
 }
 
-fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
+/// A file of weights as memory.
+pub(crate) fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
     // SAFETY: the map is read-only; a file that another program truncates meanwhile is the one risk, as for every
     // reader of mapped weights.
     #[allow(unsafe_code)]

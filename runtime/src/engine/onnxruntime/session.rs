@@ -8,7 +8,7 @@ use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
-use super::in_memory;
+use super::in_memory::{self, Maps};
 use super::mapped::{self, Stay};
 use super::operators;
 use super::placement;
@@ -26,7 +26,7 @@ pub(super) struct Running {
     numbers: Vec<String>,
     placement: Placement,
     /// The session reads these, so they are dropped after it.
-    _weights: Memory,
+    _weights: (Memory, Maps),
 }
 
 impl Running {
@@ -41,7 +41,8 @@ impl Running {
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
         let stored = if provider.is_exclusive() { None } else { stored_weights(lowered, options)? };
         let given = stored.as_ref().unwrap_or(lowered);
-        let (session, placement) = create(environment, &provider, given, options).map_err(refused)?;
+        let maps = if provider.is_exclusive() { Maps::default() } else { Maps::of(given)? };
+        let (session, placement) = create(environment, &provider, given, &maps, options).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
                 provider.host_operators().contains(&operator)
@@ -63,7 +64,7 @@ impl Running {
             inputs,
             numbers,
             placement,
-            _weights: lowered.memory.clone(),
+            _weights: (lowered.memory.clone(), maps),
         })
     }
 
@@ -119,6 +120,7 @@ pub(super) fn create(
     environment: &Environment,
     provider: &Provider,
     lowered: &Lowered,
+    maps: &Maps,
     options: &Options,
 ) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
@@ -140,7 +142,7 @@ pub(super) fn create(
         builder =
             builder.with_config_entry("optimization.disable_specified_optimizers", "NchwcTransformer")?;
     }
-    builder = in_memory::give(builder, lowered)?;
+    builder = in_memory::give(builder, lowered, maps)?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
     let session = builder.commit_from_memory(&lowered.bytes())?;
