@@ -150,10 +150,9 @@ fn weight_bytes(graph: &Graph, readers: &[Readers], sizes: &[u64], precision: Pr
         return width * sizes.iter().sum::<u64>();
     };
     let bits = quantizing::bits(&settings, graph, readers);
-    let scale = 32 / settings.group as u64;
     let of = |(bits, size): (Option<usize>, &u64)| match bits {
-        // Codes of 3 bits run as 4.
-        Some(bits) => (bits.next_power_of_two() as u64 + scale) * size / 8,
+        // Codes of 3 bits run as 4, and each block has a scale in half precision.
+        Some(bits) => bits.next_power_of_two() as u64 * size / 8 + 2 * size.div_ceil(settings.group as u64),
         None => 4 * size,
     };
     bits.into_iter().zip(sizes).map(of).sum()
@@ -190,7 +189,7 @@ mod tests {
         let bytes = |precision| weight_bytes(&graph, &readers, &sizes, precision);
         assert_eq!(bytes(Precision::F32), 4 * (2048 + 4096 + 128));
         assert_eq!(bytes(Precision::Bf16), 2 * (2048 + 4096 + 128));
-        // 8 bits for the embedding, 4 for the layer, a scale of 32 bits for each block of 32; the bias stays.
-        assert_eq!(bytes(Precision::Int4), 2048 * 9 / 8 + 4096 * 5 / 8 + 4 * 128);
+        // 8 bits for the embedding, 4 for the layer, a scale of 16 bits for each block of 32; the bias stays.
+        assert_eq!(bytes(Precision::Int4), 2048 + 2048 / 16 + 4096 / 2 + 4096 / 16 + 4 * 128);
     }
 }
