@@ -10,6 +10,7 @@ use crate::lower::graph::SetOptions;
 use crate::lower::{Model, World, lower};
 use crate::render::{Output, Setting, render};
 use crate::spec::architectures::Architectures;
+use crate::spec::defaults;
 use crate::spec::document::{Problem, Problems, nearest_name};
 use crate::spec::fields::{self, ReferenceFields};
 use crate::spec::hardware::HardwareSpecs;
@@ -230,7 +231,10 @@ pub fn unlisted_fields(request: &Request, reference: &ReferenceFields) -> Result
         return Err(problems.into());
     }
     let shared = world.templates.fields();
-    let own = resolved.iter().flat_map(|(_, model)| fields::check(model, shared, reference));
+    let own = resolved.iter().flat_map(|(_, model)| {
+        let unlisted = fields::check(model, shared, reference);
+        unlisted.into_iter().chain(defaults::check(model, reference))
+    });
     Ok(own.map(|problem| problem.to_string()).chain(fields::check_shared(shared, reference)).collect())
 }
 

@@ -9,6 +9,7 @@ mod parse;
 mod print;
 mod token;
 mod tree;
+mod value;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! What expressions become, and what is said of those that are wrong.
 
+use serde_json::{Value as Json, json};
+
 use super::{CLOSE, Expression, Item, Kind, Name, Names, OPEN, Wrong, bind, unbound};
 use crate::spec::document::nearest_name;
 
@@ -302,4 +304,25 @@ mod properties {
             prop_assert!(syn::parse_str::<syn::Expr>(&rust).is_ok(), "{text} gave {rust}");
         }
     }
+}
+
+#[test]
+fn values_follow_the_fields() {
+    let field = |name: &str| match name {
+        "hidden_size" => Some(json!(64)),
+        "heads" => Some(json!(4)),
+        "kinds" => Some(json!(["a", "b"])),
+        "absent" => Some(Json::Null),
+        _ => None,
+    };
+    let value = |text: &str| Expression::parse(text).unwrap().value(&field);
+    assert_eq!(value("hidden_size / heads - 1"), Some(json!(15.0)));
+    assert_eq!(value("min(heads, 3) ** 2 % 5"), Some(json!(4.0)));
+    assert_eq!(value("absent ?? heads"), Some(json!(4)));
+    assert_eq!(value("absent * 2 ?? 7"), Some(json!(7.0)));
+    assert_eq!(value("1 if heads > 3 and absent is null else 2"), Some(json!(1.0)));
+    assert_eq!(value("kinds[1] == \"b\""), Some(json!(true)));
+    assert_eq!(value("kinds[2]"), Some(Json::Null));
+    assert_eq!(value("\"a\" in kinds"), Some(json!(true)));
+    assert_eq!(value("other + 1"), None);
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use super::defaults::Defaults;
 use super::document::{Problem, nearest_name};
 use super::load::Resolved;
 use super::model::{ConfigEntry, ConfigField, ConfigType};
@@ -35,6 +36,9 @@ pub struct ReferenceFields {
     pub model_types: BTreeMap<String, BTreeMap<String, String>>,
     /// For each class its fields.
     pub classes: BTreeMap<String, Class>,
+    /// For each class what its fields are where a file does not say.
+    #[serde(default)]
+    pub defaults: BTreeMap<String, Defaults>,
 }
 
 /// The fields of a configuration class, with the places of the reference that read them where they are known.
@@ -96,11 +100,14 @@ impl ReferenceFields {
         };
         let types = self.model_types.iter().map(|(name, paths)| (name, serde_json::to_string(paths)));
         let classes = self.classes.iter().map(|(name, class)| (name, serde_json::to_string(class)));
-        let (types, classes) = (lines(types.collect())?, lines(classes.collect())?);
-        Ok(format!(
-            "{{\n  \"transformers\": \"{}\",\n  \"model_types\": {{\n{types}\n  }},\n  \"classes\": {{\n{classes}\n  }}\n}}\n",
-            self.transformers
-        ))
+        let defaults = self.defaults.iter().map(|(name, class)| (name, serde_json::to_string(class)));
+        let parts = [
+            ("model_types", lines(types.collect())?),
+            ("classes", lines(classes.collect())?),
+            ("defaults", lines(defaults.collect())?),
+        ];
+        let parts = parts.map(|(name, lines)| format!("  \"{name}\": {{\n{lines}\n  }}")).join(",\n");
+        Ok(format!("{{\n  \"transformers\": \"{}\",\n{parts}\n}}\n", self.transformers))
     }
 }
 
@@ -141,7 +148,7 @@ impl<'a> Told<'a> {
 }
 
 /// The fields of the configuration at a path, and the spec's text of them.
-fn within<'a>(
+pub(super) fn within<'a>(
     fields: &'a Fields,
     node: Option<&'a Node>,
     path: &str,

@@ -3,6 +3,7 @@
 pub mod architectures;
 pub mod check;
 mod config_type;
+pub mod defaults;
 mod derive;
 pub mod document;
 pub mod fields;

@@ -254,6 +254,13 @@ pub struct ConfigField {
     /// Why no other value is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The share of a head that turns where a file does not say, of rotary position embeddings; all of it where there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial_rotary_factor: Option<f64>,
+    /// What stretches rotary position embeddings where a file has neither `rope_parameters` nor `rope_scaling`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rope_scaling: Option<IndexMap<String, Scalar>>,
     /// Why inference does not depend on it, though the reference reads it: the crate passes over it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_effect: Option<String>,

@@ -126,15 +126,16 @@ fn rope(gguf: &Gguf) -> Result<Option<Json>> {
     let theta = optional(gguf, &["rope.freq_base"])?.unwrap_or_else(|| json!(10_000.0));
     let mut rope = scaling(gguf)?;
     rope.insert("rope_theta".to_owned(), theta);
+    // All of a head where the file does not say, whatever the architecture's `config.json` has as a standard.
+    let mut share = 1.0;
     if let Some(turned) = gguf.value("rope.dimension_count").and_then(Value::whole) {
         let width = head_dim(gguf)?;
         if turned > width || turned == 0 {
             return Err(gguf.wrong(format!("turns {turned} of the {width} dimensions of a head")));
         }
-        if turned < width {
-            rope.insert("partial_rotary_factor".to_owned(), json!(turned as f64 / width as f64));
-        }
+        share = turned as f64 / width as f64;
     }
+    rope.insert("partial_rotary_factor".to_owned(), json!(share));
     Ok(Some(match gguf.architecture.rope {
         Rope::ByLayers(local) => {
             let local = optional(gguf, &["rope.freq_base_swa"])?.unwrap_or_else(|| json!(local));

@@ -8,7 +8,7 @@ mod legacy;
 use serde::{Deserialize, Serialize};
 
 pub use frequencies::Frequencies;
-pub use legacy::{prepare, prepare_layers};
+pub use legacy::{prepare, prepare_layers, prepare_partial, prepare_scaling};
 
 /// Rope parameters of one layer type (`transformers.modeling_rope_utils.RopeParameters`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ import ast
 import dataclasses
 import inspect
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -269,6 +270,48 @@ def fields(cls: type[PreTrainedConfig]) -> dict[str, list[str]]:
     return {name: list(dict.fromkeys(places)) for name, places in found.items()}
 
 
+# Fields that say nothing of inference where a file leaves them out.
+UNTOLD = ("id2label", "label2id", "transformers_version", "dtype", "architectures")
+# Longer lists are made by a rule of the class, such as a text for each layer.
+LONGEST = 16
+
+
+def plain(value: object) -> object:
+    """A value as JSON has it; None where JSON has none, and of lists that a rule of the class makes."""
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value] if len(value) <= LONGEST else None
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    # JSON has no infinity; specs write it so.
+    if isinstance(value, float) and math.isinf(value):
+        return math.copysign(1e300, value)
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
+@cache
+def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
+    """What the fields of a configuration class are where a file does not say, by their names: `declared`, and `settled`
+    where a configuration of defaults has another value. What nothing reads is left out, and so is what the base class
+    says."""
+    own = {}
+    for field in dataclasses.fields(cls):
+        made = field.default_factory is not dataclasses.MISSING
+        own[field.name] = plain(field.default_factory() if made else field.default)
+    base = {} if cls is PreTrainedConfig else defaults(PreTrainedConfig)["declared"]
+    read = {name for name, places in fields(cls).items() if places}
+    names = read & (set(own) | set(cls.attribute_map))
+    example = cls()
+    found: dict[str, dict[str, object]] = {"declared": {}, "settled": {}}
+    for name in sorted(names - set(UNTOLD)):
+        value = own.get(cls.attribute_map.get(name, name))
+        after = plain(getattr(example, name, None))
+        if name not in base or base[name] != value:
+            found["declared"][name] = value
+        if after is not None and after != value:
+            found["settled"][name] = after
+    return found
+
+
 def configurations(cls: type[PreTrainedConfig], path: str = "") -> Iterator[tuple[str, type[PreTrainedConfig]]]:
     """A configuration class and those within it, by their paths in `config.json`; the default where any may be."""
     yield path, cls
@@ -298,6 +341,7 @@ def described(model_types: Iterable[str]) -> dict[str, object]:
             name: {path: cls.__name__ for path, cls in paths.items()} for name, paths in models.items()
         },
         "classes": {cls.__name__: fields(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)},
+        "defaults": {cls.__name__: defaults(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)},
     }
 
 

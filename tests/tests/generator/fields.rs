@@ -39,6 +39,12 @@ fn unlisted(config: &str) -> String {
             "MineConfig": {"hidden_size": ["mine.py:4"], "dropout": ["mine.py:5"], "slope": ["mine.py:6"],
                 "depth": ["mine.py:7"], "unused": []},
             "InnerConfig": {"width": ["mine.py:8"]}
+        },
+        "defaults": {
+            "MineConfig": {"declared": {"hidden_size": 4, "depth": 1, "slope": null, "act": "gelu_python", "heads": null,
+                "rope_parameters": null}, "settled": {"heads": 2, "rope_parameters": {"rope_theta": 100.0,
+                "partial_rotary_factor": 0.5, "rope_type": "default"}}},
+            "InnerConfig": {"declared": {"width": 4}}
         }
     }"#;
     let workshop = Workshop::new();
@@ -100,4 +106,22 @@ fn a_field_is_without_effect_or_described() {
     let workshop = Workshop::new();
     let text = "model: mine\ntitle: Mine\nextends: bert\ncategory: text-encoders\nconfig: {slope: {no_effect: of training, default: 1}}\n";
     insta::assert_snapshot!(workshop.spec("text-encoders/mine.yaml", text).errors(), @"specs/text-encoders/mine.yaml:5: `config.slope`: has no effect, and is described as a field: leave out one of the two");
+}
+
+#[test]
+fn a_default_that_is_not_the_references_is_named() {
+    let listed = "  slope: {no_effect: of training}\n  inner_config: {width: 4}\n";
+    let same = "  hidden_size: 4\n  depth: 1.0\n  act: {type: activation, default: gelu}\n  heads: {type: usize, or: hidden_size / 2}\n  \
+         rope_parameters: {type: rope, default: 100.0, partial_rotary_factor: 0.5}\n";
+    assert_eq!(unlisted(&format!("{same}{listed}")), "");
+    let other = "  hidden_size: {default: 8, aliases: [depth]}\n  act: {type: activation, default: relu}\n  heads: {type: usize, or: hidden_size}\n  \
+         rope_parameters: {type: rope, default: 100.0}\n";
+    let inner = "  slope: {no_effect: of training}\n  inner_config: {width: 5}\n";
+    insta::assert_snapshot!(unlisted(&format!("{other}{inner}")), @r#"
+    specs/text-encoders/mine.yaml:5: `config.hidden_size`: is 8 where a file does not say, and 4 in MineConfig
+    specs/text-encoders/mine.yaml:5: `config.act`: is "relu" where a file does not say, and "gelu_python" in MineConfig
+    specs/text-encoders/mine.yaml:5: `config.heads`: is 8 where a file does not say, and 2 in MineConfig
+    specs/text-encoders/mine.yaml:5: `config.rope_parameters`: is {"rope_theta":100.0,"partial_rotary_factor":1.0,"rope_type":"default"} where a file does not say, and {"rope_theta":100.0,"partial_rotary_factor":0.5,"rope_type":"default"} in MineConfig
+    specs/text-encoders/mine.yaml:5: `config.inner_config.width`: is 5 where a file does not say, and 4 in InnerConfig
+    "#);
 }

@@ -95,7 +95,7 @@ impl Default for Config {
             head_dim: None,
             hidden_act: Activation::Silu,
             max_position_embeddings: 32_768,
-            rms_norm_eps: 1e-5,
+            rms_norm_eps: 1e-6,
             rope_parameters: RopeParameters::of(10000.0),
             attention_bias: false,
             tie_word_embeddings: false,

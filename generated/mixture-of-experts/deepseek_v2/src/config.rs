@@ -181,7 +181,7 @@ mod default {
     }
 
     pub(super) fn rms_norm_eps() -> f64 {
-        1e-5
+        1e-6
     }
 
     pub(super) fn rope_parameters() -> RopeParameters {

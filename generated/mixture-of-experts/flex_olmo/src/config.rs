@@ -70,7 +70,7 @@ impl Default for Config {
             hidden_act: Activation::Silu,
             max_position_embeddings: 4096,
             rms_norm_eps: 1e-6,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters::of(500000.0),
             attention_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
@@ -136,7 +136,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
+        weft::nn::rope::prepare(raw, "rope_parameters", 500000.0);
         weft::config::keep_first(raw, &["num_local_experts", "num_experts"]);
     }
 }

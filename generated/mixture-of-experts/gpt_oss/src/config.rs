@@ -159,6 +159,18 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::nn::rope::prepare_scaling(
+            raw,
+            "rope_parameters",
+            [
+                ("rope_type", "yarn".into()),
+                ("factor", 32.0.into()),
+                ("beta_fast", 32.0.into()),
+                ("beta_slow", 1.0.into()),
+                ("truncate", false.into()),
+                ("original_max_position_embeddings", 4096.into()),
+            ],
+        );
         weft::nn::rope::prepare(raw, "rope_parameters", 150000.0);
         weft::config::keep_first(raw, &["num_experts", "num_local_experts"]);
     }

@@ -90,7 +90,7 @@ impl Default for Config {
             mlp_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             attn_layer_indices: None,
@@ -167,6 +167,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::nn::rope::prepare_partial(raw, 0.5);
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
     }
 }

@@ -114,7 +114,7 @@ impl Default for Config {
             mlp_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             mamba_d_ssm: Some(1024),

@@ -86,7 +86,7 @@ impl Default for Config {
             rms_norm_eps: 1e-6,
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             num_experts: 16,

@@ -87,7 +87,7 @@ impl Default for Config {
             rope_parameters: RopeParameters::of(1000000.0),
             tie_word_embeddings: true,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             conv_bias: false,

@@ -165,6 +165,7 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::config::keep_first(raw, &["hidden_activation", "hidden_act"]);
+        weft::nn::rope::prepare_partial(raw, 0.5);
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
         weft::config::keep_first(raw, &["sliding_window", "attention_window_size"]);
         weft::config::keep_first(raw, &["logits_soft_cap", "final_logit_softcapping"]);

@@ -124,6 +124,18 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::nn::rope::prepare_scaling(
+            raw,
+            "rope_parameters",
+            [
+                ("rope_type", "llama3".into()),
+                ("rope_theta", 12000000.0.into()),
+                ("factor", 8.0.into()),
+                ("original_max_position_embeddings", 8192.into()),
+                ("low_freq_factor", 1.0.into()),
+                ("high_freq_factor", 4.0.into()),
+            ],
+        );
         weft::nn::rope::prepare(raw, "rope_parameters", 12000000.0);
     }
 }

@@ -70,7 +70,7 @@ impl Default for Config {
             head_dim: None,
             hidden_act: Activation::Silu,
             max_position_embeddings: 8192,
-            rope_parameters: RopeParameters::of(500000.0),
+            rope_parameters: RopeParameters::of(10000.0),
             attention_bias: false,
             tie_word_embeddings: true,
             is_causal: true,
@@ -151,6 +151,6 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::nn::rope::prepare(raw, "rope_parameters", 500000.0);
+        weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
     }
 }

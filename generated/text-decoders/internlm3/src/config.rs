@@ -72,7 +72,7 @@ impl Default for Config {
             mlp_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(2),
             id2label: None,
             num_labels: None,
         }

@@ -58,7 +58,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             vocab_size: 155_136,
-            hidden_size: 5120,
+            hidden_size: 4096,
             intermediate_size: 27_648,
             num_hidden_layers: 64,
             num_attention_heads: 80,

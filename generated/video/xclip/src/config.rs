@@ -99,7 +99,7 @@ impl Default for TextConfig {
             hidden_act: Activation::QuickGelu,
             layer_norm_eps: 1e-5,
             max_position_embeddings: 77,
-            eos_token_id: 49_407,
+            eos_token_id: 2,
             is_causal: true,
         }
     }

@@ -128,7 +128,7 @@ impl Default for TextConfig {
             head_dim: None,
             hidden_act: Activation::Silu,
             max_position_embeddings: 8192,
-            rope_parameters: RopeParameters::of(500000.0),
+            rope_parameters: RopeParameters::of(10000.0),
             attention_bias: false,
             tie_word_embeddings: true,
             is_causal: true,
@@ -209,7 +209,7 @@ impl weft::Configuration for TextConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::nn::rope::prepare(raw, "rope_parameters", 500000.0);
+        weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
     }
 }
 
@@ -243,13 +243,13 @@ impl Default for VisionConfig {
     /// What the reference takes where `vision_config` does not say.
     fn default() -> Self {
         Self {
-            hidden_size: 1152,
-            num_hidden_layers: 27,
+            hidden_size: 768,
+            num_hidden_layers: 12,
             num_attention_heads: 12,
             intermediate_size: 3072,
             hidden_act: Activation::GeluNew,
             layer_norm_eps: 1e-6,
-            image_size: 512,
+            image_size: 224,
             patch_size: 16,
             num_channels: 3,
             vision_use_head: true,

@@ -422,16 +422,16 @@ impl Default for VisionConfig {
     /// What the reference takes where `vision_config` does not say.
     fn default() -> Self {
         Self {
-            hidden_size: 1152,
-            num_hidden_layers: 27,
-            num_attention_heads: 16,
-            intermediate_size: 4096,
+            hidden_size: 768,
+            num_hidden_layers: 12,
+            num_attention_heads: 12,
+            intermediate_size: 3072,
             hidden_act: Activation::GeluNew,
             layer_norm_eps: 1e-6,
             image_size: 224,
-            patch_size: 14,
+            patch_size: 16,
             num_channels: 3,
-            vision_use_head: false,
+            vision_use_head: true,
         }
     }
 }

@@ -62,7 +62,7 @@ impl Default for Config {
             layer_norm_eps: 1e-6,
             qkv_bias: true,
             id2label: None,
-            num_labels: None,
+            num_labels: Some(1000),
         }
     }
 }

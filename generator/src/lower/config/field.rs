@@ -28,6 +28,10 @@ pub struct Field {
     pub prepares: bool,
     /// The base of rotary position embeddings where `config.json` has none, as a Rust expression.
     pub theta: Option<String>,
+    /// The share of a head that turns where `config.json` has none, if that is not all of it.
+    pub partial_rotary_factor: Option<f64>,
+    /// What stretches them where `config.json` does not say, as a Rust expression.
+    pub rope_scaling: Option<String>,
     /// Its default as a Rust expression; it must be given where there is none.
     pub default: Option<String>,
     /// What it means.

@@ -1,5 +1,7 @@
 //! Values and types of fields as Rust.
 
+use indexmap::IndexMap;
+
 use crate::spec::document::nearest_name;
 use crate::spec::model::{ConfigType, Scalar};
 
@@ -35,6 +37,12 @@ impl Scalar {
     pub(super) fn show(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// Names and plain values as an array of pairs of Rust, whose second are JSON.
+pub(super) fn pairs(values: &IndexMap<String, Scalar>) -> String {
+    let pair = |(name, value): (&String, &Scalar)| format!("({name:?}, {}.into())", value.show());
+    format!("[{}]", values.iter().map(pair).collect::<Vec<_>>().join(", "))
 }
 
 pub(super) fn rust(kind: ConfigType) -> &'static str {

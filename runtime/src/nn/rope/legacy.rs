@@ -40,6 +40,29 @@ pub fn prepare_layers(raw: &mut Json, field: &str, theta: f64) {
     raw.insert(field.to_owned(), Json::Object(layers));
 }
 
+/// The share of a head that turns (`partial_rotary_factor`) of an architecture whose standard is less than all of it,
+/// where the file says none by any name.
+pub fn prepare_partial(raw: &mut Json, share: f64) {
+    let Json::Object(raw) = raw else { return };
+    let given =
+        raw.get("rotary_pct").is_some_and(|value| !value.is_null()) || rotated_fraction(raw).is_some();
+    if !given {
+        raw.insert("rotary_pct".to_owned(), json!(share));
+    }
+}
+
+/// What stretches the positions of an architecture that does so as a standard, where the file does not say: with
+/// `rope_theta`, which then counts in place of the file's, as in the reference.
+pub fn prepare_scaling<const N: usize>(raw: &mut Json, field: &str, standard: [(&str, Json); N]) {
+    let Json::Object(raw) = raw else { return };
+    if given(raw, field).is_empty() {
+        raw.insert(
+            field.to_owned(),
+            standard.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        );
+    }
+}
+
 fn owned((name, value): (&String, &Json)) -> (String, Json) {
     (name.clone(), value.clone())
 }

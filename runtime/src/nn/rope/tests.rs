@@ -160,3 +160,34 @@ fn a_graph_with_one_rotary_dimension_is_refused() {
     let problem = rope.rotary(&mut g, &positions, 16, 64).unwrap_err();
     insta::assert_snapshot!(problem, @"RotaryEmbedding in the root: rope_parameters.partial_rotary_factor: 0.0625 leaves 1 of a head's 16 dimensions to turn, and they turn in pairs: expected a share that is an even number of them");
 }
+
+#[test]
+fn what_an_architecture_rotates_as_a_standard_gives_way_to_what_a_file_says() {
+    let share = |mut config: Json| {
+        prepare_partial(&mut config, 0.25);
+        read(config).partial_rotary_factor
+    };
+    assert_eq!(share(json!({})), 0.25);
+    assert_eq!(share(json!({"rotary_pct": null, "rope_theta": 1e6})), 0.25);
+    assert_eq!(share(json!({"rope_scaling": {"rope_type": "linear", "factor": 2.0}})), 0.25);
+    assert_eq!(share(json!({"rope_parameters": {"partial_rotary_factor": 0.5}})), 0.5);
+    assert_eq!(share(json!({"partial_rotary_factor": 0.5})), 0.5);
+    assert_eq!(share(json!({"rotary_pct": 0.5})), 0.5);
+    assert_eq!(share(json!({"rotary_dim": 8, "head_dim": 16})), 0.5);
+}
+
+#[test]
+fn what_stretches_positions_as_a_standard_gives_way_to_what_a_file_says() {
+    let standard = |mut config: Json| {
+        let scaling = [("rope_type", "linear".into()), ("factor", 4.0.into()), ("rope_theta", 1e6.into())];
+        prepare_scaling(&mut config, "rope_parameters", scaling);
+        read(config)
+    };
+    let stretched =
+        read(json!({"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e6}}));
+    assert_eq!(standard(json!({})), stretched);
+    assert_eq!(standard(json!({"rope_scaling": null, "rope_theta": 500.0})), stretched);
+    assert_eq!(standard(json!({"rope_parameters": {"rope_theta": 500.0}})), RopeParameters::of(500.0));
+    let own = json!({"rope_scaling": {"rope_type": "linear", "factor": 2.0}});
+    assert_eq!(standard(own.clone()), read(own));
+}

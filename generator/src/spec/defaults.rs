@@ -1,0 +1,161 @@
+//! The rule that a field which `config.json` leaves out is what the reference's configuration class makes of it.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::check::join;
+use super::document::Problem;
+use super::fields::{ReferenceFields, within};
+use super::load::Resolved;
+use super::model::{ConfigEntry, ConfigField, ConfigType, Scalar};
+use crate::expression::Expression;
+use crate::lower::config::activation;
+
+/// What the fields of a configuration class are where a file does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Defaults {
+    /// As the class declares them.
+    #[serde(default)]
+    pub declared: Map<String, Json>,
+    /// As the class settles them once all fields are known, where that differs.
+    #[serde(default)]
+    pub settled: Map<String, Json>,
+}
+
+type Fields = IndexMap<String, ConfigEntry>;
+
+/// Every field that a spec reads and of which it supposes something else than the reference where a file does not say.
+pub fn check(model: &Resolved, reference: &ReferenceFields) -> Vec<Problem> {
+    let spec = &model.spec;
+    let config = model.node.get("config");
+    let at = config.map_or(&model.node.at, |node| &node.at);
+    let name = spec.model_types.first().unwrap_or(&spec.model);
+    let none = BTreeMap::new();
+    let mut problems = vec![];
+    for (path, class_name) in reference.model_types.get(name).unwrap_or(&none) {
+        let Some((fields, _)) = within(&spec.config, config, path) else { continue };
+        let Some(defaults) = reference.defaults.get(class_name) else { continue };
+        let key = if path.is_empty() { "config".to_owned() } else { join("config", path) };
+        let standard = |name: &str| standard(fields, name);
+        for (name, entry) in fields {
+            let path = join(path, name);
+            let kind = kind(entry).or_else(|| model.types.get(path.trim_start_matches('.')).copied());
+            let other = difference(name, entry, kind, defaults, &standard);
+            problems.extend(other.map(|(here, there)| {
+                let message = format!("is {here} where a file does not say, and {there} in {class_name}");
+                at.problem(join(&key, name), message)
+            }));
+        }
+    }
+    problems
+}
+
+/// The type that an entry gives or its default shows.
+fn kind(entry: &ConfigEntry) -> Option<ConfigType> {
+    match entry {
+        ConfigEntry::Default(scalar) => scalar.kind(),
+        ConfigEntry::Explicit(field) => field.kind.or_else(|| field.default.as_ref().and_then(Scalar::kind)),
+    }
+}
+
+fn json(scalar: &Scalar) -> Json {
+    serde_json::to_value(scalar).unwrap_or_default()
+}
+
+/// What a spec makes of a field that a file does not give, null for nothing; none where it must be given or is unknown.
+fn standard(fields: &Fields, name: &str) -> Option<Json> {
+    match fields.get(name)? {
+        ConfigEntry::Default(scalar) => Some(json(scalar)),
+        ConfigEntry::Explicit(field) => match (&field.default, &field.otherwise) {
+            (Some(scalar), _) => Some(json(scalar)),
+            (None, Some(text)) => Expression::parse(text).ok()?.value(&|name| standard(fields, name)),
+            (None, None) => (field.optional == Some(true)).then_some(Json::Null),
+        },
+    }
+}
+
+/// What a field is here and in the reference where a file does not say, where that differs.
+fn difference(
+    name: &str,
+    entry: &ConfigEntry,
+    kind: Option<ConfigType>,
+    defaults: &Defaults,
+    standard: &dyn Fn(&str) -> Option<Json>,
+) -> Option<(String, String)> {
+    let explicit = match entry {
+        ConfigEntry::Explicit(field) => Some(field.as_ref()),
+        ConfigEntry::Default(_) => None,
+    };
+    if explicit
+        .is_some_and(|field| field.no_effect.is_some() || field.fields.is_some() || !field.one_of.is_empty())
+    {
+        return None;
+    }
+    // By the name in files first; older ones mean the same. What code alone asks for has a standard of its own there.
+    let key = explicit.and_then(|field| field.key.as_deref()).unwrap_or(name);
+    let older = explicit.into_iter().flat_map(|field| field.aliases.iter().chain(&field.overridden_by));
+    let mut names = [key].into_iter().chain(older.map(String::as_str));
+    let known = names.find(|name| defaults.declared.contains_key(*name))?;
+    let declared = defaults.declared.get(known)?;
+    let settled = defaults.settled.get(known).unwrap_or(declared);
+    match kind {
+        Some(ConfigType::Rope) => return rope(explicit?, settled),
+        // Each kind of layers has its own, in the options of the graph.
+        Some(ConfigType::Ropes) => return None,
+        _ => {}
+    }
+    let here = standard(name)?;
+    // What code computes where the class leaves a field null, the class cannot tell.
+    if settled.is_null() && explicit.is_some_and(|field| field.otherwise.is_some() && field.default.is_none())
+    {
+        return None;
+    }
+    let same = [declared, settled].into_iter().any(|there| alike(kind, &here, there));
+    (!same).then(|| (here.to_string(), settled.to_string()))
+}
+
+/// What rotary position embeddings are here and in the reference where a file does not say, where that differs.
+fn rope(field: &ConfigField, there: &Json) -> Option<(String, String)> {
+    let mut here = Map::from_iter([
+        ("rope_theta".to_owned(), field.default.as_ref().map_or(Json::from(10_000.0), json)),
+        ("partial_rotary_factor".to_owned(), Json::from(field.partial_rotary_factor.unwrap_or(1.0))),
+        ("rope_type".to_owned(), Json::from("default")),
+    ]);
+    here.extend(field.rope_scaling.iter().flatten().map(|(name, value)| (name.clone(), json(value))));
+    let mut all = there.as_object()?.clone();
+    // A copy of another field, and an older name.
+    all.retain(|name, _| name != "max_position_embeddings" && name != "type");
+    all.entry("partial_rotary_factor").or_insert(Json::from(1.0));
+    // Two axes turn by the graph of the model, whatever the kind is called.
+    if all.get("rope_type").is_some_and(|kind| kind == "axial") {
+        all.insert("rope_type".to_owned(), Json::from("default"));
+    }
+    let same = all.len() == here.len()
+        && all.iter().all(|(name, value)| here.get(name).is_some_and(|other| alike(None, other, value)));
+    (!same).then(|| (Json::from(here).to_string(), there.to_string()))
+}
+
+/// Whether two values of a type mean the same.
+fn alike(kind: Option<ConfigType>, here: &Json, there: &Json) -> bool {
+    match (here, there) {
+        (Json::Number(_), Json::Number(_)) => here.as_f64() == there.as_f64(),
+        (Json::Array(here), Json::Array(there)) => {
+            here.len() == there.len() && here.iter().zip(there).all(|(here, there)| alike(kind, here, there))
+        }
+        // One number for all of a list.
+        (Json::Number(_), Json::Array(all)) | (Json::Array(all), Json::Number(_)) => {
+            let one = if here.is_number() { here } else { there };
+            !all.is_empty() && all.iter().all(|each| alike(kind, each, one))
+        }
+        (Json::String(here), Json::String(there)) => {
+            here == there || activation(here).is_some_and(|variant| activation(there) == Some(variant))
+        }
+        // A switch that is not given is off, and a list has no elements.
+        (Json::Null, Json::Array(list)) | (Json::Array(list), Json::Null) => list.is_empty(),
+        (Json::Null, Json::Bool(false)) | (Json::Bool(false), Json::Null) => true,
+        _ => here == there,
+    }
+}
