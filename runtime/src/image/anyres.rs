@@ -8,6 +8,9 @@ use super::Pixels;
 use super::tiles::best;
 use crate::{Error, Result, Value, Values};
 
+/// More features than these no image has: what a configuration or an input says is counted before it is made.
+const MOST: usize = 1 << 24;
+
 /// AnyRes tiling (`pack_image_features`, `get_anyres_image_grid_shape`): the grids of tiles, and the patches of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyRes {
@@ -89,9 +92,13 @@ impl AnyRes {
         let grid: Vec<Pixels> =
             self.grid.iter().filter_map(|size| Some((*size.first()?, *size.get(1)?))).collect();
         let target = best((height, width), &grid)?;
-        let tiles = 1 + target.0.div_ceil(self.tile) * target.1.div_ceil(self.tile);
-        let across = target.1 / self.tile;
+        let tiles = target.0.div_ceil(self.tile).checked_mul(target.1.div_ceil(self.tile))?.checked_add(1)?;
         let edge = self.patches;
+        let all = edge.checked_mul(edge)?.checked_mul(tiles)?;
+        if all > MOST {
+            return None;
+        }
+        let across = target.1 / self.tile;
         let shape = (target.0 / self.tile * edge, across * edge);
         let (lines, columns) = unpadded(shape, (height, width));
         let mut rows: Vec<_> = (0..edge * edge).map(Some).collect();
@@ -201,6 +208,14 @@ mod tests {
         assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
         let error = image_token_indices(&values, 7, "pixel_values", 2).unwrap_err().to_string();
         assert!(error.contains("3 image tokens (7), but the images give 6 features"), "{error}");
+    }
+
+    #[test]
+    fn sizes_that_no_image_has_are_refused() {
+        let huge = 1 << 40;
+        let of = |grid, size| AnyRes { grid, tile: 4, patches: 2 }.features(size).map(|found| found.tiles);
+        assert_eq!(of(vec![vec![huge, huge]], (4, 16)), None);
+        assert_eq!(of(vec![vec![4, 8]], (huge, huge)), Some(3));
     }
 
     #[test]

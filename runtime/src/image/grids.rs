@@ -9,6 +9,9 @@ use crate::{Error, Result, Value, Values};
 
 const GRIDS: &str = "image_grid_thw";
 
+/// More patches than these no images have: what an input says is counted before anything is made of it.
+const MOST: usize = 1 << 24;
+
 /// The grid of an image or a video: frames, rows and columns of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grid {
@@ -18,6 +21,11 @@ struct Grid {
 }
 
 impl Grid {
+    /// How many patches it has.
+    fn count(self) -> Option<usize> {
+        self.frames.checked_mul(self.rows)?.checked_mul(self.columns)
+    }
+
     /// Row and column of each patch of a frame, square after square of `merge` by `merge` patches.
     fn patches(self, merge: usize) -> impl Iterator<Item = (usize, usize)> {
         let squares =
@@ -208,7 +216,9 @@ fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
     let grid = |row: ndarray::ArrayView1<'_, i64>| {
         let sides: Vec<usize> = row.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
         match sides.as_slice() {
-            &[frames, rows, columns] if rows % merge + columns % merge == 0 && rows * columns > 0 => {
+            &[frames, rows, columns]
+                if rows.is_multiple_of(merge) && columns.is_multiple_of(merge) && rows.min(columns) > 0 =>
+            {
                 Ok(Grid { frames, rows, columns })
             }
             _ => {
@@ -217,7 +227,23 @@ fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
             }
         }
     };
-    grids.rows().into_iter().map(grid).collect()
+    let grids: Vec<Grid> = grids.rows().into_iter().map(grid).collect::<Result<_>>()?;
+    let said = grids
+        .iter()
+        .try_fold(0_usize, |sum, grid| sum.checked_add(grid.count()?))
+        .filter(|said| *said <= MOST);
+    let given = values.get("pixel_values").and_then(|pixels| pixels.shape().first().copied());
+    match (said, given) {
+        (Some(said), Some(given)) if said != given => {
+            let problem = format!("says {said} patches, and pixel_values has {given}");
+            Err(Error::input(GRIDS, problem, "make both with the checkpoint's processor"))
+        }
+        (Some(_), _) => Ok(grids),
+        (None, _) => {
+            let problem = format!("says more than {MOST} patches");
+            Err(Error::input(GRIDS, problem, "make it with the checkpoint's processor"))
+        }
+    }
 }
 
 fn missing(name: &str) -> Error {
@@ -302,5 +328,21 @@ mod tests {
     fn grids_of_half_squares_are_refused() {
         let error = patch_frames(&values(array![[1, 3, 2]]), 2).unwrap_err().to_string();
         assert!(error.contains("no grid of 2 by 2 patches"), "{error}");
+    }
+
+    #[test]
+    fn more_patches_than_there_are_are_refused_before_they_are_made() {
+        let refused = |grid: [i64; 3], patches: Option<usize>| {
+            let mut all = values(array![grid]);
+            let pixels = patches.map(|patches| ArrayD::<f32>::zeros(vec![patches, 3]).into());
+            all.extend(pixels.map(|pixels| ("pixel_values".to_owned(), pixels)));
+            patch_position_ids(&all, 2).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(refused([1, 2, 4], Some(8)), "");
+        assert!(refused([1, 2, 4], Some(6)).contains("says 8 patches, and pixel_values has 6"));
+        for grid in [[1, 1 << 40, 2], [1 << 40, 2, 2], [1, 1 << 40, 1 << 40], [i64::MAX, i64::MAX - 1, 2]] {
+            assert!(refused(grid, None).contains("patches"), "{grid:?}");
+            assert!(refused(grid, Some(8)).contains("patches"), "{grid:?}");
+        }
     }
 }

@@ -15,9 +15,9 @@ use crate::Result;
 pub(super) fn best((height, width): Pixels, sizes: &[Pixels]) -> Option<Pixels> {
     let kept = |&(to_height, to_width): &Pixels| {
         let scale = (to_width as f64 / width as f64).min(to_height as f64 / height as f64);
-        let scaled = (width as f64 * scale) as usize * (height as f64 * scale) as usize;
-        let kept = scaled.min(width * height);
-        (kept, std::cmp::Reverse(to_height * to_width - kept))
+        let scaled = ((width as f64 * scale) as usize).saturating_mul((height as f64 * scale) as usize);
+        let kept = scaled.min(width.saturating_mul(height));
+        (kept, std::cmp::Reverse(to_height.saturating_mul(to_width).saturating_sub(kept)))
     };
     // The first of equals, where `max_by_key` takes the last.
     sizes.iter().rev().max_by_key(|size| kept(size)).copied()
