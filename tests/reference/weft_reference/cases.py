@@ -34,7 +34,8 @@ class Case:
     class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
     `told` are inputs of the reference alone, which Weft finds by itself; `written` are fields as a published `config.json`
     has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
-    `without` are not compared."""
+    `without` are not compared; `rename` gives the weights of a folder the names of published files that the reference
+    reads with another package alone."""
 
     path: str
     model_class: str
@@ -51,6 +52,7 @@ class Case:
     told: Inputs = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    rename: Callable[[Path], None] | None = None
 
     def make(self) -> Files:
         with tempfile.TemporaryDirectory() as temporary:
@@ -58,6 +60,8 @@ class Case:
             model, parameters = self.model(folder)
             outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without)
             rewrite(folder / "config.json", self.written)
+            if self.rename:
+                self.rename(folder)
             files = folder_files(folder)
         tensors = {f"in.{name}": value for name, value in self.inputs.items()}
         tensors |= {f"out.{name}": value for name, value in outputs.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import torch
@@ -48,6 +49,27 @@ def renamed(replace: dict[str, str]) -> Store:
         save_file(dict(sorted(tensors.items())), path, metadata={"format": "pt"})
 
     return store
+
+
+def timm_network(folder: Path) -> None:
+    """Gives the network of a stored detector timm's names, as published checkpoints have them."""
+    path = folder / "model.safetensors"
+    pieces = [
+        (r"\.embedder\.embedder\.convolution\.", ".conv1."),
+        (r"\.embedder\.embedder\.normalization\.", ".bn1."),
+        (r"\.encoder\.stages\.(\d)\.layers\.", lambda found: f".layer{int(found[1]) + 1}."),
+        (r"\.shortcut\.convolution\.", ".downsample.0."),
+        (r"\.shortcut\.normalization\.", ".downsample.1."),
+        (r"\.layer\.(\d)\.convolution\.", lambda found: f".conv{int(found[1]) + 1}."),
+        (r"\.layer\.(\d)\.normalization\.", lambda found: f".bn{int(found[1]) + 1}."),
+    ]
+    tensors = {}
+    for name, tensor in load_file(path).items():
+        if ".backbone." in name:
+            for piece, other in pieces:
+                name = re.sub(piece, other, name)
+        tensors[name] = tensor
+    save_file(dict(sorted(tensors.items())), path, metadata={"format": "pt"})
 
 
 def from_head(head_class: str) -> Store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,27 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
             encoder_layers=1,
             decoder_layers=1,
         )
+    yield case(
+        "resnet50",
+        "ForObjectDetection",
+        "A network of bottleneck layers by timm's name, of its size.",
+        images((34, 50), masked=False),
+        backbone=by_name([3, 4, 6, 3]) | {"layer_type": "bottleneck", "hidden_sizes": [256, 512, 1024, 2048]},
+        written={"backbone": "resnet50", "use_timm_backbone": True, "backbone_config": None},
+        encoder_layers=1,
+        decoder_layers=1,
+    )
+    for name, layer_type in (("timm-names", "bottleneck"), ("timm-basic-names", "basic")):
+        made = case(
+            name,
+            "ForObjectDetection",
+            "A network under timm's names, as published checkpoints have it.",
+            store=stores.whole,
+            backbone={"layer_type": layer_type, "hidden_sizes": [8, 12, 16], "depths": [1, 2, 1]},
+            encoder_layers=1,
+            decoder_layers=1,
+        )
+        yield dataclasses.replace(made, rename=stores.timm_network)
     yield case(
         "file",
         "ForObjectDetection",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,5 +69,14 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
             encoder_layers=1,
             decoder_layers=1,
         )
+    made = case(
+        "timm-names",
+        objects,
+        "A network under timm's names, as published checkpoints have it.",
+        store=stores.whole,
+        encoder_layers=1,
+        decoder_layers=1,
+    )
+    yield dataclasses.replace(made, rename=stores.timm_network)
     yield case("file", objects, "model.safetensors as save_pretrained writes it.", store=stores.whole, encoder_layers=1)
     yield from tasks(config(num_labels=len(LABELS)), "table-transformer", "TableTransformer", 0.44, edges=(34, 50))
