@@ -74,6 +74,13 @@ pub(super) fn give(
     Ok(builder)
 }
 
+/// The bytes of a graph's weights that stay in files.
+pub(super) fn stored_bytes(lowered: &Lowered) -> u64 {
+    let lengths =
+        weights(lowered).flat_map(|weight| weight.external_data.iter().filter(|entry| entry.key == "length"));
+    lengths.filter_map(|entry| entry.value.parse::<u64>().ok()).sum()
+}
+
 fn weights(lowered: &Lowered) -> impl Iterator<Item = &Tensor> {
     lowered.model.graph.iter().flat_map(|graph| &graph.initializer)
 }

@@ -115,6 +115,10 @@ fn stored_weights(lowered: &Lowered, options: &Options) -> Result<Option<Lowered
     Ok(model.map(|model| Lowered { model, ..lowered.clone() }))
 }
 
+/// With memory patterns, ONNX Runtime reserves one piece of memory for all weights, though mapped ones take none of it. Above
+/// what a machine has, that is refused (`std::bad_alloc`).
+const RESERVED: u64 = 4 << 30;
+
 /// A session; with the runtime's own operators, where the graph has some.
 pub(super) fn create(
     environment: &Environment,
@@ -141,6 +145,9 @@ pub(super) fn create(
         // The blocked layout of the CPU's convolutions is for single precision: in half, making a session crashes.
         builder =
             builder.with_config_entry("optimization.disable_specified_optimizers", "NchwcTransformer")?;
+    }
+    if in_memory::stored_bytes(lowered) > RESERVED {
+        builder = builder.with_memory_pattern(false)?;
     }
     builder = in_memory::give(builder, lowered, maps)?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
