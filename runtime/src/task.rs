@@ -38,6 +38,8 @@ pub enum Task {
     ObjectDetection,
     /// Which pixels of an image are part of what.
     ImageSegmentation,
+    /// Masks of what points and boxes on an image stand for.
+    MaskGeneration,
     /// How far away each pixel of an image is.
     DepthEstimation,
     /// What follows a text with images in it, or the answer to such a chat.
@@ -60,7 +62,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -76,6 +78,7 @@ impl Task {
         Self::ImageFeatureExtraction,
         Self::ObjectDetection,
         Self::ImageSegmentation,
+        Self::MaskGeneration,
         Self::DepthEstimation,
         Self::ImageTextToText,
         Self::ZeroShotImageClassification,
@@ -105,6 +108,7 @@ impl Task {
             Self::ImageFeatureExtraction => "image-feature-extraction",
             Self::ObjectDetection => "object-detection",
             Self::ImageSegmentation => "image-segmentation",
+            Self::MaskGeneration => "mask-generation",
             Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",

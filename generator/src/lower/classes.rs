@@ -63,7 +63,7 @@ pub fn classes(inputs: &[Input], heads: &[Head]) -> (Vec<Struct>, Vec<Class>) {
         if Some(fields) == plain { "Inputs".to_owned() } else { format!("{}Inputs", head.variant) }
     };
     let mut structs: Vec<Struct> = vec![];
-    let mut classes = vec![];
+    let mut classes: Vec<Class> = vec![];
     for (head, fields) in heads.iter().zip(&taken) {
         let known = structs.iter().position(|known| known.fields == *fields).unwrap_or(structs.len());
         if known == structs.len() {
@@ -78,7 +78,7 @@ pub fn classes(inputs: &[Input], heads: &[Head]) -> (Vec<Struct>, Vec<Class>) {
             class: head.class.clone(),
             about: head.about.clone(),
             inputs: structs[known].name.clone(),
-            structs: given(head),
+            structs: given(head, &classes),
         });
     }
     (structs, classes)
@@ -105,8 +105,9 @@ fn taken(inputs: &[Input], head: &Head) -> Vec<Field> {
     fields
 }
 
-/// What a head gives, and what its sub-models do: outputs named `text_model_output.last_hidden_state`.
-fn given(head: &Head) -> Vec<Struct> {
+/// What a head gives, and what its sub-models do: outputs named `text_model_output.last_hidden_state`. Where another class before it
+/// has a struct of that name, the class goes before it.
+fn given(head: &Head, before: &[Class]) -> Vec<Struct> {
     let about = format!("What `{}` gives.", head.class);
     let mut structs = vec![Struct { name: format!("{}Output", head.variant), about, fields: vec![] }];
     for output in &head.outputs {
@@ -114,7 +115,9 @@ fn given(head: &Head) -> Vec<Struct> {
             structs[0].fields.push(tensor(&output.name, output));
             continue;
         };
-        let type_name = camel(field);
+        let plain = camel(field);
+        let taken = before.iter().flat_map(|class| &class.structs).any(|known| known.name == plain);
+        let type_name = if taken { format!("{}{plain}", head.variant) } else { plain };
         let place = structs.iter().position(|known| known.name == type_name).unwrap_or(structs.len());
         if place == structs.len() {
             let of = field.trim_end_matches("_output");

@@ -11,6 +11,8 @@ pub use weft_aya_vision as aya_vision;
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
 pub use weft_clip as clip;
+#[cfg(feature = "clipseg")]
+pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
 #[cfg(feature = "gemma3")]
@@ -25,6 +27,10 @@ pub use weft_llava as llava;
 pub use weft_llava_next as llava_next;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
+#[cfg(feature = "owlv2")]
+pub use weft_owlv2 as owlv2;
+#[cfg(feature = "owlvit")]
+pub use weft_owlvit as owlvit;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
 #[cfg(feature = "qwen2_5_vl")]
@@ -54,6 +60,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
     weft::DynArchitecture::of::<clip::Model>(),
+    #[cfg(feature = "clipseg")]
+    weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
     #[cfg(feature = "gemma3")]
@@ -68,6 +76,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<llava_next::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
+    #[cfg(feature = "owlv2")]
+    weft::DynArchitecture::of::<owlv2::Model>(),
+    #[cfg(feature = "owlvit")]
+    weft::DynArchitecture::of::<owlvit::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "qwen2_5_vl")]

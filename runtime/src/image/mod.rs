@@ -26,6 +26,7 @@ mod padded;
 mod patches;
 mod processor;
 mod processors;
+mod prompts;
 mod read;
 mod resize;
 mod rgb_image;
@@ -45,6 +46,9 @@ pub use layout::Layout;
 pub use mask::Mask;
 pub use padded::{fractional_position_ids, patch_attention_mask, unpadded_image_rows};
 pub use processor::ImageProcessor;
+pub use prompts::{
+    NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_points, text_queries, text_starts,
+};
 pub use read::MAX_PIXELS;
 pub use resize::Filter;
 pub use rgb_image::Image;

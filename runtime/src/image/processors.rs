@@ -9,7 +9,7 @@ pub(super) use defaults::with;
 use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, idefics3_defaults, padded};
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glpn, got_ocr2, idefics3, levit, llava,
-    llava_next, poolformer, qwen2_vl, rt_detr, siglip2, standard, vivit, yolos,
+    llava_next, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard, vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -92,6 +92,10 @@ pub(super) const CLASSES: &[Class] = &[
         let cropped = json!({"do_center_crop": true, "crop_size": 256, "do_normalize": false, "do_flip_channel_order": true});
         with(base(&json!({"shortest_edge": 224}), 3, HALF), cropped)
     }),
+    class("Sam", Layout::Images, true, sam, || {
+        let padded = json!({"do_pad": true, "pad_size": {"height": 1024, "width": 1024}});
+        with(base(&json!({"longest_edge": 1024}), 2, IMAGENET), padded)
+    }),
     class("Cohere2Vision", Layout::FlatTiles, true, cohere2_vision, || {
         let tiles = json!({"crop_to_patches": true, "min_patches": 1, "max_patches": 12, "patch_size": 16});
         with(exact(512, 3, OPENAI), tiles)
@@ -121,6 +125,11 @@ impl Class {
     /// What holds where the file does not say.
     pub(super) fn defaults(&self) -> Json {
         (self.defaults)()
+    }
+
+    /// Whether `size` may say no more than `longest_edge`.
+    pub(super) fn takes_longest_edge(&self) -> bool {
+        self.layout == Layout::Split || self.name == "Sam"
     }
 
     /// The steps that a file asks for, over the defaults.

@@ -216,7 +216,7 @@ impl Settings {
             _ => Size::read(&written.size, class.default_to_square, longest),
         };
         let size = size.map_err(|problem| format!("`size`: {problem}"))?;
-        if let (Size::Longest(edge), false) = (size, class.layout == Layout::Split) {
+        if let (Size::Longest(edge), false) = (size, class.takes_longest_edge()) {
             return Err(format!("`size`: `longest_edge` {edge} says nothing of the other edge"));
         }
         let crop_size = exact("crop_size", written.crop_size.as_ref())?;

@@ -29,6 +29,8 @@ pub enum Size {
     Within(Pixels),
     /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
     Longest(usize),
+    /// `longest_edge` (`SamImageProcessor`): the longer edge; the other follows, rounded.
+    LongestRounded(usize),
     /// The size that the image has.
     Own,
     /// `height` and `width` as the nearest multiples (`ensure_multiple_of`), or with `keep_aspect_ratio` that edge which changes
@@ -114,6 +116,11 @@ impl Size {
                 let (height, width) = if size.0.max(size.1) > LARGEST { along(size, LARGEST) } else { size };
                 (height.max(1), width.max(1))
             }
+            Self::LongestRounded(edge) => {
+                let scale = edge as f64 / long as f64;
+                let scaled = |length: usize| ((length as f64 * scale + 0.5) as usize).max(1);
+                (scaled(height), scaled(width))
+            }
             Self::Own => (height, width),
             Self::Multiples { size, multiple, keep_aspect_ratio } => {
                 let [mut down, mut across] = [size.0 as f64 / height as f64, size.1 as f64 / width as f64];
@@ -192,5 +199,8 @@ mod tests {
         assert_eq!(Size::Longest(100).of((77, 31)), (100, 40));
         assert_eq!(Size::Longest(5000).of((1000, 2000)), (2048, 4096));
         assert_eq!(Size::Longest(9).of((1, 900)), (1, 9));
+        // 12.8 and 12.4.
+        assert_eq!(Size::LongestRounded(32).of((40, 100)), (13, 32));
+        assert_eq!(Size::LongestRounded(31).of((100, 40)), (31, 12));
     }
 }

@@ -52,6 +52,29 @@ pub fn coordinate_embeddings(g: &mut Graph, x: &Tensor, width: usize) -> Result<
     g.concat(&parts.iter().collect::<Vec<_>>(), axis)
 }
 
+/// Two-dimensional sinusoidal position embeddings of a feature map without padding (`Mask2FormerSinePositionEmbedding`): sines and
+/// cosines in turn of the row, then of the column, `[1, rows * columns, width]`. Places are counted from 1, in parts of all.
+///
+/// # Errors
+/// Never; as [`coordinate_embeddings`].
+pub fn sine_positions(g: &mut Graph, [rows, columns]: [&Dim; 2], width: usize) -> Result<Tensor> {
+    let (one, least) = (g.scalar(1.0), g.scalar(1e-6));
+    let mut ends = vec![];
+    for (length, shape) in [(columns, dims![1, columns, 1]), (rows, dims![rows, 1, 1])] {
+        let places = g.arange(length);
+        let places = g.cast(&places, Dtype::F32);
+        let places = g.add(&places, &one)?;
+        let all = g.length(length)?;
+        let all = g.add(&all, &least)?;
+        let places = g.div(&places, &all)?;
+        let places = g.reshape(&places, shape)?;
+        ends.push(g.expand(&places, dims![rows, columns, 1])?);
+    }
+    let ends = g.concat(&[&ends[0], &ends[1]], 2)?;
+    let ends = g.reshape(&ends, dims![1, rows.clone() * columns.clone(), 2])?;
+    coordinate_embeddings(g, &ends, width / 2)
+}
+
 /// Two-dimensional sinusoidal position embeddings of a grid (`build_2d_sinusoidal_position_embedding`): sines and cosines of the row,
 /// then of the column, `[1, rows * columns, width]`.
 ///
@@ -176,6 +199,17 @@ mod tests {
         let (zero, one) = ([0.0, 0.0, 1.0, 1.0], [s, t, c, d]);
         let want = [[zero, zero], [zero, one], [one, zero], [one, one]].concat().concat();
         expect(&[], grid, &[1, 4, 8], &want);
+    }
+
+    #[test]
+    fn positions_of_a_map_are_waves_of_its_rows_and_columns() {
+        let positions = |g: &mut Graph| sine_positions(g, [&Dim::Fixed(1), &Dim::Fixed(2)], 4);
+        // The only row ends the map, and so does the second column.
+        let (s, c) = (0.0, 1.0);
+        let want = [[s, c, s, -c], [s, c, s, c]].concat();
+        let Some((shape, found)) = super::super::testing::evaluate(&[], positions) else { return };
+        assert_eq!(shape, [1, 2, 4]);
+        assert!(found.iter().zip(&want).all(|(found, want)| (found - want).abs() < 1e-5), "{found:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod cache;
 mod cell_selection;
 mod convolution;
 mod cross_attention;
+mod decomposed_rel_pos;
 mod deformable_attention;
 mod delta;
 mod detection;
@@ -25,11 +26,13 @@ mod layer_types;
 mod local_blocks;
 mod mamba;
 mod mamba2;
+mod mask_queries;
 mod masked_lm;
 mod mlp;
 mod mrope;
 mod multi_head;
 mod norms;
+mod packed_attention;
 mod patches;
 mod pixel_patches;
 mod pooled_output;
@@ -50,6 +53,7 @@ mod time_series;
 mod token_shift;
 mod transient_global;
 mod tubelets;
+mod two_way;
 mod uper_head;
 mod weighted_layer_sum;
 mod windows;
@@ -73,11 +77,14 @@ pub use convolution::{
     squeeze_excite,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
+pub use decomposed_rel_pos::decomposed_rel_pos;
 pub use deformable_attention::{
     DeformableAttention, gather_rows, inverse_sigmoid, reference_points, refine_boxes,
 };
 pub use delta::{DeltaInputs, DeltaRule, repeat_heads};
-pub use detection::{anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid};
+pub use detection::{
+    anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid, sine_positions,
+};
 pub use differential::{differential_lambda, differential_values};
 pub use dpt::{FeatureFusion, reassemble};
 pub use embeddings::{add_embedding, bbox_embeddings};
@@ -94,6 +101,7 @@ pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use local_blocks::LocalBlocks;
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
+pub use mask_queries::mask_logits;
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use multi_head::MultiHead;
@@ -101,6 +109,7 @@ pub use norms::{
     layer_norm_2d, layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
     layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
 };
+pub use packed_attention::packed_attention;
 pub use patches::{
     expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
     mean_patches, merge_features, patch_embedding, pixel_shuffle, pixel_unshuffle, prepend_tokens,
@@ -129,6 +138,7 @@ pub use time_series::{ScaledSeries, patchify_series, scale_series};
 pub use token_shift::{shift_right, shift_tokens_right};
 pub use transient_global::{TransientGlobal, TransientGlobalContext};
 pub use tubelets::{sinusoidal_in_turns, tubelet_embedding};
+pub use two_way::{TwoWayTransformer, mask_decoder_mlp};
 pub use uper_head::{UperHead, adaptive_avg_pool};
 pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{Windows, patch_merge, relative_bias_with_cls};

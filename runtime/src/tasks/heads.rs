@@ -31,6 +31,7 @@ impl Task {
             Self::TimeSeriesForecasting => &[],
             Self::QuestionAnswering => &["start_logits", "end_logits"],
             Self::ObjectDetection => &["logits", "pred_boxes"],
+            Self::MaskGeneration => &["iou_scores", "pred_masks"],
             Self::DepthEstimation => &["predicted_depth"],
             Self::ZeroShotImageClassification => &["logits_per_image"],
             Self::ZeroShotVideoClassification => &["logits_per_video"],

@@ -52,6 +52,8 @@ mod json;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod labels;
 #[cfg(feature = "image")]
+mod mask_generation;
+#[cfg(feature = "image")]
 mod object_detection;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod outputs;
@@ -113,6 +115,8 @@ pub use image_text_to_text::ImageTextToText;
 pub use json::{JsonPipeline, OnText, json_pipeline, load_json, run_json};
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 pub use labels::Label;
+#[cfg(feature = "image")]
+pub use mask_generation::{GeneratedMask, MaskGeneration, MaskOptions, MaskPrompt, draw_masks};
 #[cfg(feature = "image")]
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]

@@ -110,6 +110,20 @@ pub(super) fn rt_detr(settings: &Settings) -> Steps {
     }
 }
 
+/// The longer edge becomes `longest_edge`, the other follows.
+pub(super) fn sam(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    for step in &mut steps {
+        if let Step::Resize { size, .. } = step {
+            let Size::Longest(edge) = *size else {
+                return Err("`size`: must be `longest_edge`".to_owned());
+            };
+            *size = Size::LongestRounded(edge);
+        }
+    }
+    Ok(steps)
+}
+
 /// Below 384, the middle of a larger image is taken; from there on the image is squeezed.
 pub(super) fn convnext(settings: &Settings) -> Steps {
     let mut steps = vec![];
@@ -203,7 +217,7 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
             ((edge, edge), edge)
         }
         Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
-        Size::Own => return Err("`size`: is missing".to_owned()),
+        Size::Own | Size::LongestRounded(_) => return Err("`size`: is missing".to_owned()),
     };
     let tile = settings.crop_size.map_or(edge, |(height, _)| height);
     let mut steps = vec![Step::AnyResTiles { grid, whole, tile, resample: settings.resample }];

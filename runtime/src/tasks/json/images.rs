@@ -9,8 +9,8 @@ use crate::any_model::DynModel;
 use crate::image::Image;
 use crate::tasks::{
     DepthEstimation, DepthOptions, DetectionOptions, ImageClassification, ImageClassificationOptions,
-    ImageFeatureExtraction, ImageFeatureOptions, ImageSegmentation, ObjectDetection, SegmentationOptions,
-    draw, draw_segments,
+    ImageFeatureExtraction, ImageFeatureOptions, ImageSegmentation, MaskGeneration, MaskOptions, MaskPrompt,
+    ObjectDetection, SegmentationOptions, draw, draw_masks, draw_segments,
 };
 #[cfg(feature = "video")]
 use crate::tasks::{VideoClassification, VideoClassificationOptions};
@@ -82,6 +82,28 @@ impl JsonPipeline for ImageSegmentation<DynModel> {
         let images = images(inputs)?;
         let found = self.run_with(&images, &options)?;
         drawn(out, &images, &found, |image, found| Ok(draw_segments(image, found)))?;
+        shaped(inputs, found)
+    }
+}
+
+impl JsonPipeline for MaskGeneration<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = MaskOptions::default();
+        let options = MaskOptions {
+            mask_threshold: parameters.get("mask_threshold")?.unwrap_or(defaults.mask_threshold),
+            multimask_output: parameters.get("multimask_output")?.unwrap_or(defaults.multimask_output),
+        };
+        let points: Option<Vec<Vec<[f64; 2]>>> = parameters.get("input_points")?;
+        let labels: Option<Vec<Vec<i64>>> = parameters.get("input_labels")?;
+        let boxes: Option<Vec<[f64; 4]>> = parameters.get("input_boxes")?;
+        let prompts = MaskPrompt::from_lists(points.as_deref(), labels.as_deref(), boxes.as_deref())?;
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let images = images(inputs)?;
+        let found = images.iter().map(|image| self.run_with(image, &prompts, &options));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        drawn(out, &images, &found, |image, found| Ok(draw_masks(image, found)))?;
         shaped(inputs, found)
     }
 }

@@ -118,6 +118,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         #[cfg(feature = "image")]
         Task::ObjectDetection => pipeline::<super::ObjectDetection<DynModel>>(model),
         #[cfg(feature = "image")]
+        Task::MaskGeneration => pipeline::<super::MaskGeneration<DynModel>>(model),
+        #[cfg(feature = "image")]
         Task::DepthEstimation => pipeline::<super::DepthEstimation<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::ImageSegmentation => pipeline::<super::ImageSegmentation<DynModel>>(model),

@@ -1,0 +1,121 @@
+"""Models of segmentation and of open vocabularies drawn at random."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+
+import transformers
+
+from weft_reference.cases import Case
+from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
+from weft_reference.drawn.pictures import pixels
+from weft_reference.inputs import floats, integers
+from weft_reference.models import clip_text, clip_vision, clipseg, mask2former, owlvit
+from weft_reference.models.eomt import masking
+
+
+def prompts(rng: Random, path: str, batch: int, size: int) -> Changes:
+    """Points, boxes or both, of some prompts."""
+    shape, given = (batch, rng.randint(1, 4)), {}
+    kind = rng.choice(("points", "boxes", "both", "unlabelled"))
+    if kind != "boxes":
+        points = (*shape, rng.randint(1, 4))
+        given["input_points"] = floats(f"{path}.points", (*points, 2), 0.0, size)
+        if kind != "unlabelled":
+            given["input_labels"] = integers(f"{path}.labels", points, -1, 2)
+    if kind in ("boxes", "both"):
+        given["input_boxes"] = floats(f"{path}.boxes", (*shape, 4), 0.0, size)
+    return given
+
+
+def sam(prefix: str, rng: Random, path: str) -> Case:
+    heads, patch, width = rng.choice((1, 2, 3)), rng.choice((4, 8)), 16 * rng.randint(1, 2)
+    size, layers = patch * rng.randint(4, 7), rng.randint(1, 4)
+    vision = {"hidden_size": heads * rng.choice((4, 6, 8)), "num_hidden_layers": layers, "num_attention_heads": heads, "image_size": size}
+    vision |= {"patch_size": patch, "window_size": rng.randint(0, 5), "output_channels": width, "num_pos_feats": width // 2}
+    vision |= {"global_attn_indexes": sorted(rng.sample(range(layers), rng.randint(0, layers))), "use_rel_pos": rng.random() < 0.7}
+    vision |= {"qkv_bias": rng.random() < 0.7, "layer_norm_eps": rng.choice(EPSILONS), "hidden_act": rng.choice(ACTIVATIONS)}
+    prompt = {"hidden_size": width, "image_size": size, "patch_size": patch, "mask_input_channels": 4 * rng.randint(1, 4)}
+    masks = {"hidden_size": width, "mlp_dim": rng.randint(8, 40), "num_attention_heads": rng.choice((1, 2, 4)), "num_hidden_layers": rng.randint(1, 3)}
+    masks |= {"num_multimask_outputs": rng.randint(2, 4), "iou_head_hidden_dim": rng.randint(6, 20), "iou_head_depth": rng.randint(2, 4)}
+    masks |= {"vit_dim": vision["hidden_size"]} if prefix == "SamHQ" else {}
+    config = getattr(transformers, f"{prefix}Config")(vision_config=vision, prompt_encoder_config=prompt, mask_decoder_config=masks)
+    inputs = pixels(rng, path, 3, size)
+    inputs |= prompts(rng, path, len(inputs["pixel_values"]), size)
+    if rng.random() < 0.3:
+        edge = 4 * (size // patch)
+        inputs["input_masks"] = floats(f"{path}.masks", (len(inputs["pixel_values"]), 1, edge, edge), -8.0, 8.0)
+    return Case(path, f"{prefix}Model", config, inputs, "Drawn at random.", store(rng))
+
+
+def eomt(prefix: str, rng: Random, path: str) -> Case:
+    heads, patch, layers = rng.choice((1, 2, 3)), rng.choice((4, 8)), rng.randint(2, 5)
+    sizes = {"hidden_size": heads * 4 * rng.randint(1, 3), "num_hidden_layers": layers, "num_attention_heads": heads}
+    sizes |= {"image_size": patch * rng.randint(2, 6), "patch_size": patch, "num_blocks": rng.randint(1, layers)}
+    sizes |= {"num_queries": rng.randint(1, 9), "num_register_tokens": rng.randint(1, 4), "num_labels": rng.randint(1, 6)}
+    sizes |= {"num_upscale_blocks": rng.randint(1, 3), "layer_norm_eps": rng.choice(EPSILONS), "hidden_act": rng.choice(ACTIVATIONS)}
+    if prefix == "Eomt":
+        sizes |= {"mlp_ratio": rng.randint(1, 4), "use_swiglu_ffn": rng.random() < 0.4}
+    else:
+        sizes |= {"intermediate_size": rng.randint(8, 40), "use_gated_mlp": rng.random() < 0.4, "mlp_bias": rng.random() < 0.6}
+        sizes |= {name: rng.random() < 0.5 for name in ("query_bias", "key_bias", "value_bias", "proj_bias")}
+    config = getattr(transformers, f"{prefix}Config")(**sizes)
+    probabilities = [float(rng.randint(0, 1)) for _ in range(config.num_blocks)]
+    inputs = pixels(rng, path, 3, config.image_size)
+    return Case(path, f"{prefix}ForUniversalSegmentation", config, inputs, "Drawn at random.", masking(*probabilities))
+
+
+def towers(rng: Random) -> tuple[Changes, Changes]:
+    text = clip_text.sizes(num_hidden_layers=rng.randint(1, 3), intermediate_size=rng.randint(8, 40), hidden_act=rng.choice(ACTIVATIONS))
+    heads = rng.choice((1, 2, 3))
+    vision = {"hidden_size": heads * rng.choice((4, 6)), "num_attention_heads": heads, "num_hidden_layers": rng.randint(2, 4)}
+    vision |= {"image_size": 4 * rng.randint(2, 5), "patch_size": 4, "layer_norm_eps": rng.choice(EPSILONS)}
+    text.pop("projection_dim")
+    return text, clip_vision.sizes(**vision)
+
+
+def clip_decoder(rng: Random, path: str) -> Case:
+    text, vision = towers(rng)
+    vision.pop("projection_dim")
+    layers, heads = vision["num_hidden_layers"], rng.choice((1, 2))
+    chosen = sorted(rng.sample(range(layers), rng.randint(1, layers)))
+    sizes = clipseg.DECODER | {"extract_layers": chosen, "decoder_num_attention_heads": heads, "reduce_dim": heads * rng.choice((4, 6))}
+    sizes |= {"conditional_layer": rng.randrange(len(chosen)), "use_complex_transposed_convolution": rng.random() < 0.5, "projection_dim": rng.randint(4, 14)}
+    config = transformers.CLIPSegConfig(text_config=text, vision_config=vision, **sizes)
+    inputs = clip_text.texts((9, 6, 4), key=path) | {"pixel_values": floats(path, (3, 3, *[4 * rng.randint(2, 6)] * 2), -2.0, 2.0)}
+    return Case(path, "CLIPSegForImageSegmentation", config, inputs, "Drawn at random.", store(rng), forward={"output_hidden_states": True})
+
+
+def open_vocabulary(prefix: str, rng: Random, path: str) -> Case:
+    text, vision = towers(rng)
+    config = owlvit.config(prefix, text, vision)
+    images, queries = rng.randint(1, 3), rng.randint(1, 3)
+    lengths = tuple(rng.randint(3, 9) for _ in range(images * queries))
+    inputs = clip_text.texts((10, *lengths[1:]), pad=0, key=path) | clip_vision.images(config.vision_config, images, path)
+    return Case(path, f"{prefix}ForObjectDetection", config, inputs, "Drawn at random.", store(rng))
+
+
+def masked_attention(rng: Random, path: str) -> Case:
+    heads = rng.choice((1, 2, 4))
+    widths = {"mask_feature_size": rng.randint(4, 20), "hidden_dim": rng.choice((16, 24, 32)), "num_attention_heads": heads}
+    counts = {"encoder_layers": rng.randint(1, 3), "decoder_layers": rng.randint(2, 6), "num_queries": rng.randint(1, 8), "num_labels": rng.randint(1, 5)}
+    edges = (rng.randint(64, 100), rng.randint(64, 100))
+    if rng.random() < 0.5:
+        backbone, edges = mask2former.swin(window_size=rng.randint(2, 5)), (64, 64)
+    else:
+        backbone = mask2former.resnet()
+    config = mask2former.config(backbone, pre_norm=rng.random() < 0.3, **widths, **counts)
+    return Case(path, "Mask2FormerForUniversalSegmentation", config, pixels(rng, path, 3, *edges), "Drawn at random.", store(rng))
+
+
+DRAWN = {
+    "sam": partial(sam, "Sam"),
+    "sam_hq": partial(sam, "SamHQ"),
+    "eomt": partial(eomt, "Eomt"),
+    "eomt_dinov3": partial(eomt, "EomtDinov3"),
+    "clipseg": clip_decoder,
+    "owlvit": partial(open_vocabulary, "OwlViT"),
+    "owlv2": partial(open_vocabulary, "Owlv2"),
+    "mask2former": masked_attention,
+}
