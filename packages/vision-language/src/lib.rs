@@ -11,34 +11,56 @@ pub use weft_aya_vision as aya_vision;
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
 pub use weft_clip as clip;
-#[cfg(feature = "clipseg")]
-pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
+#[cfg(feature = "deepseek_vl")]
+pub use weft_deepseek_vl as deepseek_vl;
+#[cfg(feature = "exaone4_5")]
+pub use weft_exaone4_5 as exaone4_5;
 #[cfg(feature = "gemma3")]
 pub use weft_gemma3 as gemma3;
+#[cfg(feature = "glm46v")]
+pub use weft_glm46v as glm46v;
+#[cfg(feature = "glm4v")]
+pub use weft_glm4v as glm4v;
+#[cfg(feature = "glm4v_moe")]
+pub use weft_glm4v_moe as glm4v_moe;
+#[cfg(feature = "glm_ocr")]
+pub use weft_glm_ocr as glm_ocr;
+#[cfg(feature = "got_ocr2")]
+pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "hyperclovax_vision_v2")]
+pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
 #[cfg(feature = "idefics3")]
 pub use weft_idefics3 as idefics3;
 #[cfg(feature = "internvl")]
 pub use weft_internvl as internvl;
+#[cfg(feature = "lfm2_vl")]
+pub use weft_lfm2_vl as lfm2_vl;
+#[cfg(feature = "lighton_ocr")]
+pub use weft_lighton_ocr as lighton_ocr;
 #[cfg(feature = "llava")]
 pub use weft_llava as llava;
 #[cfg(feature = "llava_next")]
 pub use weft_llava_next as llava_next;
+#[cfg(feature = "llava_onevision")]
+pub use weft_llava_onevision as llava_onevision;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
-#[cfg(feature = "owlv2")]
-pub use weft_owlv2 as owlv2;
-#[cfg(feature = "owlvit")]
-pub use weft_owlvit as owlvit;
+#[cfg(feature = "mistral3")]
+pub use weft_mistral3 as mistral3;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
+#[cfg(feature = "qianfan_ocr")]
+pub use weft_qianfan_ocr as qianfan_ocr;
 #[cfg(feature = "qwen2_5_vl")]
 pub use weft_qwen2_5_vl as qwen2_5_vl;
 #[cfg(feature = "qwen2_vl")]
 pub use weft_qwen2_vl as qwen2_vl;
 #[cfg(feature = "qwen3_vl")]
 pub use weft_qwen3_vl as qwen3_vl;
+#[cfg(feature = "qwen3_vl_moe")]
+pub use weft_qwen3_vl_moe as qwen3_vl_moe;
 #[cfg(feature = "shieldgemma2")]
 pub use weft_shieldgemma2 as shieldgemma2;
 #[cfg(feature = "siglip")]
@@ -60,34 +82,56 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
     weft::DynArchitecture::of::<clip::Model>(),
-    #[cfg(feature = "clipseg")]
-    weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
+    #[cfg(feature = "deepseek_vl")]
+    weft::DynArchitecture::of::<deepseek_vl::Model>(),
+    #[cfg(feature = "exaone4_5")]
+    weft::DynArchitecture::of::<exaone4_5::Model>(),
     #[cfg(feature = "gemma3")]
     weft::DynArchitecture::of::<gemma3::Model>(),
+    #[cfg(feature = "glm46v")]
+    weft::DynArchitecture::of::<glm46v::Model>(),
+    #[cfg(feature = "glm4v")]
+    weft::DynArchitecture::of::<glm4v::Model>(),
+    #[cfg(feature = "glm4v_moe")]
+    weft::DynArchitecture::of::<glm4v_moe::Model>(),
+    #[cfg(feature = "glm_ocr")]
+    weft::DynArchitecture::of::<glm_ocr::Model>(),
+    #[cfg(feature = "got_ocr2")]
+    weft::DynArchitecture::of::<got_ocr2::Model>(),
+    #[cfg(feature = "hyperclovax_vision_v2")]
+    weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
     #[cfg(feature = "idefics3")]
     weft::DynArchitecture::of::<idefics3::Model>(),
     #[cfg(feature = "internvl")]
     weft::DynArchitecture::of::<internvl::Model>(),
+    #[cfg(feature = "lfm2_vl")]
+    weft::DynArchitecture::of::<lfm2_vl::Model>(),
+    #[cfg(feature = "lighton_ocr")]
+    weft::DynArchitecture::of::<lighton_ocr::Model>(),
     #[cfg(feature = "llava")]
     weft::DynArchitecture::of::<llava::Model>(),
     #[cfg(feature = "llava_next")]
     weft::DynArchitecture::of::<llava_next::Model>(),
+    #[cfg(feature = "llava_onevision")]
+    weft::DynArchitecture::of::<llava_onevision::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
-    #[cfg(feature = "owlv2")]
-    weft::DynArchitecture::of::<owlv2::Model>(),
-    #[cfg(feature = "owlvit")]
-    weft::DynArchitecture::of::<owlvit::Model>(),
+    #[cfg(feature = "mistral3")]
+    weft::DynArchitecture::of::<mistral3::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
+    #[cfg(feature = "qianfan_ocr")]
+    weft::DynArchitecture::of::<qianfan_ocr::Model>(),
     #[cfg(feature = "qwen2_5_vl")]
     weft::DynArchitecture::of::<qwen2_5_vl::Model>(),
     #[cfg(feature = "qwen2_vl")]
     weft::DynArchitecture::of::<qwen2_vl::Model>(),
     #[cfg(feature = "qwen3_vl")]
     weft::DynArchitecture::of::<qwen3_vl::Model>(),
+    #[cfg(feature = "qwen3_vl_moe")]
+    weft::DynArchitecture::of::<qwen3_vl_moe::Model>(),
     #[cfg(feature = "shieldgemma2")]
     weft::DynArchitecture::of::<shieldgemma2::Model>(),
     #[cfg(feature = "siglip")]

@@ -73,6 +73,8 @@ pub use weft_mobilevit as mobilevit;
 pub use weft_mobilevitv2 as mobilevitv2;
 #[cfg(feature = "pixio")]
 pub use weft_pixio as pixio;
+#[cfg(feature = "pixtral")]
+pub use weft_pixtral as pixtral;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
 #[cfg(feature = "pvt")]
@@ -190,6 +192,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilevitv2::Model>(),
     #[cfg(feature = "pixio")]
     weft::DynArchitecture::of::<pixio::Model>(),
+    #[cfg(feature = "pixtral")]
+    weft::DynArchitecture::of::<pixtral::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
     #[cfg(feature = "pvt")]

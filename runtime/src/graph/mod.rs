@@ -152,6 +152,8 @@ pub struct Graph {
 pub(crate) struct Stored {
     /// Whether it holds a parameter.
     pub has: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The shape of a parameter that it holds.
+    pub shape: Arc<dyn Fn(&str) -> Option<Vec<usize>> + Send + Sync>,
     /// How many tensors it holds, and how many elements these have together.
     pub tensors: usize,
     pub elements: usize,
@@ -296,6 +298,11 @@ impl Graph {
     /// Whether the checkpoint holds a weight that some leave out; true where there is no checkpoint.
     pub fn has_weight(&self, name: &str) -> bool {
         self.stored.as_ref().is_none_or(|stored| (stored.has)(name))
+    }
+
+    /// Whether the checkpoint stores a weight in this shape; false where there is no checkpoint.
+    pub(crate) fn stores(&self, name: &str, shape: &[usize]) -> bool {
+        self.stored.as_ref().is_some_and(|stored| (stored.shape)(name).is_some_and(|stored| stored == shape))
     }
 
     /// Whether position embeddings are to be interpolated to images of other sizes than the configuration's.

@@ -20,6 +20,8 @@ pub struct AnyRes {
     pub tile: usize,
     /// The edge of a tile, patches.
     pub patches: usize,
+    /// Images of features of clearly more tiles than these are made smaller (`anyres_max_9` of LLaVA-OneVision).
+    pub most_tiles: Option<usize>,
 }
 
 impl AnyRes {
@@ -29,6 +31,32 @@ impl AnyRes {
     /// # Errors
     /// When either is missing, or an image would need more tiles than there are.
     pub fn rows(&self, values: &Values) -> Result<Value> {
+        let rows: Vec<i64> = self.taps(values)?.into_iter().map(|[(row, _), ..]| row as i64).collect();
+        Ok(array(&[rows.len()], rows))
+    }
+
+    /// The four features that each one is interpolated of, where images of features are made smaller: `[features, 4]` i64, from what
+    /// [`AnyRes::rows`] takes (`LlavaOnevisionModel.pack_image_features`).
+    ///
+    /// # Errors
+    /// As [`AnyRes::rows`].
+    pub fn interpolated_rows(&self, values: &Values) -> Result<Value> {
+        let rows: Vec<i64> = self.taps(values)?.iter().flatten().map(|(row, _)| *row as i64).collect();
+        Ok(array(&[rows.len() / 4, 4], rows))
+    }
+
+    /// How much each of those counts: `[features, 4, 1]` f32.
+    ///
+    /// # Errors
+    /// As [`AnyRes::rows`].
+    pub fn interpolated_weights(&self, values: &Values) -> Result<Value> {
+        let weights: Vec<f32> = self.taps(values)?.iter().flatten().map(|(_, weight)| *weight).collect();
+        let shape = vec![weights.len() / 4, 4, 1];
+        Ok(Value::F32(ArrayD::from_shape_vec(shape, weights).unwrap_or_default()))
+    }
+
+    /// The rows of the images' features that each feature is made of, and how much each counts.
+    fn taps(&self, values: &Values) -> Result<Vec<[(usize, f32); 4]>> {
         let missing = |name: &str| {
             Error::input(name, "is required and was not given", "give both pixel_values and image_sizes")
         };
@@ -64,10 +92,10 @@ impl AnyRes {
                 return Err(Error::input("pixel_values", problem, "make it with the checkpoint's processor"));
             }
             let first = index * tiles * self.patches * self.patches;
-            rows.extend(features.rows.into_iter().map(|row| row.map_or(end_of_line, |row| first + row)));
+            let row = |row: Option<usize>| row.map_or(end_of_line, |row| first + row);
+            rows.extend(features.rows.into_iter().map(|taps| taps.map(|(at, weight)| (row(at), weight))));
         }
-        let rows: Vec<i64> = rows.into_iter().map(|row| row as i64).collect();
-        Ok(array(&[rows.len()], rows))
+        Ok(rows)
     }
 
     /// How many features the image of this index has, from `image_sizes` `[images, 2]`.
@@ -87,6 +115,14 @@ impl AnyRes {
         })
     }
 
+    /// Lines and columns of an image's features, fewer where it has clearly more than `most_tiles` tiles of them.
+    fn fewer(&self, lines: usize, columns: usize) -> Pixels {
+        let Some(most) = self.most_tiles else { return (lines, columns) };
+        let ratio = ((lines * columns) as f64 / (most * self.patches * self.patches).max(1) as f64).sqrt();
+        let fewer = |count: usize| ((count as f64 / ratio).floor() as usize).max(1);
+        if ratio > 1.1 { (fewer(lines), fewer(columns)) } else { (lines, columns) }
+    }
+
     /// Features of the whole image, then line by line those of its tiles without padding; `None` is `image_newline`.
     fn features(&self, (height, width): Pixels) -> Option<ImageFeatures> {
         let grid: Vec<Pixels> =
@@ -101,16 +137,36 @@ impl AnyRes {
         let across = target.1 / self.tile;
         let shape = (target.0 / self.tile * edge, across * edge);
         let (lines, columns) = unpadded(shape, (height, width));
-        let mut rows: Vec<_> = (0..edge * edge).map(Some).collect();
-        for line in lines {
-            rows.extend(columns.clone().map(|column| {
-                let tile = 1 + line / edge * across + column / edge;
-                Some((tile * edge + line % edge) * edge + column % edge)
+        let feature = |line: usize, column: usize| {
+            let (line, column) = (lines.start + line, columns.start + column);
+            let tile = 1 + line / edge * across + column / edge;
+            Some((tile * edge + line % edge) * edge + column % edge)
+        };
+        let alone = |row| [(row, 1.0), (row, 0.0), (row, 0.0), (row, 0.0)];
+        let mut rows: Vec<_> = (0..edge * edge).map(|row| alone(Some(row))).collect();
+        let (down, wide) = self.fewer(lines.len(), columns.len());
+        for line in 0..down {
+            let (above, below) = halves(line, lines.len(), down);
+            rows.extend((0..wide).map(|column| {
+                let (left, right) = halves(column, columns.len(), wide);
+                [(above, left), (above, right), (below, left), (below, right)]
+                    .map(|(y, x)| (feature(y.0, x.0), y.1 * x.1))
             }));
-            rows.push(None);
+            rows.push(alone(None));
         }
         Some(ImageFeatures { tiles, rows })
     }
+}
+
+/// The two of `length` places that a place of fewer, `count`, lies between, and how much each counts (`interpolate` of PyTorch).
+fn halves(index: usize, length: usize, count: usize) -> ((usize, f32), (usize, f32)) {
+    if length == count {
+        return ((index, 1.0), (index, 0.0));
+    }
+    let scale = length as f32 / count as f32;
+    let place = ((index as f32 + 0.5) * scale - 0.5).max(0.0);
+    let (first, part) = (place as usize, place - place.floor());
+    ((first, 1.0 - part), ((first + 1).min(length - 1), part))
 }
 
 /// Indices into the token embeddings followed by the image features, by which image tokens become features (the reference's
@@ -175,7 +231,8 @@ fn array(shape: &[usize], numbers: Vec<i64>) -> Value {
 /// The features of an image, by index.
 struct ImageFeatures {
     tiles: usize,
-    rows: Vec<Option<usize>>,
+    /// The four that each is interpolated of, and how much each counts.
+    rows: Vec<[(Option<usize>, f32); 4]>,
 }
 
 /// The lines and columns of a grid of patches that show an image of this size, and not the borders around it.
@@ -220,13 +277,26 @@ mod tests {
 
     #[test]
     fn a_wide_picture_loses_the_lines_above_and_below() {
-        let anyres = AnyRes { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2 };
+        let anyres = AnyRes { grid: vec![vec![4, 8], vec![8, 4]], tile: 4, patches: 2, most_tiles: None };
         let features = anyres.features((4, 16)).unwrap();
         assert_eq!(features.tiles, 3);
-        let lines: Vec<_> = features.rows.split(Option::is_none).map(<[_]>::to_vec).collect();
+        let rows: Vec<_> = features.rows.iter().map(|taps| taps[0].0).collect();
+        let lines: Vec<_> = rows.split(Option::is_none).map(<[_]>::to_vec).collect();
         assert_eq!(unpadded((2, 4), (4, 16)), (0..2, 0..4));
         assert_eq!(unpadded((4, 4), (4, 16)), (1..3, 0..4));
         assert_eq!(lines[0], [0, 1, 2, 3, 4, 5, 8, 9].map(Some));
         assert_eq!(lines[1], [6, 7, 10, 11].map(Some));
+    }
+
+    #[test]
+    fn features_of_too_many_tiles_are_interpolated() {
+        let anyres = AnyRes { grid: vec![vec![8, 8]], tile: 4, patches: 2, most_tiles: Some(1) };
+        let features = anyres.features((8, 8)).unwrap();
+        // Four lines of four become two of two: each between two lines and two columns; and an end of line for each.
+        assert_eq!((features.tiles, features.rows.len()), (5, 4 + 2 * 3));
+        assert_eq!(features.rows[4], [4, 5, 6, 7].map(|row| (Some(row), 0.25)));
+        assert_eq!(features.rows[6][0], (None, 1.0));
+        assert_eq!(anyres.fewer(2, 2), (2, 2));
+        assert_eq!(halves(1, 4, 2), ((2, 0.5), (3, 0.5)));
     }
 }

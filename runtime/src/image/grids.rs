@@ -14,10 +14,10 @@ const MOST: usize = 1 << 24;
 
 /// The grid of an image or a video: frames, rows and columns of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Grid {
-    frames: usize,
-    rows: usize,
-    columns: usize,
+pub(super) struct Grid {
+    pub(super) frames: usize,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
 }
 
 impl Grid {
@@ -27,7 +27,7 @@ impl Grid {
     }
 
     /// Row and column of each patch of a frame, square after square of `merge` by `merge` patches.
-    fn patches(self, merge: usize) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn patches(self, merge: usize) -> impl Iterator<Item = (usize, usize)> {
         let squares =
             (0..self.rows / merge).flat_map(move |row| (0..self.columns / merge).map(move |c| (row, c)));
         squares.flat_map(move |(row, column)| {
@@ -52,6 +52,22 @@ pub fn patch_position_ids(values: &Values, merge: usize) -> Result<Value> {
     let count = all[0].len();
     let ids = Array3::from_shape_vec((2, 1, count), all.concat()).unwrap_or_default();
     Ok(Value::I64(ids.into_dyn()))
+}
+
+/// Indices of the patches of each square of `merge` by `merge` among those of all images, which stand row after row: `[patches]` i64,
+/// from `image_grid_thw` `[images, 3]`.
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn patch_rows(values: &Values, merge: usize) -> Result<Value> {
+    let (mut all, mut first) = (vec![], 0);
+    for grid in grids(values, merge)? {
+        for _ in 0..grid.frames {
+            all.extend(grid.patches(merge).map(|(row, column)| (first + row * grid.columns + column) as i64));
+            first += grid.rows * grid.columns;
+        }
+    }
+    Ok(Value::I64(Array1::from_vec(all).into_dyn()))
 }
 
 /// The frame of an image that each square of `merge` by `merge` patches is of, which attends to itself alone: `[features]` i64,
@@ -210,7 +226,7 @@ fn two_axes(values: &Values, name: &str) -> Result<Array2<i64>> {
     })
 }
 
-fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
+pub(super) fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
     let grids = two_axes(values, GRIDS)?;
     let merge = merge.max(1);
     let grid = |row: ndarray::ArrayView1<'_, i64>| {
@@ -269,6 +285,8 @@ mod tests {
         let values = values(array![[1, 2, 4]]);
         let ids = numbers(&patch_position_ids(&values, 2).unwrap());
         assert_eq!(ids, array![[[0, 0, 1, 1, 0, 0, 1, 1]], [[0, 1, 0, 1, 2, 3, 2, 3]]].into_dyn());
+        let rows = numbers(&patch_rows(&values, 2).unwrap());
+        assert_eq!(rows, array![0, 1, 4, 5, 2, 3, 6, 7].into_dyn());
     }
 
     #[test]

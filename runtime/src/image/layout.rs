@@ -27,6 +27,11 @@ pub enum Layout {
     /// The patches of all images in one list: `pixel_values` `[patches, values]`, and `image_grid_thw` `[batch, 3]`, frames, rows
     /// and columns.
     Packed,
+    /// The same with patches as images: `pixel_values` `[patches, 3, height, width]`.
+    PackedImages,
+    /// Images of their own sizes, padded to one: `pixel_values` `[batch, 3, height, width]`, `image_sizes` `[batch, 2]` without
+    /// padding.
+    NativeSizes,
     /// Images are the frames of a video: `pixel_values` `[batch, frames, 3, height, width]`.
     Frames,
 }
@@ -41,6 +46,8 @@ impl Layout {
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
             Self::Packed => packed(items),
+            Self::PackedImages => packed_images(items),
+            Self::NativeSizes => native_sizes(items),
         }
     }
 }
@@ -114,6 +121,25 @@ fn split(items: Vec<Item<'_>>) -> Result<Values> {
     ]))
 }
 
+fn packed_images(items: Vec<Item<'_>>) -> Result<Values> {
+    let mut all = packed(items)?;
+    if let Some(Value::F32(pixels)) = all.get_mut("pixel_values") {
+        let (patches, edge) = (pixels.shape()[0], (pixels.shape()[1] / 3).isqrt());
+        let shaped = std::mem::take(pixels).into_shape_with_order(vec![patches, 3, edge, edge]);
+        *pixels = shaped
+            .map_err(|error| Error::input("images", error.to_string(), "give images of three channels"))?;
+    }
+    Ok(all)
+}
+
+fn native_sizes(items: Vec<Item<'_>>) -> Result<Values> {
+    let size = |item: &Item<'_>| item.unpadded.unwrap_or(item.size);
+    let sizes: Vec<[usize; 2]> = items.iter().map(|item| size(item).into()).collect();
+    let sizes = Array2::from_shape_fn((sizes.len(), 2), |(image, axis)| sizes[image][axis] as i64);
+    let pixels = images(items)?;
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("image_sizes", sizes.into_dyn().into())]))
+}
+
 /// The patches of each image.
 fn cut(items: Vec<Item<'_>>) -> Result<Vec<Patches>> {
     let patches = |part: Part<'_>| match part {
@@ -172,6 +198,14 @@ mod tests {
         assert_eq!(values["pixel_mask"], Value::from(mask));
         let whole = given(Layout::Masked, &[], &images[..1]).unwrap();
         assert_eq!(whole.keys().collect::<Vec<_>>(), ["pixel_values"]);
+    }
+
+    #[test]
+    fn native_sizes_are_those_without_padding() {
+        let images = [RgbImage::new(1, 2), RgbImage::new(3, 1)];
+        let values = given(Layout::NativeSizes, &[Step::Pad(None)], &images).unwrap();
+        assert_eq!(values["pixel_values"].shape(), [2, 3, 2, 3]);
+        assert_eq!(values["image_sizes"], Value::from(ndarray::array![[2_i64, 1], [1, 3]].into_dyn()));
     }
 
     #[test]

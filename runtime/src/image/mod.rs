@@ -13,6 +13,7 @@
 //! ```
 
 mod anyres;
+mod centred_positions;
 mod draw;
 mod grids;
 mod interpolate;
@@ -21,6 +22,8 @@ mod item;
 mod jpeg;
 mod layout;
 mod mask;
+mod naflex_squares;
+mod native_sizes;
 mod normalize;
 mod padded;
 mod patches;
@@ -37,13 +40,17 @@ mod step;
 mod tiles;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices};
+pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use grids::{
-    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_windows, rope_deltas, rope_index,
+    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows, rope_deltas,
+    rope_index,
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use layout::Layout;
 pub use mask::Mask;
+pub use naflex_squares::naflex_squares;
+pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
 pub use padded::{fractional_position_ids, patch_attention_mask, unpadded_image_rows};
 pub use processor::ImageProcessor;
 pub use prompts::{
@@ -54,7 +61,7 @@ pub use resize::Filter;
 pub use rgb_image::Image;
 pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
-pub use step::Step;
+pub use step::{SmallImages, Step};
 pub use tiles::Canvas;
 
 pub(crate) use read::{broken, checked_size, limits};

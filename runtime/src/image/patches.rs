@@ -62,26 +62,62 @@ pub(super) fn patchified_by_squares(
     Ok(Patches { values, rows, columns })
 }
 
-/// The size of about the image's form whose edges are multiples of `factor` and whose pixels are within the limits
-/// (`smart_resize`); none of images more than 200 times as long as wide.
-pub(super) fn smart_resize(
+/// [`smart_resize`] of PaddleOCR-VL (`PaddleOCRVLImageProcessor`): edges shorter than a square's grow first, one after the other.
+pub(super) fn smart_resize_edges(
+    (mut height, mut width): Pixels,
+    factor: usize,
+    limits: (usize, usize),
+) -> Option<Pixels> {
+    let along =
+        |other: usize, edge: usize| ((other * factor) as f64 / edge as f64).round_ties_even() as usize;
+    if height < factor {
+        (height, width) = (factor, along(width, height));
+    }
+    if width < factor {
+        (height, width) = (along(height, width), factor);
+    }
+    smart_resize((height, width), factor, limits)
+}
+
+/// [`smart_resize`] of GLM-4.1V (`Glm4vImageProcessor`): images smaller than a square grow first, and so many frames of an image
+/// count towards the limits.
+pub(super) fn smart_resize_frames(
     (height, width): Pixels,
     factor: usize,
     (least, most): (usize, usize),
+    frames: usize,
+) -> Option<Pixels> {
+    let frames = frames.max(1);
+    let scale = (factor as f64 / height as f64).max(factor as f64 / width as f64).max(1.0);
+    let grown = |length: usize| (length as f64 * scale) as usize;
+    smart_resize_within((grown(height), grown(width)), factor, (least, most), frames)
+}
+
+/// The size of about the image's form whose edges are multiples of `factor` and whose pixels are within the limits
+/// (`smart_resize`); none of images more than 200 times as long as wide.
+pub(super) fn smart_resize(size: Pixels, factor: usize, limits: (usize, usize)) -> Option<Pixels> {
+    smart_resize_within(size, factor, limits, 1)
+}
+
+fn smart_resize_within(
+    (height, width): Pixels,
+    factor: usize,
+    (least, most): (usize, usize),
+    frames: usize,
 ) -> Option<Pixels> {
     if height.max(width) > 200 * height.min(width) {
         return None;
     }
     let factored = |length: usize| (length as f64 / factor as f64).round_ties_even() as usize * factor;
     let (rows, columns) = (factored(height), factored(width));
-    let area = (height * width) as f64;
-    if rows * columns > most {
+    let area = (frames * height * width) as f64;
+    if frames * rows * columns > most {
         let beta = (area / most as f64).sqrt();
         let down =
             |length: usize| ((length as f64 / beta / factor as f64).floor() as usize * factor).max(factor);
         return Some((down(height), down(width)));
     }
-    if rows * columns < least {
+    if frames * rows * columns < least {
         let beta = (least as f64 / area).sqrt();
         let up = |length: usize| (length as f64 * beta / factor as f64).ceil() as usize * factor;
         return Some((up(height), up(width)));
@@ -120,6 +156,10 @@ mod tests {
         assert_eq!(smart_resize((2000, 3000), 28, (3136, 1_003_520)), Some((812, 1204)));
         assert_eq!(smart_resize((20, 10), 28, (3136, 1_003_520)), Some((84, 56)));
         assert_eq!(smart_resize((2, 401), 28, (3136, 1_003_520)), None);
+        assert_eq!(smart_resize_edges((12, 10), 28, (3136, 300_000)), Some((84, 56)));
+        // `smart_resize(2, 480, 640, factor=28, max_pixels=300_000)`, and of small images of 12 by 10 pixels.
+        assert_eq!(smart_resize_frames((480, 640), 28, (3136, 300_000), 2), Some((308, 420)));
+        assert_eq!(smart_resize_frames((12, 10), 28, (12_544, 300_000), 2), Some((112, 84)));
     }
 
     #[test]

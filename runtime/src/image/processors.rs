@@ -6,10 +6,11 @@ mod steps;
 use serde_json::{Value as Json, json};
 
 pub(super) use defaults::with;
-use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, idefics3_defaults, padded};
+use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, glm4v_defaults, idefics3_defaults, padded};
 use steps::{
-    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glpn, got_ocr2, idefics3, levit, llava,
-    llava_next, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard, vivit, yolos,
+    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
+    levit, llava, llava_next, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard,
+    vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -118,6 +119,24 @@ pub(super) const CLASSES: &[Class] = &[
         let size = json!({"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280});
         with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2}))
     }),
+    class("LlavaOnevision", Layout::Tiles, false, llava_next, || {
+        let edges: Vec<usize> = (1..=6).map(|tiles| 384 * tiles).collect();
+        let grid: Vec<[usize; 2]> =
+            edges.iter().flat_map(|height| edges.iter().map(|width| [*height, *width])).collect();
+        with(exact(384, 3, OPENAI), json!({"do_pad": true, "image_grid_pinpoints": grid}))
+    }),
+    class("Glm4v", Layout::Packed, false, glm4v, glm4v_defaults),
+    class("Glm46V", Layout::Packed, false, glm4v, glm4v_defaults),
+    class("PaddleOCRVL", Layout::PackedImages, false, paddleocr_vl, || {
+        let size = json!({"shortest_edge": 384 * 384, "longest_edge": 1536 * 1536});
+        with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 1, "merge_size": 2}))
+    }),
+    class("Pixtral", Layout::NativeSizes, true, pixtral, || {
+        with(base(&json!({"longest_edge": 1024}), 3, OPENAI), json!({"patch_size": 16, "do_pad": true}))
+    }),
+    class("DeepseekVL", Layout::Images, true, janus, || {
+        with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true}))
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -129,7 +148,7 @@ impl Class {
 
     /// Whether `size` may say no more than `longest_edge`.
     pub(super) fn takes_longest_edge(&self) -> bool {
-        self.layout == Layout::Split || self.name == "Sam"
+        matches!(self.layout, Layout::Split | Layout::NativeSizes) || self.name == "Sam"
     }
 
     /// The steps that a file asks for, over the defaults.

@@ -43,6 +43,7 @@ pub(super) struct Settings {
     /// `longest_edge` of `max_image_size`.
     pub(super) max_image_size: usize,
     pub(super) merge_size: usize,
+    pub(super) min_size: usize,
     pub(super) temporal_patch_size: usize,
 }
 
@@ -78,7 +79,7 @@ struct Written {
     ensure_multiple_of: usize,
     size_divisor: Option<usize>,
     #[serde(default)]
-    patch_size: usize,
+    patch_size: Json,
     #[serde(default)]
     max_num_patches: usize,
     crop_to_patches: Option<bool>,
@@ -92,6 +93,8 @@ struct Written {
     max_image_size: Json,
     #[serde(default)]
     merge_size: usize,
+    #[serde(default)]
+    min_size: usize,
     #[serde(default)]
     temporal_patch_size: usize,
 }
@@ -206,13 +209,14 @@ impl Settings {
         // The older name of `do_pad`.
         let old = json!({"do_pad": json["pad_and_return_pixel_mask"]});
         let json = with(class.defaults(), with(old, json.clone()));
-        let json = if class.layout == Layout::Packed { pixels_as_size(json) } else { json };
+        let counts_pixels = matches!(class.layout, Layout::Packed | Layout::PackedImages);
+        let json = if counts_pixels { pixels_as_size(json) } else { json };
         let written: Written =
             serde_path_to_error::deserialize(json).map_err(|e| format!("`{}`: {}", e.path(), e.inner()))?;
         // A limit for the longer edge goes with a number alone, and is never without one.
         let longest = (class.layout == Layout::Masked).then(|| written.max_size.unwrap_or(1333));
         let size = match class.layout {
-            Layout::Packed => numbers_of_pixels(&written.size),
+            Layout::Packed | Layout::PackedImages => numbers_of_pixels(&written.size),
             _ => Size::read(&written.size, class.default_to_square, longest),
         };
         let size = size.map_err(|problem| format!("`size`: {problem}"))?;
@@ -254,7 +258,7 @@ impl Settings {
             keep_aspect_ratio: written.keep_aspect_ratio,
             ensure_multiple_of: written.ensure_multiple_of,
             size_divisor: written.size_divisor.unwrap_or_default(),
-            patch_size: written.patch_size,
+            patch_size: edge(&written.patch_size)?,
             max_num_patches: written.max_num_patches,
             crop_to_patches,
             do_image_splitting: written.do_image_splitting,
@@ -263,6 +267,7 @@ impl Settings {
                 _ => 0,
             },
             merge_size: written.merge_size,
+            min_size: written.min_size,
             temporal_patch_size: written.temporal_patch_size,
         })
     }
@@ -289,6 +294,18 @@ fn numbers_of_pixels(size: &Json) -> std::result::Result<Size, String> {
         _ => Err(format!(
             "{size} has no `shortest_edge` up to `longest_edge`, numbers of pixels up to {MAX_PIXELS}"
         )),
+    }
+}
+
+/// The edge of a square, as a number or as height and width; 0 where there is none.
+fn edge(value: &Json) -> std::result::Result<usize, String> {
+    if value.is_null() {
+        return Ok(0);
+    }
+    match Size::read(value, true, None) {
+        Ok(Size::Exact((height, width))) if height == width => Ok(height),
+        Ok(size) => Err(format!("`patch_size`: {size:?} is no square")),
+        Err(problem) => Err(format!("`patch_size`: {problem}")),
     }
 }
 

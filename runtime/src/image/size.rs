@@ -31,6 +31,21 @@ pub enum Size {
     Longest(usize),
     /// `longest_edge` (`SamImageProcessor`): the longer edge; the other follows, rounded.
     LongestRounded(usize),
+    /// Smaller where an edge has more than these pixels, then each edge the next multiple of a patch's
+    /// (`PixtralImageProcessor`).
+    WithinPatches {
+        /// The most height and width, before edges become multiples.
+        most: Pixels,
+        /// The edge of a patch.
+        patch: usize,
+    },
+    /// The longer edge; the other follows, but has so many pixels at least (`JanusImageProcessor`).
+    LongestAtLeast {
+        /// The longer edge.
+        edge: usize,
+        /// `min_size`.
+        least: usize,
+    },
     /// The size that the image has.
     Own,
     /// `height` and `width` as the nearest multiples (`ensure_multiple_of`), or with `keep_aspect_ratio` that edge which changes
@@ -121,6 +136,19 @@ impl Size {
                 let scaled = |length: usize| ((length as f64 * scale + 0.5) as usize).max(1);
                 (scaled(height), scaled(width))
             }
+            Self::WithinPatches { most, patch } => {
+                let ratio = (height as f64 / most.0 as f64).max(width as f64 / most.1 as f64).max(1.0);
+                let multiple = |edge: usize| {
+                    let edge = (edge as f64 / ratio).floor() as usize;
+                    edge.max(1).div_ceil(patch.max(1)) * patch.max(1)
+                };
+                (multiple(height), multiple(width))
+            }
+            Self::LongestAtLeast { edge, least } => {
+                let scale = edge as f64 / long as f64;
+                let scaled = |edge: usize| ((edge as f64 * scale).round_ties_even() as usize).max(least);
+                (scaled(height), scaled(width))
+            }
             Self::Own => (height, width),
             Self::Multiples { size, multiple, keep_aspect_ratio } => {
                 let [mut down, mut across] = [size.0 as f64 / height as f64, size.1 as f64 / width as f64];
@@ -202,5 +230,10 @@ mod tests {
         // 12.8 and 12.4.
         assert_eq!(Size::LongestRounded(32).of((40, 100)), (13, 32));
         assert_eq!(Size::LongestRounded(31).of((100, 40)), (31, 12));
+        let patches = Size::WithinPatches { most: (100, 100), patch: 16 };
+        assert_eq!(patches.of((30, 77)), (32, 80));
+        assert_eq!(patches.of((300, 150)), (112, 64));
+        assert_eq!(Size::LongestAtLeast { edge: 100, least: 14 }.of((50, 20)), (100, 40));
+        assert_eq!(Size::LongestAtLeast { edge: 100, least: 14 }.of((400, 20)), (100, 14));
     }
 }

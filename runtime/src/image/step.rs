@@ -8,7 +8,9 @@ use ndarray::{Array3, Axis};
 use super::interpolation::resampled;
 use super::item::{Item, Part, pixels};
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
-use super::patches::{fitted, patchified, patchified_by_squares, smart_resize};
+use super::patches::{
+    fitted, patchified, patchified_by_squares, smart_resize, smart_resize_edges, smart_resize_frames,
+};
 use super::resize::resize;
 use super::tiles::{any_res_tiles, best, crops, squares, whole_squares};
 use super::{Canvas, Filter, Pixels, Size};
@@ -98,6 +100,8 @@ pub enum Step {
         factor: usize,
         /// `shortest_edge` and `longest_edge` of `size`, which are numbers of pixels.
         pixels: (usize, usize),
+        /// What is done with images smaller than a square.
+        small: SmallImages,
         /// `resample`.
         resample: Filter,
     },
@@ -117,6 +121,20 @@ pub enum Step {
         /// `max_num_patches`.
         max_num_patches: usize,
     },
+}
+
+/// What [`Step::SmartResize`] does with images smaller than a square of patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmallImages {
+    /// Nothing of its own (`Qwen2VLImageProcessor`).
+    AsOthers,
+    /// They grow first; so many frames of an image count towards the limits (`Glm4vImageProcessor`).
+    Grow {
+        /// `temporal_patch_size`.
+        frames: usize,
+    },
+    /// Edges that are shorter than a square's grow first, one after the other (`PaddleOCRVLImageProcessor`).
+    GrowEdges,
 }
 
 /// The most pixels that an image may become, in all its parts, where it has fewer itself: 4096 x 4096.
@@ -181,7 +199,9 @@ impl Step {
             Self::ResizeToPatches { patch_size, max_num_patches, .. } => {
                 Some(area(fitted(part, *patch_size, *max_num_patches)))
             }
-            Self::SmartResize { factor, pixels, .. } => smart_resize(part, *factor, *pixels).map(area),
+            Self::SmartResize { factor, pixels, small, .. } => {
+                smart_size(part, *factor, *pixels, *small).map(area)
+            }
             Self::CenterCrop(size) => Some(area(*size)),
             Self::PadToSquare(_) => Some(area((part.0.max(part.1), part.0.max(part.1)))),
             Self::AnyResTiles { grid, whole, .. } => {
@@ -227,10 +247,10 @@ impl Step {
                 let (height, width) = fitted(pixels(image), *patch_size, *max_num_patches);
                 owned(resize(image, height, width, *resample)?)
             }
-            Self::SmartResize { factor, pixels: limits, resample } => {
+            Self::SmartResize { factor, pixels: limits, small, resample } => {
                 let image = part.levels()?;
                 let size = pixels(image);
-                let Some((height, width)) = smart_resize(size, *factor, *limits) else {
+                let Some((height, width)) = smart_size(size, *factor, *limits, *small) else {
                     let problem =
                         format!("of {} x {} is more than 200 times as long as wide", size.0, size.1);
                     return Err(Error::input("image", problem, "give a part of it"));
@@ -262,6 +282,15 @@ impl Step {
             | Self::CropToPatches { .. }
             | Self::SplitImage { .. } => part,
         })
+    }
+}
+
+/// What an image becomes by [`Step::SmartResize`].
+fn smart_size(size: Pixels, factor: usize, limits: (usize, usize), small: SmallImages) -> Option<Pixels> {
+    match small {
+        SmallImages::AsOthers => smart_resize(size, factor, limits),
+        SmallImages::Grow { frames } => smart_resize_frames(size, factor, limits, frames),
+        SmallImages::GrowEdges => smart_resize_edges(size, factor, limits),
     }
 }
 

@@ -66,7 +66,8 @@ pub fn add_shared_expert(
     g.add(h, &shared)
 }
 
-/// Experts whose weights are batched (`GraniteMoeParallelExperts`), gate and up projections as one.
+/// Experts whose weights are batched (`GraniteMoeParallelExperts`, `Qwen3VLMoeTextExperts`), gate and up projections as one. Files
+/// may hold them transposed, as `[experts, in, out]`.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchedExperts<'a> {
     /// The weight of gate and up projections `[experts, 2·width, hidden]`, of which the gate is the first half.
@@ -87,12 +88,24 @@ impl BatchedExperts<'_> {
     pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor, routing: &Routing) -> Result<Tensor> {
         let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
         combine_experts(g, x, routing, |g, x, selected| {
-            let gate_up = g.weight(&w.name(self.gate_up), &[selected.count, 2 * self.width, hidden])?;
-            let down = g.weight(&w.name(self.down), &[selected.count, hidden, self.width])?;
-            let h = selected.linear(g, x, &gate_up, false)?;
+            let h = Self::linear(g, &w.name(self.gate_up), x, selected, [2 * self.width, hidden])?;
             let h = glu(g, &h, self.act)?;
-            selected.linear(g, &h, &down, false)
+            Self::linear(g, &w.name(self.down), &h, selected, [hidden, self.width])
         })
+    }
+
+    /// The selected experts' linear layer of a weight `[experts, out, in]`, or as the file holds it.
+    fn linear(
+        g: &mut Graph,
+        name: &str,
+        x: &Tensor,
+        selected: &SelectedExperts,
+        [out, width]: [usize; 2],
+    ) -> Result<Tensor> {
+        let (shape, turned) = ([selected.count, out, width], [selected.count, width, out]);
+        let transposed = !g.stores(name, &shape) && g.stores(name, &turned);
+        let weight = g.weight(name, if transposed { &turned } else { &shape })?;
+        selected.linear(g, x, &weight, transposed)
     }
 }
 

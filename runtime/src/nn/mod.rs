@@ -104,6 +104,7 @@ pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::mask_logits;
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
+pub use mrope::MropeSections;
 pub use multi_head::MultiHead;
 pub use norms::{
     layer_norm_2d, layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,

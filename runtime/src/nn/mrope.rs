@@ -4,10 +4,29 @@ use super::{RopeParameters, Rotary};
 use crate::Result;
 use crate::graph::{Graph, Tensor};
 
+/// How the pairs of a head are shared among time, height and width.
+#[derive(Clone, Copy, Debug)]
+pub struct MropeSections {
+    /// The pairs of each where `mrope_section` is not given.
+    pub default: [usize; 3],
+    /// Whether pairs take turns, as long as height and width have pairs left; else they stand one after the other.
+    pub interleaved: bool,
+}
+
+impl MropeSections {
+    /// `Qwen2VLRotaryEmbedding`.
+    pub const QWEN2_VL: Self = Self { default: [16, 24, 24], interleaved: false };
+    /// `Qwen3VLTextRotaryEmbedding`.
+    pub const QWEN3_VL: Self = Self { default: [24, 20, 20], interleaved: true };
+    /// `Qwen3_5TextRotaryEmbedding`.
+    pub const QWEN3_5: Self = Self { default: [11, 11, 10], interleaved: true };
+    /// `Glm4vTextRotaryEmbedding`.
+    pub const GLM4V: Self = Self { default: [8, 12, 12], interleaved: false };
+}
+
 impl RopeParameters {
     /// Rotary embedding of positions along time, height and width `[3, batch, sequence]` (`Qwen2VLRotaryEmbedding`) for heads of
-    /// `head_size`. `mrope_section` says how many pairs rotate by each, one after the other; where `interleaved` pairs take
-    /// turns, as long as height and width have pairs left (`Qwen3VLTextRotaryEmbedding`).
+    /// `head_size`, whose pairs are shared by `mrope_section`.
     ///
     /// # Errors
     /// When the ids have not three axes, or the sections are no split of the pairs.
@@ -17,15 +36,27 @@ impl RopeParameters {
         position_ids: &Tensor,
         head_size: usize,
         max_position_embeddings: usize,
-        interleaved: bool,
+        sections: MropeSections,
     ) -> Result<Rotary> {
         self.check(head_size).map_err(|problem| g.error("RotaryEmbedding", problem))?;
         let rope = self.frequencies(head_size, max_position_embeddings, None);
-        let default = if interleaved { [24, 20, 20] } else { [16, 24, 24] };
-        let sections = self.mrope_section.as_deref().unwrap_or(&default);
-        let axes = mrope_axes(sections, rope.inverse.len(), interleaved);
+        let counts = self.mrope_section.as_deref().unwrap_or(&sections.default);
+        let axes = mrope_axes(counts, rope.inverse.len(), sections.interleaved);
         let axes = axes.map_err(|problem| g.error("RotaryEmbedding", problem))?;
         Rotary::by_axes(g, position_ids, &rope.inverse, &axes, rope.attention_factor)
+    }
+
+    /// Rotary embedding of rows and columns `[2, 1, patches]` for heads of `head_size`: the frequencies of a head rotate by rows and
+    /// by columns in turns, those by rows stand first (`PixtralVisionRotaryEmbedding`).
+    ///
+    /// # Errors
+    /// When the ids have not three axes, or these parameters are none for heads of the size.
+    pub fn axial_in_turns(&self, g: &mut Graph, position_ids: &Tensor, head_size: usize) -> Result<Rotary> {
+        let all = self.frequencies(head_size, usize::MAX, None).inverse;
+        let axis = |first: usize| all.iter().skip(first).step_by(2).copied().collect::<Vec<_>>();
+        let (rows, columns) = (axis(0), axis(1));
+        let axes = [vec![0; rows.len()], vec![1; columns.len()]].concat();
+        Rotary::by_axes(g, position_ids, &[rows, columns].concat(), &axes, 1.0)
     }
 
     /// Rotary embedding of rows and columns `[2, 1, patches]` for heads of `head_size`: the first half of the pairs rotates by

@@ -170,8 +170,10 @@ pub(super) fn built<A: Architecture>(
     let mut graph = Graph::new();
     graph.stored = weights.cloned().map(|weights| {
         let (tensors, elements) = weights.counts();
-        let has = move |name: &str| weights.stored_as(name, &A::NAMES).is_some();
-        Stored { has: Arc::new(has), tensors, elements, place: place.clone() }
+        let held = weights.clone();
+        let has = move |name: &str| held.stored_as(name, &A::NAMES).is_some();
+        let shape = move |name: &str| weights.stored_shape(name, &A::NAMES);
+        Stored { has: Arc::new(has), shape: Arc::new(shape), tensors, elements, place: place.clone() }
     });
     graph.interpolate = interpolate;
     graph.counts_experts = counts_experts;

@@ -26,6 +26,21 @@ pub fn token_count_mask(values: &Values, padding: Option<usize>) -> Result<Value
     ones_before(values, |text, _| Ok(text.iter().filter(|id| **id != padding).count()))
 }
 
+/// The `attention_mask` as numbers that embeddings of tokens are multiplied by: `[batch, sequence, 1]` f32.
+///
+/// # Errors
+/// When there is no mask, or it has not two axes.
+pub fn token_weights(values: &Values) -> Result<Value> {
+    const NAME: &str = "attention_mask";
+    let help = "give it as i64 [batch, sequence]";
+    let mask = values.get(NAME).ok_or_else(|| Error::input(NAME, "is required and was not given", help))?;
+    let mask = mask.i64(NAME)?;
+    if mask.ndim() != 2 {
+        return Err(Error::input(NAME, format!("has shape {:?}", mask.shape()), help));
+    }
+    Ok(Value::F32(mask.mapv(|seen| seen as f32).insert_axis(Axis(2))))
+}
+
 /// `global_attention_mask` with the first token of each text global: `[batch, sequence]` i64, from `input_ids` of that shape.
 ///
 /// # Errors
@@ -89,6 +104,15 @@ mod tests {
 
     fn texts(ids: [[i64; 5]; 2]) -> Values {
         Values::from([("input_ids".into(), ndarray::arr2(&ids).into_dyn().into())])
+    }
+
+    #[test]
+    fn masks_become_numbers_of_a_width_of_one() {
+        let mask = ndarray::array![[1_i64, 1], [0, 1]].into_dyn();
+        let values = Values::from([("attention_mask".into(), mask.into())]);
+        let weights = ndarray::array![[[1.0_f32], [1.0]], [[0.0], [1.0]]].into_dyn();
+        assert_eq!(token_weights(&values).unwrap(), Value::F32(weights));
+        assert!(token_weights(&Values::new()).unwrap_err().to_string().contains("attention_mask"));
     }
 
     #[test]

@@ -283,6 +283,12 @@ impl Weights {
         names::candidates(name, names).into_iter().find(has)
     }
 
+    /// The shape of a parameter as it is stored.
+    pub(crate) fn stored_shape(&self, name: &str, names: &Names) -> Option<Vec<usize>> {
+        let stored = self.stored_as(name, names)?;
+        self.shape(&stored).map(<[usize]>::to_vec)
+    }
+
     /// The shape of the tensor that is stored under a name.
     fn shape(&self, name: &str) -> Option<&[usize]> {
         match self {

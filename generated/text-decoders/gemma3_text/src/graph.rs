@@ -204,10 +204,10 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
         g.scope("lm_head")
     };
     let logits = g.linear_with(&table.name("weight"), None, hidden, c.vocab_size)?;
-    softcapped_logits(g, c, logits)
+    scaled_logits(g, c, logits)
 }
 
 /// Soft-capped logits, where `final_logit_softcapping` is given: `[batch, sequence, vocab_size]`.
-fn softcapped_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
+fn scaled_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
     nn::softcap(g, &logits, c.final_logit_softcapping)
 }

@@ -196,5 +196,10 @@ fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<T
     let w = g.scope("lm_head");
     let table = if c.tie_word_embeddings { base.scope("embed_tokens") } else { w };
     let logits = g.linear_with(&table.name("weight"), None, hidden, c.vocab_size)?;
+    scaled_logits(g, c, logits)
+}
+
+/// The logits, scaled: `[batch, sequence, vocab_size]`.
+fn scaled_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
     g.scale(&logits, c.dim_model_base.unwrap_or(c.hidden_size) as f64 / c.hidden_size as f64)
 }

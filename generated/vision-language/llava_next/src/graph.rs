@@ -119,7 +119,7 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     g.input(Input::i64("image_sizes", dims![IMAGES, 2]));
     let grid = c.image_grid_pinpoints.clone();
     let side = size / c.vision_config.patch_size();
-    let packing = AnyRes { grid, tile: size, patches: side };
+    let packing = AnyRes { grid, tile: size, patches: side, most_tiles: None };
     let rows = Input::i64("image_rows", dims![features]).computed(move |values| packing.rows(values));
     let rows = g.input(rows);
     let pixels = g.reshape(&pixels, dims![IMAGES * tiles, channels, size, size])?;
@@ -135,7 +135,8 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let end_of_line = g.weight(&w.name("image_newline"), &[c.text_config.hidden_size()])?;
     let end_of_line = g.unsqueeze(&end_of_line, 0)?;
     let all = g.concat(&[&all, &end_of_line], 0)?;
-    Ok(Images { features: g.gather(&all, &rows, 0)?, of: "image_rows", each: 1 })
+    let features = g.gather(&all, &rows, 0)?;
+    Ok(Images { features, of: "image_rows", each: 1 })
 }
 
 /// The selected features of the vision model through the projector: `[images, patches, hidden_size]`.

@@ -78,7 +78,7 @@ fn logits(g: &mut Graph, c: &Config, w: &Scope, hidden: &Tensor) -> Result<Tenso
         g.scope("lm_head")
     };
     let logits = g.linear_with(&table.name("weight"), None, hidden, c.text_config.vocab_size())?;
-    language::softcapped_logits(g, &c.text_config, logits)
+    language::scaled_logits(g, &c.text_config, logits)
 }
 
 /// Images and text to the text's hidden states, and the images' features where this graph takes images.

@@ -123,5 +123,11 @@ fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Images> {
     let pixels = g.input(Input::f32("pixel_values", dims![patches, values]));
     g.input(Input::i64("image_grid_thw", dims![IMAGES, 3]));
     let features = vision::encoder(g, v, &w.scope("visual"), &pixels)?;
+    let features = projector(g, c, &w.scope("multi_modal_projector"), &features)?;
     Ok(Images { features, of: "patch_frames", each: 1 })
+}
+
+/// The features as they are, which the vision model gives in the language model's width.
+fn projector(_: &mut Graph, _: &Config, _: &Scope, x: &Tensor) -> Result<Tensor> {
+    Ok(x.clone())
 }

@@ -41,6 +41,11 @@ pub(in crate::image) fn with(mut settings: Json, over: Json) -> Json {
     settings
 }
 
+pub(super) fn glm4v_defaults() -> Json {
+    let size = json!({"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000});
+    with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2}))
+}
+
 pub(super) fn idefics3_defaults() -> Json {
     let sizes = json!({"do_image_splitting": true, "max_image_size": {"longest_edge": 364}, "do_pad": true});
     with(base(&json!({"longest_edge": 4 * 364}), 1, HALF), sizes)

@@ -2,7 +2,7 @@
 
 use super::Steps;
 use crate::image::settings::Settings;
-use crate::image::{Canvas, Size, Step};
+use crate::image::{Canvas, Size, SmallImages, Step};
 
 /// `do_resize`, `do_center_crop`, `do_rescale`, `do_normalize` and `do_pad`, as most classes do them.
 pub(super) fn standard(settings: &Settings) -> Steps {
@@ -217,7 +217,9 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
             ((edge, edge), edge)
         }
         Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
-        Size::Own | Size::LongestRounded(_) => return Err("`size`: is missing".to_owned()),
+        Size::Own | Size::LongestRounded(_) | Size::WithinPatches { .. } | Size::LongestAtLeast { .. } => {
+            return Err("`size`: is missing".to_owned());
+        }
     };
     let tile = settings.crop_size.map_or(edge, |(height, _)| height);
     let mut steps = vec![Step::AnyResTiles { grid, whole, tile, resample: settings.resample }];
@@ -273,6 +275,71 @@ pub(super) fn siglip2(settings: &Settings) -> Steps {
     Ok(steps)
 }
 
+/// As Qwen2-VL's, but for how the frames of an image count.
+pub(super) fn glm4v(settings: &Settings) -> Steps {
+    let mut steps = qwen2_vl(settings)?;
+    if let Some(Step::SmartResize { small, .. }) = steps.first_mut() {
+        *small = SmallImages::Grow { frames: settings.temporal_patch_size };
+    }
+    Ok(steps)
+}
+
+/// As Qwen2-VL's, but that patches stand row after row.
+pub(super) fn paddleocr_vl(settings: &Settings) -> Steps {
+    if settings.temporal_patch_size != 1 {
+        return Err("`temporal_patch_size`: must be 1".to_owned());
+    }
+    let mut steps = qwen2_vl(settings)?;
+    for step in &mut steps {
+        match step {
+            Step::SmartResize { small, .. } => *small = SmallImages::GrowEdges,
+            Step::PatchifySquares { merge_size, .. } => *merge_size = 1,
+            _ => {}
+        }
+    }
+    Ok(steps)
+}
+
+/// Images that are too large are made smaller, edges multiples of a patch's, and all are padded to the largest.
+pub(super) fn pixtral(settings: &Settings) -> Steps {
+    let patch = settings.patch_size;
+    if patch == 0 {
+        return Err("`patch_size`: must be at least 1".to_owned());
+    }
+    let most = match settings.size {
+        Size::Longest(edge) => (edge, edge),
+        Size::Exact(size) => size,
+        size => return Err(format!("`size`: {size:?} has neither `longest_edge` nor height and width")),
+    };
+    let mut steps = vec![];
+    if settings.resize.is_some() {
+        steps.push(resize(settings, Size::WithinPatches { most, patch }));
+    }
+    steps.extend(settings.center_crop.map(Step::CenterCrop));
+    steps.extend(numbers(settings));
+    steps.push(Step::Pad(None));
+    Ok(steps)
+}
+
+/// The longer edge becomes `size`, and `do_pad` makes images square, in the colour of the means.
+pub(super) fn janus(settings: &Settings) -> Steps {
+    let mut steps = vec![];
+    match settings.resize {
+        None => {}
+        Some(Size::Exact((height, width))) if height == width => {
+            steps.push(resize(
+                settings,
+                Size::LongestAtLeast { edge: height, least: settings.min_size.max(1) },
+            ));
+        }
+        Some(size) => return Err(format!("`size`: {size:?} is no square")),
+    }
+    let colour = settings.image_mean.map(|mean| (mean * 255.0) as u8);
+    steps.extend(settings.do_pad.then_some(Step::PadToSquare(colour)));
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
 pub(super) fn qwen2_vl(settings: &Settings) -> Steps {
     let Settings { patch_size, merge_size, temporal_patch_size: frames, resample, .. } = *settings;
     if [patch_size, merge_size, frames].contains(&0) {
@@ -285,6 +352,7 @@ pub(super) fn qwen2_vl(settings: &Settings) -> Steps {
             steps.push(Step::SmartResize {
                 factor: patch_size * merge_size,
                 pixels: (shortest, longest),
+                small: SmallImages::AsOthers,
                 resample,
             });
         }

@@ -5,8 +5,6 @@
 mod placeholders;
 mod replacement;
 
-use serde_json::json;
-
 use self::placeholders::Placeholders;
 use super::batches::TextModel;
 use super::builder::opened;
@@ -53,9 +51,9 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         let checkpoint = text.model.checkpoint();
         let placeholders = Placeholders::read(checkpoint, text.model.raw_config(), &text.tokenizer)?;
         let mut processor = ImageProcessor::from_checkpoint(checkpoint)?;
-        if placeholders.crops_to_patches() {
+        if let Some(settings) = placeholders.image_settings() {
             // As the reference's processor of texts and images asks that of images to.
-            processor = processor.with(&json!({"crop_to_patches": true}))?;
+            processor = processor.with(&settings)?;
         }
         let config = GenerationConfig::from_checkpoint(checkpoint)?;
         let template = ChatTemplate::from_checkpoint(checkpoint, &text.tokenizer)?;

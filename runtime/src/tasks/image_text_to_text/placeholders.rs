@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::replacement::{Count, Replacement};
 use crate::hub::Checkpoint;
@@ -48,8 +48,37 @@ impl Placeholders {
             Some("Idefics3Processor" | "SmolVLMProcessor") => {
                 files.idefics3().map(|(token, replacement)| new(token, replacement))
             }
-            Some("Qwen2VLProcessor" | "Qwen2_5_VLProcessor" | "Qwen3VLProcessor") => {
-                files.qwen2_vl().map(|(token, replacement)| new(token, replacement))
+            Some(
+                "Qwen2VLProcessor"
+                | "Qwen2_5_VLProcessor"
+                | "Qwen3VLProcessor"
+                | "Exaone4_5_Processor"
+                | "HyperCLOVAXVisionV2Processor"
+                | "PaddleOCRVLProcessor",
+            ) => files.qwen2_vl("<|image_pad|>").map(|(token, replacement)| new(token, replacement)),
+            Some("Glm4vProcessor" | "Glm46VProcessor") => {
+                files.qwen2_vl("<|image|>").map(|(token, replacement)| new(token, replacement))
+            }
+            Some("GotOcr2Processor") => {
+                let feature = files.known("image_token", "<imgpad>".to_owned())?;
+                let count = Count::Fixed(256);
+                let replacement =
+                    Replacement::Features { feature: feature.clone(), around: Default::default(), count };
+                Ok(new(feature, replacement))
+            }
+            Some("LlavaOnevisionProcessor") => {
+                files.llava_onevision().map(|(token, replacement)| new(token, replacement))
+            }
+            Some("PixtralProcessor") => files.pixtral().map(|(token, replacement)| new(token, replacement)),
+            Some("LightOnOcrProcessor") => {
+                files.lighton_ocr().map(|(token, replacement)| new(token, replacement))
+            }
+            Some("DeepseekVLProcessor") => {
+                files.deepseek_vl().map(|(token, replacement)| new(token, replacement))
+            }
+            Some("QianfanOCRProcessor") => {
+                let token = files.field("image_placeholder_token", "<image>");
+                files.internvl().map(|(_, replacement)| new(token, replacement))
             }
             Some("PaliGemmaProcessor") => files.paligemma(),
             _ if files.special("boi_token")?.is_some() => {
@@ -62,12 +91,15 @@ impl Placeholders {
         }
     }
 
-    /// Whether the processor of texts and images asks that of images to cut them into tiles.
-    pub(super) fn crops_to_patches(&self) -> bool {
-        matches!(
-            self.replacement,
-            Replacement::NumberedTiles { .. } | Replacement::Features { count: Count::Tiles(_), .. }
-        )
+    /// What the processor of texts and images asks of that of images: to cut them into tiles, or into patches of a size.
+    pub(super) fn image_settings(&self) -> Option<Json> {
+        match self.replacement {
+            Replacement::NumberedTiles { .. } | Replacement::Features { count: Count::Tiles(_), .. } => {
+                Some(json!({"crop_to_patches": true}))
+            }
+            Replacement::Lines { edge, .. } => Some(json!({"patch_size": edge})),
+            _ => None,
+        }
     }
 
     /// Whether texts are encoded without special tokens, which the prompt has itself.
@@ -160,8 +192,51 @@ impl Files<'_> {
         Ok((feature.clone(), Replacement::Squares { feature, each, around, whole }))
     }
 
-    fn qwen2_vl(&self) -> Read {
-        let feature = self.special("image_token")?.unwrap_or_else(|| "<|image_pad|>".to_owned());
+    fn llava_onevision(&self) -> Read {
+        let token = self.special("image_token")?.unwrap_or_else(|| self.field("image_token", "<image>"));
+        let feature = self.known("image_token", token)?;
+        let Some(all) = number(&self.written["num_image_tokens"]) else {
+            let problem = "`num_image_tokens`: is missing: how many tokens stand for an image is not known";
+            return Err(Error::config(self.file(), problem, "set it to the number of patches of a tile"));
+        };
+        let ratio = self.field("vision_aspect_ratio", "anyres_max_9");
+        let Ok(most_tiles) = ratio.trim_matches(|letter| "anyres_max_".contains(letter)).parse() else {
+            let problem = format!("`vision_aspect_ratio`: `{ratio}` says no number of tiles");
+            return Err(Error::config(self.file(), problem, "write it as `anyres_max_9`"));
+        };
+        let left_out = self.written["vision_feature_select_strategy"] == "default";
+        let count = Count::MostTiles { patches: all.isqrt(), most_tiles, additional: -isize::from(left_out) };
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    fn pixtral(&self) -> Read {
+        let token = |key, default| self.known(key, self.field(key, default));
+        let feature = token("image_token", "[IMG]")?;
+        let ends = [token("image_break_token", "[IMG_BREAK]")?, token("image_end_token", "[IMG_END]")?];
+        let edge = self.square("patch_size", 16, 1);
+        Ok((feature.clone(), Replacement::Lines { feature, ends, edge }))
+    }
+
+    fn lighton_ocr(&self) -> Read {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let count = Count::NativeSquares(self.square("patch_size", 14, 2));
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    /// The edge of a square of patches, pixels.
+    fn square(&self, key: &str, patch: usize, merge: usize) -> usize {
+        let merge = number(&self.written["spatial_merge_size"]).unwrap_or(merge);
+        (number(&self.written[key]).unwrap_or(patch) * merge).max(1)
+    }
+
+    fn deepseek_vl(&self) -> Read {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let count = Count::Fixed(number(&self.written["num_image_tokens"]).unwrap_or(576));
+        Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    fn qwen2_vl(&self, token: &str) -> Read {
+        let feature = self.special("image_token")?.unwrap_or_else(|| token.to_owned());
         let feature = self.known("image_token", feature)?;
         let image = self.checkpoint.json("preprocessor_config.json")?.unwrap_or_default();
         let nested = number(&self.written["image_processor"]["merge_size"]);

@@ -1,7 +1,7 @@
 //! What stands for an image in the text that a model reads: its features' tokens, and those around them and its parts.
 //!
 //! Reference: `replace_image_token` of `LlavaProcessor`, `LlavaNextProcessor`, `Gemma3Processor`, `InternVLProcessor`,
-//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`.
+//! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `PixtralProcessor`.
 
 use crate::image::{AnyRes, ImageProcessor};
 use crate::{Error, Result, Values};
@@ -15,6 +15,9 @@ pub(super) enum Replacement {
     NumberedTiles { feature: String, each: usize, tile: String, whole: String, around: [String; 2] },
     /// Tiles of so many features, each with a token at its end (`Cohere2VisionProcessor`).
     EndedTiles { feature: String, each: usize, end: String, around: [String; 2] },
+    /// Lines of an image of its own size, a feature for each square of this edge in pixels, each with a token at its end, the last one
+    /// with another (`PixtralProcessor`).
+    Lines { feature: String, ends: [String; 2], edge: usize },
     /// Rows and columns of squares of so many features, and the whole image (`Idefics3Processor`).
     Squares { feature: String, each: usize, around: String, whole: String },
 }
@@ -28,6 +31,10 @@ pub(super) enum Count {
     Tiles(usize),
     /// One for each square of so many by so many patches.
     Squares(usize),
+    /// One for each square of this edge, in pixels, of an image of its own size.
+    NativeSquares(usize),
+    /// Those of tiles of so many by so many, of images that have features of no more than so many tiles (`anyres_max_9`).
+    MostTiles { patches: usize, most_tiles: usize, additional: isize },
     /// One for each patch, which has this edge in pixels, and one more for the class token, or one less where the first
     /// patch stands for it and is left out.
     Patches { edge: usize, additional: isize },
@@ -55,6 +62,12 @@ impl Replacement {
                 let tile = format!("{}{end}", feature.repeat(*each));
                 format!("{before}{}{after}", tile.repeat(number(processed, "num_patches", image)?))
             }
+            Self::Lines { feature, ends: [line_end, end], edge } => {
+                let (rows, columns) = native(processed, image, *edge)?;
+                let line = feature.repeat(columns);
+                let lines = format!("{line}{line_end}").repeat(rows.saturating_sub(1));
+                format!("{lines}{line}{end}")
+            }
             Self::Squares { feature, each, around, whole } => {
                 let features = feature.repeat(*each);
                 let [rows, columns] = ["rows", "cols"].map(|name| number(processed, name, image));
@@ -81,6 +94,19 @@ impl Count {
                 let patches = sides.into_iter().product::<Result<usize>>()?;
                 return Ok(patches / (merge * merge).max(1));
             }
+            Self::NativeSquares(edge) => {
+                let (rows, columns) = native(processed, image, edge)?;
+                return Ok(rows * columns);
+            }
+            Self::MostTiles { patches, most_tiles, additional } => {
+                let pixels =
+                    processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
+                let grid = processor.image_grid_pinpoints().into_iter().flatten();
+                let grid = grid.map(|(height, width)| vec![*height, *width]).collect();
+                let tile = pixels.last().copied().unwrap_or_default();
+                let packing = AnyRes { grid, tile, patches, most_tiles: Some(most_tiles) };
+                return Ok(packing.count(processed, image)?.saturating_add_signed(additional));
+            }
             Self::Patches { edge, additional } => (edge, additional),
         };
         let pixels = processed.get("pixel_values").map(|pixels| pixels.shape().to_vec()).unwrap_or_default();
@@ -89,9 +115,15 @@ impl Count {
             return Ok(((height / edge) * (width / edge)).saturating_add_signed(additional));
         };
         let grid = grid.iter().map(|(height, width)| vec![*height, *width]).collect();
-        let packing = AnyRes { grid, tile: *height, patches: height / edge };
+        let packing = AnyRes { grid, tile: *height, patches: height / edge, most_tiles: None };
         Ok(packing.count(processed, image)?.saturating_add_signed(additional))
     }
+}
+
+/// Rows and columns of squares of this edge, in pixels, in one image.
+fn native(processed: &Values, image: usize, edge: usize) -> Result<(usize, usize)> {
+    let side = |axis| number(processed, "image_sizes", 2 * image + axis).map(|side| side / edge.max(1));
+    Ok((side(0)?, side(1)?))
 }
 
 /// What the processor says of one image.
@@ -116,12 +148,17 @@ mod tests {
         let value = |numbers: [i64; 2]| ndarray::Array1::from(numbers.to_vec()).into_dyn().into();
         let values: Values =
             said.iter().map(|(name, numbers)| ((*name).to_owned(), value(*numbers))).collect();
+        second_of(replacement, &values)
+    }
+
+    /// The same of what a processor gave.
+    fn second_of(replacement: &Replacement, values: &Values) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = json!({"image_processor_type": "ViTImageProcessor"}).to_string();
         std::fs::write(folder.path().join("preprocessor_config.json"), file).unwrap();
         let checkpoint = crate::hub::Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
         let processor = ImageProcessor::from_checkpoint(&checkpoint).unwrap();
-        replacement.text(&processor, &values, 1).unwrap_or_else(|error| error.to_string())
+        replacement.text(&processor, values, 1).unwrap_or_else(|error| error.to_string())
     }
 
     fn named<const N: usize>(names: [&str; N]) -> [String; N] {
@@ -151,5 +188,18 @@ mod tests {
         let text = second(&squares, &[("rows", [0, 2]), ("cols", [0, 1])]);
         assert_eq!(text, "|<row_1_col_1>x\n|<row_2_col_1>x\n\n|<G>x|");
         assert_eq!(second(&squares, &[("rows", [2, 0]), ("cols", [2, 0])]), "|<G>x|");
+    }
+
+    #[test]
+    fn lines_end_with_a_token_and_the_last_one_with_another() {
+        let [feature, line_end, end] = named(["x", "/", "."]);
+        let sizes = ndarray::array![[4_i64, 4], [8, 13]].into_dyn();
+        let values = Values::from([("image_sizes".to_owned(), sizes.into())]);
+        let lines = Replacement::Lines { feature, ends: [line_end, end], edge: 4 };
+        assert_eq!(second_of(&lines, &values), "xxx/xxx.");
+        let [feature] = named(["x"]);
+        let count = Count::NativeSquares(4);
+        let squares = Replacement::Features { feature, around: Default::default(), count };
+        assert_eq!(second_of(&squares, &values), "xxxxxx");
     }
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,6 +220,145 @@ def qwen3_vl(family: Family) -> Iterator[VisionTaskCase]:
     from transformers import Qwen2VLImageProcessorPil, Qwen3VLProcessor
 
     yield from squares_of_patches(family, Qwen3VLProcessor, Qwen2VLImageProcessorPil)
+
+
+def qwen3_vl_moe(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    yield from qwen3_vl(family)
+
+
+def qwen3_5(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    yield from qwen3_vl(family)
+
+
+def exaone4_5(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    from transformers import Exaone4_5_Processor, Qwen2VLImageProcessorPil
+
+    yield from squares_of_patches(family, Exaone4_5_Processor, Qwen2VLImageProcessorPil)
+
+
+def hyperclovax_vision_v2(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's."""
+    from transformers import HyperCLOVAXVisionV2Processor, Qwen2VLImageProcessorPil
+
+    yield from squares_of_patches(family, HyperCLOVAXVisionV2Processor, Qwen2VLImageProcessorPil)
+
+
+def glm4v(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's, but for the sizes of pictures."""
+    from transformers import Glm4vImageProcessorPil, Glm4vProcessor
+
+    yield from squares_of_patches(family, Glm4vProcessor, Glm4vImageProcessorPil)
+
+
+def paddleocr_vl(family: Family) -> Iterator[VisionTaskCase]:
+    """As Qwen2-VL's, but for the sizes and the order of patches."""
+    from transformers import PaddleOCRVLImageProcessorPil, PaddleOCRVLProcessor
+
+    made, text = added(TOKEN, {"image_token": TOKEN})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    image = PaddleOCRVLImageProcessorPil(patch_size=4, size={"shortest_edge": 250, "longest_edge": 750})
+    processor = PaddleOCRVLProcessor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
+    yield from asked(family, config, processor, TOKEN)
+
+
+def glm46v(family: Family) -> Iterator[VisionTaskCase]:
+    """As GLM-4.1V's."""
+    from transformers import Glm46VImageProcessorPil, Glm46VProcessor
+
+    yield from squares_of_patches(family, Glm46VProcessor, Glm46VImageProcessorPil)
+
+
+def mistral3(family: Family) -> Iterator[VisionTaskCase]:
+    """Pixtral's processor: lines of squares with a token at the end of each."""
+    from transformers import PixtralImageProcessorPil
+
+    # It takes one function of a module that needs `torchvision`; that on Pillow has it too.
+    module = "transformers.models.pixtral.image_processing_"
+    sys.modules.setdefault(f"{module}pixtral", import_module(f"{module}pil_pixtral"))
+    kind = import_module("transformers.models.pixtral.processing_pixtral").PixtralProcessor
+    tokens = {"image_token": "[IMG]", "break": "[IMG_BREAK]", "end": "[IMG_END]"}
+    made, text = added("[IMG]", tokens)
+    config = family.config(text=text, image_token_index=made.convert_tokens_to_ids("[IMG]"))
+    image = PixtralImageProcessorPil(patch_size=4, size={"longest_edge": 30})
+    processor = kind(
+        image_processor=image, tokenizer=made, patch_size=4, spatial_merge_size=2, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, "[IMG]")
+
+
+def lighton_ocr(family: Family) -> Iterator[VisionTaskCase]:
+    """Squares of patches without ends of lines."""
+    from transformers import LightOnOcrProcessor, PixtralImageProcessorPil
+
+    tokens = {"image_token": TOKEN, "image_break_token": "<break>", "image_end_token": "<end>"}
+    made, text = added(TOKEN, tokens)
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    image = PixtralImageProcessorPil(patch_size=8, size={"longest_edge": 30})
+    processor = LightOnOcrProcessor(
+        image_processor=image, tokenizer=made, patch_size=4, spatial_merge_size=2, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, TOKEN)
+
+
+def llava_onevision(family: Family) -> Iterator[VisionTaskCase]:
+    """Tiles, and fewer features where there are too many."""
+    from transformers import LlavaOnevisionImageProcessorPil, LlavaOnevisionProcessor
+
+    made, text = added(TOKEN, {"image_token": TOKEN, "video_token": "<video>"})
+    config = family.config(text=text, image_token_index=made.convert_tokens_to_ids(TOKEN))
+    image = LlavaOnevisionImageProcessorPil(
+        size={"height": 8, "width": 8}, image_grid_pinpoints=config.image_grid_pinpoints
+    )
+    fields = {"num_image_tokens": 16, "vision_feature_select_strategy": "full", "vision_aspect_ratio": "anyres_max_2"}
+    yield from asked(family, config, still(LlavaOnevisionProcessor, image, made, **fields), TOKEN)
+
+
+def got_ocr2(family: Family) -> Iterator[VisionTaskCase]:
+    """As many tokens for a picture as the class says."""
+    from transformers import GotOcr2Processor
+
+    made, text = added("<imgpad>", {"image_token": "<imgpad>"})
+    config = family.config(
+        text=text | {"max_position_embeddings": 700},
+        vision={"image_size": 128, "patch_size": 2, "window_size": 8, "global_attn_indexes": []},
+        image_token_index=made.convert_tokens_to_ids("<imgpad>"),
+    )
+    made.model_max_length = 700
+    image = GotOcr2ImageProcessorPil(size={"height": 128, "width": 128})
+    processor = GotOcr2Processor(image_processor=image, tokenizer=made, chat_template=made.chat_template)
+    for case in asked(family, config, processor, "<imgpad>"):
+        # It takes neither chats nor texts without pictures.
+        yield VisionTaskCase(**(vars(case) | {"calls": case.calls[:-2]}))
+
+
+def deepseek_vl(family: Family) -> Iterator[VisionTaskCase]:
+    """Pictures in the middle of a square."""
+    from transformers import DeepseekVLImageProcessorPil, DeepseekVLProcessor
+
+    made, text = added(TOKEN, {"image_token": TOKEN})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    image = DeepseekVLImageProcessorPil(size={"height": 16, "width": 16}, min_size=7)
+    processor = DeepseekVLProcessor(
+        image_processor=image, tokenizer=made, num_image_tokens=16, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, TOKEN)
+
+
+def qianfan_ocr(family: Family) -> Iterator[VisionTaskCase]:
+    """InternVL's, with another token in texts than in front of the model."""
+    from transformers import QianfanOCRProcessor
+
+    tokens = {"context_image_token": "<part>", "start_image_token": "<img>", "end_image_token": "</img>"}
+    made, text = added(TOKEN, tokens | {"image": TOKEN})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids("<part>"))
+    image = GotOcr2ImageProcessorPil(size={"height": 16, "width": 16}, max_patches=4)
+    processor = QianfanOCRProcessor(
+        image_processor=image, tokenizer=made, image_seq_length=4, chat_template=made.chat_template
+    )
+    yield from asked(family, config, processor, TOKEN)
 
 
 def squares_of_patches(family: Family, kind: type, pictures: type) -> Iterator[VisionTaskCase]:

@@ -61,10 +61,10 @@ pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) 
     }
 }
 
-/// `softcapped_logits` of the model that `c` is of.
-pub(super) fn softcapped_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
+/// `scaled_logits` of the model that `c` is of.
+pub(super) fn scaled_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
     match c {
-        Config::Gemma(c) => gemma::softcapped_logits(g, c, logits),
-        Config::Gemma2(c) => gemma2::softcapped_logits(g, c, logits),
+        Config::Gemma(c) => gemma::scaled_logits(g, c, logits),
+        Config::Gemma2(c) => gemma2::scaled_logits(g, c, logits),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tenso
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("blocks").index(index), &x, &rotary, &mask)?;
     }
-    merger(g, c, &w.scope("merger"), &x, &features)
+    merger(g, c, w, &x, &features)
 }
 
 /// The mask of pairs of patches whose squares have the same number in `squares` `[features]`: `[1, 1, patches, patches]`.
@@ -88,6 +88,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 
 /// Squares of patches in the language model's width (`PatchMerger`): `[features, out_hidden_size]`.
 fn merger(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, features: &Dim) -> Result<Tensor> {
+    let w = w.scope("merger");
     let width = c.spatial_merge_size * c.spatial_merge_size * c.embed_dim;
     let x = g.layer_norm(&w.scope("ln_q"), x, 1e-6)?;
     let x = g.reshape(&x, dims![features, width])?;

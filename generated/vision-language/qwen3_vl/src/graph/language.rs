@@ -59,7 +59,8 @@ struct LayerContext<'a> {
 pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) -> Result<Tensor> {
     let rotary = match &inputs.mrope_position_ids {
         Some(ids) => {
-            c.rope_parameters.mrope(g, ids, c.head_dim(), c.max_position_embeddings, true)?
+            c.rope_parameters
+                .mrope(g, ids, c.head_dim(), c.max_position_embeddings, nn::MropeSections::QWEN3_VL)?
         }
         None => {
             c.rope_parameters.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)?

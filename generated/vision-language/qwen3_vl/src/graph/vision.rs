@@ -40,7 +40,7 @@ pub(super) fn features(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tens
                 .push(deepstack_merger(g, c, &w.scope("deepstack_merger_list").index(at), &x, &features)?);
         }
     }
-    let mut all = vec![merger(g, c, &w.scope("merger"), &x, &features) ?];
+    let mut all = vec![merger(g, c, w, &x, &features) ?];
     all.append(&mut deepstack);
     Ok(all)
 }
@@ -103,9 +103,10 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 
 /// Squares of patches in the language model's width (`Qwen3VLVisionPatchMerger`): `[features, out_hidden_size]`.
 fn merger(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, features: &Dim) -> Result<Tensor> {
+    let w = w.scope("merger");
     let x = g.layer_norm(&w.scope("norm"), x, 1e-6)?;
     let x = g.reshape(&x, dims![features, c.spatial_merge_size * c.spatial_merge_size * c.hidden_size])?;
-    merger_mlp(g, c, w, &x)
+    merger_mlp(g, c, &w, &x)
 }
 
 /// The same with the norm over squares, for features of earlier layers (`use_postshuffle_norm`): `[features, out_hidden_size]`.

@@ -55,8 +55,8 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
     let x = g.linear(&w.scope("patch_embedding"), pixel_values, c.hidden_size)?;
     let side = c.num_patches.isqrt();
     let positions = g.weight(&w.name("position_embedding.weight"), &[c.num_patches, c.hidden_size])?;
-    let [images, patches] = [0, 1].map(|axis: usize| pixel_values.shape()[axis].clone());
-    let weights = Input::f32("place_shares", dims![images, patches, side * side]);
+    let [count, patches] = [0, 1].map(|axis: usize| pixel_values.shape()[axis].clone());
+    let weights = Input::f32("place_shares", dims![count, patches, side * side]);
     let weights = g.input(
         weights.computed(move |values| patch_interpolation_weights(values, side, Filter::Bilinear)),
     );

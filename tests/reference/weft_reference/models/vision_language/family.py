@@ -119,7 +119,8 @@ class Family:
             "vocab_size": rng.randint(IMAGE + 1, 300),
         }
         if "layer_types" in self.text:
-            text["layer_types"] = [rng.choice(("sliding_attention", "full_attention")) for _ in range(layers)]
+            kinds = sorted(set(self.text["layer_types"]))
+            text["layer_types"] = [*(rng.choice(kinds) for _ in range(layers - 1)), "full_attention"]
         towers = rng.choice((1, 2, 4))
         vision = {
             "hidden_size": towers * rng.choice((8, 12)),
@@ -179,8 +180,9 @@ def square(each: Callable[[PreTrainedConfig], int]) -> Callable[[PreTrainedConfi
 
     def made(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
         vision, images = config.vision_config, sum(counts)
-        shape = (images, vision.num_channels, vision.image_size, vision.image_size)
-        pixels = floats(f"pixels.{key}", shape, -2.0, 2.0)
+        size = vision.image_size
+        sides = tuple(size) if isinstance(size, (list, tuple)) else (size, size)
+        pixels = floats(f"pixels.{key}", (images, vision.num_channels, *sides), -2.0, 2.0)
         return Images({"pixel_values": pixels}, [each(config)] * images)
 
     return made

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import numpy as np
 from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
-from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, packed, patches, square
+from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.models.vision_language.native import NATIVE
+from weft_reference.models.vision_language.packed import PACKED
 from weft_reference.vision_tasks import vision_language as tasks
 
 WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
 SQUARES: Changes = {"downsample_factor": 2}
+SQUARE: Changes = {"image_size": [16, 16], "patch_size": [4, 4]}
 
 
 def squares(config: PreTrainedConfig) -> int:
@@ -28,24 +29,26 @@ def prefix(inputs: Inputs) -> Inputs:
     return {"token_type_ids": types}
 
 
-def modalities(inputs: Inputs) -> Inputs:
-    """Which tokens are an image's."""
-    return {"mm_token_type_ids": (inputs["input_ids"] == IMAGE).astype(np.int64)}
+GOT_OCR2: Changes = {
+    "hidden_size": 12,
+    "output_channels": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "image_size": 20,
+    "patch_size": 4,
+    "window_size": 3,
+    "global_attn_indexes": [1],
+    "mlp_dim": 18,
+}
 
 
-ROPE: Changes = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
-QWEN2_VL: Changes = {"hidden_size": 32, "rope_parameters": ROPE}
-TOWER: Changes = {"depth": 2, "num_heads": 2, "in_channels": 3, "patch_size": 4, "hidden_act": "quick_gelu"}
+def halved_twice(config: PreTrainedConfig) -> int:
+    """Patches after two convolutions of stride 2."""
+    side = config.vision_config.image_size // config.vision_config.patch_size
+    return ((side + 3) // 4) ** 2
 
 
-def sections(rng: Random, width: int) -> Changes:
-    """A split of the pairs of a head of this width."""
-    time = rng.randint(1, width // 2 - 2)
-    height = rng.randint(1, width // 2 - time - 1)
-    return {"rope_parameters": ROPE | {"mrope_section": [time, height, width // 2 - time - height]}}
-
-
-FAMILIES = (
+TILED = (
     Family(
         "aya_vision",
         "AyaVision",
@@ -140,103 +143,60 @@ FAMILIES = (
         without=("image_hidden_states",),
     ),
     Family(
-        "qwen2_vl",
-        "Qwen2VL",
-        QWEN2_VL,
-        TOWER | {"embed_dim": 16, "hidden_size": 32, "mlp_ratio": 2},
+        "deepseek_vl",
+        "DeepseekVL",
+        {"model_type": "llama"},
+        SIGLIP,
         {"image_token_id": IMAGE},
-        packed,
+        square(patches),
         {
-            "one-patch": (
-                "Every patch is a token, of one frame; another activation.",
-                {"vision": {"spatial_merge_size": 1, "temporal_patch_size": 1, "hidden_act": "gelu"}},
-            ),
-            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
-            "windows": (
-                "The second layer of the text has a window.",
-                {"text": {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}},
-            ),
+            "untied": ("Scores of tokens have a table of their own.", {"tie_word_embeddings": False}),
+            "unused-head": ("The vision model has a head that is not used.", {"vision": {"vision_use_head": True}}),
         },
-        tasks.qwen2_vl,
-        lambda rng, config: {
-            "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
-            "vision": {
-                "num_heads": (heads := rng.choice((1, 2, 4))),
-                "embed_dim": heads * rng.choice((8, 12)),
-                "hidden_size": config.text_config.hidden_size,
-                "depth": rng.randint(1, 3),
-                "spatial_merge_size": rng.choice((1, 2)),
-            },
-        },
-        modalities,
-        flat=True,
+        tasks=tasks.deepseek_vl,
     ),
     Family(
-        "qwen2_5_vl",
-        "Qwen2_5_VL",
-        QWEN2_VL,
-        TOWER
-        | {
-            "depth": 3,
-            "hidden_size": 16,
-            "out_hidden_size": 32,
-            "intermediate_size": 20,
-            "hidden_act": "silu",
-            "window_size": 16,
-            "fullatt_block_indexes": [1],
+        "qianfan_ocr",
+        "QianfanOCR",
+        {"model_type": "qwen3", "head_dim": 6},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head")} | SQUARE,
+        {"image_token_id": IMAGE, "image_seq_length": 4},
+        square(lambda _: 4),
+        {
+            "every-patch": (
+                "Every patch is a token; no biases of queries, keys and values.",
+                {"downsample_ratio": 1.0, "vision": {"image_size": [8, 8], "attention_bias": False}},
+            ),
+            "earlier-layer": ("What goes into the last layer.", {"vision_feature_layer": -2}),
         },
-        {"image_token_id": IMAGE},
-        packed,
-        {"large-windows": ("Every image is within a window.", {"vision": {"window_size": 64}})},
-        tasks.qwen2_5_vl,
-        lambda rng, config: {
-            "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
-            "vision": {
-                "num_heads": (heads := rng.choice((1, 2, 4))),
-                "hidden_size": heads * rng.choice((8, 12)),
-                "out_hidden_size": config.text_config.hidden_size,
-                "depth": rng.randint(1, 3),
-                "window_size": rng.choice((8, 16, 24)),
-                "fullatt_block_indexes": rng.choice(([], [0], [1])),
-            },
-        },
-        modalities,
-        flat=True,
+        tasks=tasks.qianfan_ocr,
     ),
     Family(
-        "qwen3_vl",
-        "Qwen3VL",
-        {"head_dim": 8, "rope_parameters": ROPE, "num_hidden_layers": 3},
-        TOWER
-        | {
-            "depth": 3,
-            "hidden_size": 16,
-            "out_hidden_size": 16,
-            "intermediate_size": 20,
-            "hidden_act": "gelu_pytorch_tanh",
-            "num_position_embeddings": 9,
-            "deepstack_visual_indexes": [0, 2],
-        },
-        {"image_token_id": IMAGE},
-        packed,
+        "got_ocr2",
+        "GotOcr2",
+        {"model_type": "qwen2"},
+        GOT_OCR2,
+        {"image_token_index": IMAGE},
+        square(halved_twice),
         {
-            "no-deepstack": ("No features of earlier layers.", {"vision": {"deepstack_visual_indexes": []}}),
-            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
-            "biases": ("Attention of the text has biases.", {"text": {"attention_bias": True}}),
+            "no-positions": (
+                "No positions at all, no biases of queries, keys and values; windows of another size.",
+                {"vision": {"use_abs_pos": False, "use_rel_pos": False, "qkv_bias": False, "window_size": 2}},
+            ),
+            "whole": ("All patches attend to each other.", {"vision": {"window_size": 0, "hidden_act": "relu"}}),
+            "untied": ("Scores of tokens have a table of their own.", {"tie_word_embeddings": False, "text": {"tie_word_embeddings": False}}),
         },
-        tasks.qwen3_vl,
+        tasks.got_ocr2,
         lambda rng, config: {
-            "text": sections(rng, 8),
             "vision": {
-                "num_heads": (heads := rng.choice((1, 2, 4))),
-                "hidden_size": heads * rng.choice((8, 12)),
-                "out_hidden_size": config.text_config.hidden_size,
-                "depth": 3,
-                "num_position_embeddings": rng.choice((4, 16, 25)),
-                "deepstack_visual_indexes": rng.choice(([], [1], [2])),
-            },
+                "output_channels": rng.choice((4, 10)),
+                "mlp_dim": rng.randint(5, 30),
+                "image_size": rng.choice((16, 24)),
+                "window_size": rng.choice((0, 2, 3, 5)),
+                "global_attn_indexes": rng.choice(([], [0], [1])),
+            }
         },
-        modalities,
-        without=("image_hidden_states",),
     ),
 )
+
+FAMILIES = TILED + PACKED + NATIVE

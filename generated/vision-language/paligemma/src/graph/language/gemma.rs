@@ -80,7 +80,7 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     mlp.forward(g, w, x)
 }
 
-/// The logits as they are, which this model does not soft-cap: `[batch, sequence, vocab_size]`.
-pub(super) fn softcapped_logits(_: &mut Graph, _: &Config, logits: Tensor) -> Result<Tensor> {
+/// The logits as they are, which this model does not scale: `[batch, sequence, vocab_size]`.
+pub(super) fn scaled_logits(_: &mut Graph, _: &Config, logits: Tensor) -> Result<Tensor> {
     Ok(logits)
 }

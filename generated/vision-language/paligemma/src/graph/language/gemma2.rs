@@ -100,6 +100,6 @@ fn mlp(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
 }
 
 /// Soft-capped logits, where `final_logit_softcapping` is given: `[batch, sequence, vocab_size]`.
-pub(super) fn softcapped_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
+pub(super) fn scaled_logits(g: &mut Graph, c: &Config, logits: Tensor) -> Result<Tensor> {
     nn::softcap(g, &logits, c.final_logit_softcapping)
 }
