@@ -15,6 +15,8 @@ pub use weft_dbrx as dbrx;
 pub use weft_deepseek_v2 as deepseek_v2;
 #[cfg(feature = "deepseek_v3")]
 pub use weft_deepseek_v3 as deepseek_v3;
+#[cfg(feature = "deepseek_v32")]
+pub use weft_deepseek_v32 as deepseek_v32;
 #[cfg(feature = "dots1")]
 pub use weft_dots1 as dots1;
 #[cfg(feature = "ernie4_5_moe")]
@@ -29,6 +31,8 @@ pub use weft_flint as flint;
 pub use weft_glm4_moe as glm4_moe;
 #[cfg(feature = "glm4_moe_lite")]
 pub use weft_glm4_moe_lite as glm4_moe_lite;
+#[cfg(feature = "glm_moe_dsa")]
+pub use weft_glm_moe_dsa as glm_moe_dsa;
 #[cfg(feature = "gpt_oss")]
 pub use weft_gpt_oss as gpt_oss;
 #[cfg(feature = "granitemoe")]
@@ -47,8 +51,12 @@ pub use weft_jetmoe as jetmoe;
 pub use weft_kolibri1 as kolibri1;
 #[cfg(feature = "laguna")]
 pub use weft_laguna as laguna;
+#[cfg(feature = "longcat_flash")]
+pub use weft_longcat_flash as longcat_flash;
 #[cfg(feature = "mellum")]
 pub use weft_mellum as mellum;
+#[cfg(feature = "mimo_v2_flash")]
+pub use weft_mimo_v2_flash as mimo_v2_flash;
 #[cfg(feature = "minimax_m2")]
 pub use weft_minimax_m2 as minimax_m2;
 #[cfg(feature = "mixtral")]
@@ -78,6 +86,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<deepseek_v2::Model>(),
     #[cfg(feature = "deepseek_v3")]
     weft::DynArchitecture::of::<deepseek_v3::Model>(),
+    #[cfg(feature = "deepseek_v32")]
+    weft::DynArchitecture::of::<deepseek_v32::Model>(),
     #[cfg(feature = "dots1")]
     weft::DynArchitecture::of::<dots1::Model>(),
     #[cfg(feature = "ernie4_5_moe")]
@@ -92,6 +102,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm4_moe::Model>(),
     #[cfg(feature = "glm4_moe_lite")]
     weft::DynArchitecture::of::<glm4_moe_lite::Model>(),
+    #[cfg(feature = "glm_moe_dsa")]
+    weft::DynArchitecture::of::<glm_moe_dsa::Model>(),
     #[cfg(feature = "gpt_oss")]
     weft::DynArchitecture::of::<gpt_oss::Model>(),
     #[cfg(feature = "granitemoe")]
@@ -110,8 +122,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<kolibri1::Model>(),
     #[cfg(feature = "laguna")]
     weft::DynArchitecture::of::<laguna::Model>(),
+    #[cfg(feature = "longcat_flash")]
+    weft::DynArchitecture::of::<longcat_flash::Model>(),
     #[cfg(feature = "mellum")]
     weft::DynArchitecture::of::<mellum::Model>(),
+    #[cfg(feature = "mimo_v2_flash")]
+    weft::DynArchitecture::of::<mimo_v2_flash::Model>(),
     #[cfg(feature = "minimax_m2")]
     weft::DynArchitecture::of::<minimax_m2::Model>(),
     #[cfg(feature = "mixtral")]

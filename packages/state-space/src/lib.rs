@@ -3,6 +3,8 @@
 
 //! State space: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "bailing_hybrid")]
+pub use weft_bailing_hybrid as bailing_hybrid;
 #[cfg(feature = "bamba")]
 pub use weft_bamba as bamba;
 #[cfg(feature = "falcon_h1")]
@@ -19,10 +21,14 @@ pub use weft_kimi_linear as kimi_linear;
 pub use weft_lfm2 as lfm2;
 #[cfg(feature = "lfm2_moe")]
 pub use weft_lfm2_moe as lfm2_moe;
+#[cfg(feature = "lfm3")]
+pub use weft_lfm3 as lfm3;
 #[cfg(feature = "mamba")]
 pub use weft_mamba as mamba;
 #[cfg(feature = "mamba2")]
 pub use weft_mamba2 as mamba2;
+#[cfg(feature = "minimax")]
+pub use weft_minimax as minimax;
 #[cfg(feature = "nemotron_h")]
 pub use weft_nemotron_h as nemotron_h;
 #[cfg(feature = "olmo_hybrid")]
@@ -31,9 +37,19 @@ pub use weft_olmo_hybrid as olmo_hybrid;
 pub use weft_qwen3_next as qwen3_next;
 #[cfg(feature = "recurrent_gemma")]
 pub use weft_recurrent_gemma as recurrent_gemma;
+#[cfg(feature = "rwkv")]
+pub use weft_rwkv as rwkv;
+#[cfg(feature = "xlstm")]
+pub use weft_xlstm as xlstm;
+#[cfg(feature = "zamba")]
+pub use weft_zamba as zamba;
+#[cfg(feature = "zamba2")]
+pub use weft_zamba2 as zamba2;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "bailing_hybrid")]
+    weft::DynArchitecture::of::<bailing_hybrid::Model>(),
     #[cfg(feature = "bamba")]
     weft::DynArchitecture::of::<bamba::Model>(),
     #[cfg(feature = "falcon_h1")]
@@ -50,10 +66,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<lfm2::Model>(),
     #[cfg(feature = "lfm2_moe")]
     weft::DynArchitecture::of::<lfm2_moe::Model>(),
+    #[cfg(feature = "lfm3")]
+    weft::DynArchitecture::of::<lfm3::Model>(),
     #[cfg(feature = "mamba")]
     weft::DynArchitecture::of::<mamba::Model>(),
     #[cfg(feature = "mamba2")]
     weft::DynArchitecture::of::<mamba2::Model>(),
+    #[cfg(feature = "minimax")]
+    weft::DynArchitecture::of::<minimax::Model>(),
     #[cfg(feature = "nemotron_h")]
     weft::DynArchitecture::of::<nemotron_h::Model>(),
     #[cfg(feature = "olmo_hybrid")]
@@ -62,4 +82,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen3_next::Model>(),
     #[cfg(feature = "recurrent_gemma")]
     weft::DynArchitecture::of::<recurrent_gemma::Model>(),
+    #[cfg(feature = "rwkv")]
+    weft::DynArchitecture::of::<rwkv::Model>(),
+    #[cfg(feature = "xlstm")]
+    weft::DynArchitecture::of::<xlstm::Model>(),
+    #[cfg(feature = "zamba")]
+    weft::DynArchitecture::of::<zamba::Model>(),
+    #[cfg(feature = "zamba2")]
+    weft::DynArchitecture::of::<zamba2::Model>(),
 ];

@@ -81,6 +81,18 @@ impl Cache {
         g.attention(&q, &k, &v, options)
     }
 
+    /// Appends what a layer keeps of each position beside keys and values `[batch, sequence, size]` (`update_indexer`), to all of it,
+    /// cached ones first: `[batch, 1, past + sequence, size]`.
+    ///
+    /// # Errors
+    /// When it has not three axes.
+    pub fn append(&self, g: &mut Graph, layer: usize, what: &str, new: &Tensor) -> Result<Tensor> {
+        match self.kind.is_cached() {
+            true => self.concat_past(g, layer, what, new, 1),
+            false => g.unsqueeze(new, 1),
+        }
+    }
+
     fn concat_past(
         &self,
         g: &mut Graph,

@@ -1,7 +1,7 @@
 //! The gated delta rule: a state that forgets, and is corrected by what it holds for a key before a value is added.
 
 use super::mamba::negative_exp;
-use super::{RecurrentLayer, norm_per_head, rms_norm_no_affine};
+use super::{RecurrentLayer, merge_heads, norm_per_head, rms_norm_no_affine, split_heads};
 use crate::Result;
 use crate::dims;
 use crate::graph::{Activation, Dim, Graph, LinearAttention, Scope, Tensor, Unary};
@@ -89,6 +89,26 @@ impl DeltaRule {
         let rate = g.expand(&rate, dims![self.heads, width / self.heads.max(1)])?;
         let rate = g.reshape(&rate, dims![width])?;
         g.mul(&a, &rate)
+    }
+
+    /// Logarithms of decays between `lower_bound` and 0, `lower_bound·σ(exp(A_log)·(a + dt_bias))` by the weights at `w`
+    /// (`BailingHybridForgetGate`): of a `[batch, sequence, heads·key]` the same shape.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn bounded_decay(&self, g: &mut Graph, w: &Scope, a: &Tensor, lower_bound: f64) -> Result<Tensor> {
+        let (width, heads) = (a.dim(-1).and_then(Dim::fixed).unwrap_or_default(), self.heads);
+        g.enter(w);
+        let bias = g.weight(&w.name("dt_bias"), &[width])?;
+        let a = g.add(a, &bias)?;
+        let rate = g.weight(&w.name("A_log"), &[heads])?;
+        let rate = g.unary(Unary::Exp, &rate);
+        let rate = g.reshape(&rate, dims![heads, 1])?;
+        let a = split_heads(g, &a, heads)?;
+        let a = g.mul(&a, &rate)?;
+        let a = g.unary(Unary::Sigmoid, &a);
+        let a = g.scale(&a, lower_bound)?;
+        merge_heads(g, &a)
     }
 
     /// Queries or keys by their root mean square, head by head: √key times the vectors of length 1.

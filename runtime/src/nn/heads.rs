@@ -39,6 +39,17 @@ pub fn norm_per_head(
     merge_heads(g, &x)
 }
 
+/// Heads times a number each: x `[batch, sequence, heads·size]` and gates `[batch, sequence, heads]` to the shape of x.
+///
+/// # Errors
+/// When the width is no multiple of the heads.
+pub fn gate_heads(g: &mut Graph, x: &Tensor, gate: &Tensor, heads: usize) -> Result<Tensor> {
+    let gate = g.unsqueeze(gate, 3)?;
+    let x = split_heads(g, x, heads)?;
+    let x = g.mul(&x, &gate)?;
+    merge_heads(g, &x)
+}
+
 /// Grouped linear layer without bias (`ConvBertModel`'s `GroupedLinearLayer`): x `[batch, sequence, groups·in]` and the
 /// weight `[groups, in, out]` to `[batch, sequence, groups·out]`.
 ///

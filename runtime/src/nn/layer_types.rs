@@ -13,9 +13,45 @@ pub fn is_layer_kind<'a>(
     kinds.into_iter().next()?.get(index).map(|found| found == kind)
 }
 
-/// What a list says of a layer, where it says anything.
-pub fn of_layer<'a, T: Copy + 'a>(list: impl IntoIterator<Item = &'a Vec<T>>, index: usize) -> Option<T> {
-    list.into_iter().next()?.get(index).copied()
+/// What a list says of a layer, where it says anything: a number, a truth value, or a text.
+pub fn of_layer<'a, T: LayerEntry + 'a>(
+    list: impl IntoIterator<Item = &'a Vec<T>>,
+    index: usize,
+) -> Option<T::Read<'a>> {
+    list.into_iter().next()?.get(index).map(LayerEntry::read)
+}
+
+/// An element of a list with one for each layer.
+pub trait LayerEntry {
+    /// What it is read as.
+    type Read<'a>
+    where
+        Self: 'a;
+
+    /// Reads it.
+    fn read(&self) -> Self::Read<'_>;
+}
+
+/// Elements that are copied.
+macro_rules! copied {
+    ($($kind:ty),+) => {$(
+        impl LayerEntry for $kind {
+            type Read<'a> = $kind;
+
+            fn read(&self) -> $kind {
+                *self
+            }
+        }
+    )+};
+}
+copied!(usize, i64, f64, bool);
+
+impl LayerEntry for String {
+    type Read<'a> = &'a str;
+
+    fn read(&self) -> &str {
+        self
+    }
 }
 
 /// Rotary embeddings with another base, where that is given.
@@ -38,6 +74,7 @@ mod tests {
         let slides = |index| is_layer_kind(&kinds, index, "sliding_attention");
         assert_eq!([slides(0), slides(1), slides(2)], [Some(false), Some(true), None]);
         assert_eq!(is_layer_kind(&None, 0, "sliding_attention"), None);
+        assert_eq!(of_layer(&kinds, 1), Some("sliding_attention"));
         let thetas = vec![1e4, 1e6];
         assert_eq!([of_layer([&thetas], 1), of_layer([&thetas], 2)], [Some(1e6), None]);
     }

@@ -69,7 +69,6 @@ impl Mamba {
     /// The selective scan of u `[batch, sequence, width]`, and D times u.
     fn scan(&self, g: &mut Graph, w: &Scope, u: &Tensor, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
         let (width, state) = (self.width, self.state);
-        let (batch, sequence) = (&u.shape()[0].clone(), &u.shape()[1].clone());
         let projected = g.linear_no_bias(&w.scope("x_proj"), u, self.rank + 2 * state)?;
         let [dt, b, c] = <[Tensor; 3]>::try_from(g.split(&projected, 2, &[self.rank, state, state])?)
             .map_err(|_| g.error("Mamba", "three parts are expected"))?;
@@ -78,33 +77,11 @@ impl Mamba {
         let c = self.normed(g, w, "c_layernorm", &c)?;
         let dt = g.linear(&w.scope("dt_proj"), &dt, width)?;
         let dt = g.unary(Unary::Softplus, &dt);
-        let dt = g.unsqueeze(&dt, 3)?;
         g.enter(w);
         let a = g.weight(&w.name("A_log"), &[width, state])?;
-        let a = negative_exp(g, &a);
-        let decay = g.mul(&dt, &a)?;
-        let b = g.unsqueeze(&b, 2)?;
-        let k = g.mul(&dt, &b)?;
-        let [decay, k] = [
-            g.reshape(&decay, dims![batch, sequence, width * state])?,
-            g.reshape(&k, dims![batch, sequence, width * state])?,
-        ];
-        let past = layer.state(g, "recurrent", &[width, state, 1])?;
-        let scan = LinearAttention {
-            q: &c,
-            k: &k,
-            v: u,
-            state: &past,
-            decay: Some(&decay),
-            beta: None,
-            heads: width,
-            query_heads: 1,
-            scale: 1.0,
-        };
-        let y = layer.attend(g, "recurrent", &scan)?;
         let d = g.weight(&w.name("D"), &[width])?;
-        let skipped = g.mul(u, &d)?;
-        g.add(&y, &skipped)
+        let scan = SelectiveScan { u, dt: &dt, b: &b, c: &c, a_log: &a, d: &d, heads: 1 };
+        scan.forward(g, layer)
     }
 
     fn normed(&self, g: &mut Graph, w: &Scope, name: &str, x: &Tensor) -> Result<Tensor> {
@@ -113,6 +90,67 @@ impl Mamba {
             BcDtNorm::Rms(epsilon) => rms_norm_no_affine(g, x, epsilon),
             BcDtNorm::Weighted(epsilon) => g.rms_norm(&w.scope(name), x, epsilon),
         }
+    }
+}
+
+/// What the selective scan is given (`mamba_selective_scan`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SelectiveScan<'a> {
+    /// The channels `[batch, sequence, width]`.
+    pub u: &'a Tensor,
+    /// ∆ of each channel, above 0, of the same shape.
+    pub dt: &'a Tensor,
+    /// B `[batch, sequence, heads·state]`.
+    pub b: &'a Tensor,
+    /// C of the same shape.
+    pub c: &'a Tensor,
+    /// Logarithms of -A `[width, state]`.
+    pub a_log: &'a Tensor,
+    /// D `[width]`.
+    pub d: &'a Tensor,
+    /// Runs of channels that share B and C.
+    pub heads: usize,
+}
+
+impl SelectiveScan<'_> {
+    /// What the channels' states give, and D times the channels: `[batch, sequence, width]`. The layer's state is `recurrent`.
+    ///
+    /// # Errors
+    /// When the shapes do not go together.
+    pub fn forward(&self, g: &mut Graph, layer: &RecurrentLayer<'_>) -> Result<Tensor> {
+        let Self { u, dt, b, c, a_log, d, heads } = *self;
+        let [width, state] = [0, 1].map(|axis| a_log.dim(axis).and_then(Dim::fixed).unwrap_or_default());
+        let (batch, sequence) = (&u.shape()[0].clone(), &u.shape()[1].clone());
+        let a = negative_exp(g, a_log);
+        let by_channel = g.unsqueeze(dt, 3)?;
+        let decay = g.mul(&by_channel, &a)?;
+        let k = if heads == 1 {
+            let b = g.unsqueeze(b, 2)?;
+            g.mul(&by_channel, &b)?
+        } else {
+            let dt = g.reshape(dt, dims![batch, sequence, heads, width / heads.max(1), 1])?;
+            let b = g.reshape(b, dims![batch, sequence, heads, 1, state])?;
+            g.mul(&dt, &b)?
+        };
+        let [decay, k] = [
+            g.reshape(&decay, dims![batch, sequence, width * state])?,
+            g.reshape(&k, dims![batch, sequence, width * state])?,
+        ];
+        let past = layer.state(g, "recurrent", &[width, state, 1])?;
+        let scan = LinearAttention {
+            q: c,
+            k: &k,
+            v: u,
+            state: &past,
+            decay: Some(&decay),
+            beta: None,
+            heads: width,
+            query_heads: heads,
+            scale: 1.0,
+        };
+        let y = layer.attend(g, "recurrent", &scan)?;
+        let skipped = g.mul(u, d)?;
+        g.add(&y, &skipped)
     }
 }
 

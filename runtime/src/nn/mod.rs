@@ -21,14 +21,17 @@ mod experts;
 mod feature_encoder;
 mod feed_forward;
 mod heads;
+mod indexer;
 mod inverted_residual;
 mod layer_types;
+mod lightning;
 mod local_blocks;
 mod mamba;
 mod mamba2;
 mod mask_queries;
 mod masked_lm;
 mod mlp;
+mod mlstm;
 mod mrope;
 mod multi_head;
 mod norms;
@@ -44,6 +47,7 @@ mod rg_lru;
 pub mod rope;
 mod rotary;
 mod routers;
+mod rwkv;
 mod similarity;
 mod sinusoidal;
 mod sliding_window;
@@ -58,6 +62,7 @@ mod uper_head;
 mod weighted_layer_sum;
 mod windows;
 mod xielu;
+mod zamba;
 
 pub use crate::graph::{Activation, Attention, LinearAttention};
 pub use alibi::{
@@ -94,16 +99,20 @@ pub use experts::{
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
 pub use heads::{
-    clip_qkv, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last, split_qkv_groups,
+    clip_qkv, gate_heads, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last,
+    split_qkv_groups,
 };
+pub use indexer::Indexer;
 pub use inverted_residual::{InvertedResidual, make_divisible};
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
+pub use lightning::{lightning_attention, lightning_slopes};
 pub use local_blocks::LocalBlocks;
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::mask_logits;
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
+pub use mlstm::Mlstm;
 pub use mrope::MropeSections;
 pub use multi_head::MultiHead;
 pub use norms::{
@@ -132,6 +141,7 @@ pub use rg_lru::{RgLru, bfloat16_normalizer};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
 pub use routers::{GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
+pub use rwkv::{time_mix, time_shift, wkv};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
 pub use sliding_window::SlidingWindow;
@@ -144,3 +154,4 @@ pub use uper_head::{UperHead, adaptive_avg_pool};
 pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{Windows, patch_merge, relative_bias_with_cls};
 pub use xielu::learned_activation;
+pub use zamba::ZambaMamba;

@@ -106,6 +106,13 @@ impl Rotary {
         self
     }
 
+    /// Pairs halves again (`rotate_half`), whatever other layers pair.
+    #[must_use]
+    pub fn halves(mut self) -> Self {
+        self.interleaved = false;
+        self
+    }
+
     /// Scales queries by their position after the rotation: `scale` `[batch, sequence, 1]` (`get_llama_4_attn_scale`).
     #[must_use]
     pub fn scale_queries(mut self, scale: Tensor) -> Self {

@@ -117,6 +117,8 @@ class Case:
 
 # What in memory is one tensor and in checkpoints several: experts, the convolutions of OLMo Hybrid.
 STORED = (".experts.", ".linear_attn.o_norm.")
+# What checkpoints hold of the configuration: lightning attention's tables.
+COMPUTED = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
 
 
 def versions() -> dict[str, str]:
@@ -154,7 +156,10 @@ def stored_model(
         model.save_pretrained(folder)
         path = Path(folder) / "model.safetensors"
         shapes = {name: list(tensor.shape) for name, tensor in load_file(path).items()}
+        tables = {name: tensor for name, tensor in load_file(path).items() if name.endswith(COMPUTED)}
+        shapes = {name: shape for name, shape in shapes.items() if name not in tables}
         tensors = {name: torch.from_numpy(weights.values(name, tuple(shape), salt)) for name, shape in shapes.items()}
+        tensors |= tables
         save_file(tensors, path, metadata={"format": "pt"})
         again, info = loaded(type(model), Path(folder), attention)
     if info["missing_keys"] or info["unexpected_keys"] or info["mismatched_keys"]:

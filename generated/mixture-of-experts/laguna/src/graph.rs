@@ -158,10 +158,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let h = context.cache.attention(g, context.index, [q, k, v], &options)?;
     let gate = g.linear_no_bias(&w.scope("g_proj"), x, heads)?;
     let gate = g.unary(Unary::Softplus, &gate);
-    let gate = g.unsqueeze(&gate, 3)?;
-    let h = nn::split_heads(g, &h, heads)?;
-    let h = g.mul(&h, &gate)?;
-    let h = nn::merge_heads(g, &h)?;
+    let h = nn::gate_heads(g, &h, &gate, heads)?;
     g.linear_biased(&w.scope("o_proj"), &h, c.hidden_size, c.attention_bias)
 }
 

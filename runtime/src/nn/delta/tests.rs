@@ -67,3 +67,15 @@ fn heads_are_repeated_one_by_one() {
     expect(&[], repeated(2, 4), &[1, 1, 8], &[1.0, 2.0, 1.0, 2.0, 3.0, 4.0, 3.0, 4.0]);
     insta::assert_snapshot!(refusal(repeated(2, 3)), @"repeat_heads in the root: 2 heads are not shared by 3");
 }
+
+#[test]
+fn decays_have_a_lower_bound() {
+    // Heads of one key, with the rates 1 and 2: σ(0) is a half, and σ(2·ln 3) is 0.9.
+    let rule = DeltaRule { heads: 2, key_heads: 2, key: 1, value: 1 };
+    let weights: [(&str, &[f32]); 2] = [("dt_bias", &[1.0, 0.0]), ("A_log", &[0.0, 2.0_f32.ln()])];
+    let build = |g: &mut Graph| {
+        let a = g.constant(&[1, 1, 2], vec![-1.0, 3.0_f32.ln()])?;
+        rule.bounded_decay(g, &Scope::root(), &a, -5.0)
+    };
+    expect(&weights, build, &[1, 1, 2], &[-2.5, -4.5]);
+}

@@ -26,6 +26,16 @@ fn heads_are_parts_of_the_last_axis() {
 }
 
 #[test]
+fn each_head_has_a_gate() {
+    let gated = |g: &mut Graph| {
+        let x = counted(g, &[1, 2, 4]);
+        let gate = g.constant(&[1, 2, 2], vec![1.0, 10.0, 100.0, 0.5])?;
+        gate_heads(g, &x, &gate, 2)
+    };
+    expect(&[], gated, &[1, 2, 4], &[0.0, 1.0, 20.0, 30.0, 400.0, 500.0, 3.0, 3.5]);
+}
+
+#[test]
 fn each_head_is_normalised_alone() {
     let build = |g: &mut Graph| {
         let x = g.constant(&[1, 1, 4], vec![1.0, 3.0, 10.0, 6.0])?;

@@ -17,17 +17,21 @@ INNER = ("intermediate_size", "ffn_dim", "dff", "n_inner")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
 POSITIONS = ("max_position_embeddings", "n_positions")
 # Lists of one entry for each layer, where they are lists.
-BY_LAYER = ("layer_types", "mlp_layer_types", "moe_topk")
+BY_LAYER = ("layer_types", "layers_block_type", "mlp_layer_types", "indexer_types", "moe_topk")
+# Fields beside which each head has keys and values of its own.
+ALL_HEADS = {"kv_lora_rank", "use_shared_attention_adapter"}
 # Half of the heads are subtracted from the others; projections are joined in four pieces.
 HEADS_BY = {"diffllama": 2, "codegen": 4}
 # The projection after attention takes heads to be shares of the hidden size.
 EVEN_SHARES = ("helium",)
 # A quarter of a head's dimensions is rotated, in pairs.
 QUARTER_ROTARY = ("stablelm", "gpt_neox", "qwen3_next")
+# What rotates in a head is its own field, which this one repeats.
+ROTARY_HEADS = ("longcat_flash",)
 # The reference writes the convolutions of queries, keys and values as equal thirds of one.
 EVEN_THIRDS = ("olmo_hybrid",)
-# The first layer with attention, without which the reference does not run.
-FEWEST = {"recurrent_gemma": 3}
+# The layers without which the reference does not run: the first with attention, or those that share one.
+FEWEST = {"recurrent_gemma": 3, "zamba": 3, "zamba2": 5}
 # What the published checkpoints have in one way only, and the specs say so.
 ONE_ACTIVATION = ("openai_gpt", "bloom", "mpt", "ctrl", "apertus", "diffllama")
 # Opened from files, the reference empties padding's row of the table where padding has a name.
@@ -66,7 +70,7 @@ def random_case(decoder: Decoder, rng: Random, path: str) -> Case:
         inputs = without_mask(rng, inputs)
     attention = "sdpa" if getattr(config, "alibi", False) is True else "eager"
     notes = "Drawn at random."
-    return Case(path, decoder.prefix + suffix, config, inputs, notes, store(rng), attention=attention)
+    return Case(path, decoder.prefix + suffix, config, inputs, notes, store(rng), attention=attention, without=decoder.without)
 
 
 def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
@@ -89,10 +93,10 @@ def sizes(decoder: Decoder, rng: Random, given: Changes) -> Changes:
         elif name in INNER:
             drawn[name] = rng.randint(8, 120)
         elif name in KEY_HEADS:
-            drawn[name] = heads if "kv_lora_rank" in given else key_heads(decoder, rng, heads)
+            drawn[name] = heads if ALL_HEADS & set(given) else key_heads(decoder, rng, heads)
         elif name == "attn_config" and "kv_n_heads" in given[name]:
             drawn[name] = given[name] | {"kv_n_heads": key_heads(decoder, rng, heads)}
-        elif name == "head_dim":
+        elif name == "head_dim" and decoder.model not in ROTARY_HEADS:
             drawn[name] = wide if decoder.model in EVEN_SHARES + QUARTER_ROTARY else rng.choice((4, 6, 8, 16)) * 2
         elif name in ("sliding_window", "window_size") and given[name]:
             drawn[name] = rng.randint(1, 12)

@@ -8,7 +8,7 @@ from functools import partial
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.models.decoders import classic, mixtures, quantized, recurrent, rotary
+from weft_reference.models.decoders import classic, hybrids, mixtures, quantized, recurrent, rotary
 from weft_reference.models.decoders.family import Changes, Decoder, cases
 from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
@@ -16,7 +16,13 @@ from weft_reference.writing import text_generation_goldens
 
 __all__ = ["DECODERS", "MODELS", "goldens"]
 
-TABLES: tuple[Decoder, ...] = (*rotary.DECODERS, *classic.DECODERS, *mixtures.DECODERS, *recurrent.DECODERS)
+TABLES: tuple[Decoder, ...] = (
+    *rotary.DECODERS,
+    *classic.DECODERS,
+    *mixtures.DECODERS,
+    *recurrent.DECODERS,
+    *hybrids.DECODERS,
+)
 RELATIVES = relatives({decoder.model for decoder in TABLES})
 DECODERS = (*TABLES, *RELATIVES)
 MODELS = tuple(decoder.model for decoder in DECODERS)
@@ -29,6 +35,7 @@ WRITERS: dict[str, Changes] = {
     "opt": DEEPER,
     "lfm2": DEEPER | {"layer_types": ["conv", "full_attention", "conv", "full_attention"]},
     "mamba": {"num_hidden_layers": 4},
+    "zamba2": {"max_position_embeddings": 128},
 } | {decoder.model: DEEPER for decoder in RELATIVES}
 
 

@@ -56,7 +56,8 @@ N_EMBD: Changes = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n
 
 
 class Decoder(NamedTuple):
-    """`model` is the folder's name, `prefix` what classes begin with; `cases` are changes of the language model."""
+    """`model` is the folder's name, `prefix` what classes begin with; `cases` are changes of the language model;
+    outputs that begin with one of `without` are not compared."""
 
     model: str
     prefix: str
@@ -65,6 +66,7 @@ class Decoder(NamedTuple):
     heads: dict[str, str] = HEADS
     config: str = ""
     base: Changes = TINY
+    without: tuple[str, ...] = ()
 
 
 def batch(padding: str, key: str = "text", lengths: tuple[int, ...] = (11, 7)) -> Inputs:
@@ -89,7 +91,9 @@ def cases(decoder: Decoder) -> Iterator[Case]:
             return SteadyCase(
                 path, model_class, config, inputs, notes, attention=attention, padding=padding, written=written
             )
-        return Case(path, model_class, config, inputs, notes, attention=attention, written=written)
+        return Case(
+            path, model_class, config, inputs, notes, attention=attention, written=written, without=decoder.without
+        )
 
     language = decoder.prefix + decoder.heads["causal-lm"]
     for name, suffix in decoder.heads.items():

@@ -35,6 +35,14 @@ YARN = rope("yarn", factor=4.0, original_max_position_embeddings=16, mscale=0.7,
 ROUTED: Changes = {"num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "head_dim": 8}
 SPARSE_FIRST: Changes = {"mlp_layer_types": ["sparse", "dense"]}
 LATENT_BY_TYPE: Changes = {name: value for name, value in LATENT.items() if name != "first_k_dense_replace"}
+LATENT_BASE: Changes = {
+    name: LATENT[name]
+    for name in ("num_key_value_heads", "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+}
+# Heads enough that no two keys have the score 0, of which any may be read.
+SPARSE: Changes = LATENT | {
+    "n_group": 4, "topk_group": 2, "index_topk": 4, "index_head_dim": 6, "index_n_heads": 8, "rms_norm_eps": 1.0,
+}
 GROUPS: Changes = {"n_group": 4, "topk_group": 2}
 ONE_GROUP: Changes = {"n_group": 1, "topk_group": 1}
 HALF_ROTARY = rope("default", partial_rotary_factor=0.5)
@@ -303,5 +311,71 @@ DECODERS: tuple[Decoder, ...] = (
         {"num_local_experts": 5, "num_experts_per_tok": 2, "kv_channels": 8},
         {"wide-heads": {"kv_channels": 12}, "epsilon": {"rms_norm_eps": 0.1}, "three": {"num_experts_per_tok": 3}, "untied": UNTIED},
         base={name: value for name, value in TINY.items() if name != "num_attention_heads"},
+    ),
+    Decoder(
+        "deepseek_v32",
+        "DeepseekV32",
+        SPARSE,
+        {
+            "mlp-layer-types": SPARSE_FIRST,
+            "not-normalised": {"norm_topk_prob": False},
+            "all-keys": {"index_topk": 30},
+            "bias": BIAS,
+            "yarn": YARN,
+        },
+    ),
+    Decoder(
+        "glm_moe_dsa",
+        "GlmMoeDsa",
+        SPARSE | {"n_group": 1, "topk_group": 1},
+        {
+            "shared": {"num_hidden_layers": 3, "indexer_types": ["full", "shared", "full"]},
+            "periods": {"mlp_layer_types": ["dense"] * 4, "num_hidden_layers": 4, "index_topk_freq": 2, "written": {"indexer_types": None, "index_topk_freq": 2}},
+            "bias": BIAS,
+        },
+    ),
+    Decoder(
+        "longcat_flash",
+        "LongcatFlash",
+        LATENT_BASE
+        | {
+            "num_layers": 2,
+            "moe_topk": 2,
+            "n_routed_experts": 4,
+            "zero_expert_num": 2,
+            "expert_ffn_hidden_size": 24,
+            "ffn_hidden_size": 40,
+            "head_dim": 4,
+            "rms_norm_eps": 1.0,
+            "num_experts_per_tok": 2,
+            "routed_scaling_factor": 1.5,
+        },
+        {
+            "no-zero-experts": {"zero_expert_num": 0, "routed_scaling_factor": 0.7},
+            "bias": BIAS,
+            "yarn": YARN,
+        },
+        base={name: value for name, value in TINY.items() if name not in ("num_hidden_layers", "intermediate_size")},
+    ),
+    Decoder(
+        "mimo_v2_flash",
+        "MiMoV2Flash",
+        {
+            "layer_types": ["full_attention", "sliding_attention"],
+            "head_dim": 12,
+            "v_head_dim": 6,
+            "sliding_window": 4,
+            "n_routed_experts": 5,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 24,
+            "rms_norm_eps": 1.0,
+        }
+        | ropes({"rope_theta": 1000.0, "partial_rotary_factor": 0.34}, {"rope_theta": 10000.0, "partial_rotary_factor": 0.5}),
+        {
+            "sparse-first": SPARSE_FIRST | {"norm_topk_prob": False},
+            "plain-values": {"attention_value_scale": None, "routed_scaling_factor": 1.5},
+            "window-size": {"sliding_window_size": 2},
+            "bias": BIAS,
+        },
     ),
 )
