@@ -11,6 +11,8 @@ pub use weft_aya_vision as aya_vision;
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
 pub use weft_clip as clip;
+#[cfg(feature = "clipseg")]
+pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
 #[cfg(feature = "deepseek_vl")]
@@ -49,6 +51,10 @@ pub use weft_llava_onevision as llava_onevision;
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "owlv2")]
+pub use weft_owlv2 as owlv2;
+#[cfg(feature = "owlvit")]
+pub use weft_owlvit as owlvit;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
 #[cfg(feature = "qianfan_ocr")]
@@ -82,6 +88,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
     weft::DynArchitecture::of::<clip::Model>(),
+    #[cfg(feature = "clipseg")]
+    weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
     #[cfg(feature = "deepseek_vl")]
@@ -120,6 +128,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "owlv2")]
+    weft::DynArchitecture::of::<owlv2::Model>(),
+    #[cfg(feature = "owlvit")]
+    weft::DynArchitecture::of::<owlvit::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "qianfan_ocr")]

@@ -96,7 +96,7 @@ impl Default for Config {
             num_attention_heads: 128,
             hidden_act: Activation::Silu,
             max_position_embeddings: 163_840,
-            rms_norm_eps: 1e-5,
+            rms_norm_eps: 1e-6,
             rope_parameters: RopeParameters::of(10000.0),
             attention_bias: false,
             tie_word_embeddings: false,

@@ -185,6 +185,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::nn::rope::prepare_partial(raw, 0.5);
         weft::nn::rope::prepare_layers(raw, "rope_parameters", 10000.0);
         weft::config::keep_first(raw, &["num_local_experts", "n_routed_experts"]);
     }

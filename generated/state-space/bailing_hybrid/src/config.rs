@@ -118,7 +118,7 @@ impl Default for Config {
             head_dim: 128,
             hidden_act: Activation::Silu,
             max_position_embeddings: 262_144,
-            rms_norm_eps: 1e-5,
+            rms_norm_eps: 1e-6,
             rope_parameters: RopeParameters::of(6000000.0),
             attention_bias: false,
             tie_word_embeddings: false,

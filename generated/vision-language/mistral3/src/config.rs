@@ -327,10 +327,10 @@ impl Default for Ministral3Config {
             rope_parameters: RopeParameters::of(1000000.0),
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(11),
             id2label: None,
             num_labels: None,
-            sliding_window: Some(4096),
+            sliding_window: None,
         }
     }
 }
@@ -388,6 +388,21 @@ impl weft::Configuration for Ministral3Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
+        weft::nn::rope::prepare_scaling(
+            raw,
+            "rope_parameters",
+            [
+                ("rope_type", "yarn".into()),
+                ("rope_theta", 1000000.0.into()),
+                ("factor", 16.0.into()),
+                ("original_max_position_embeddings", 16384.into()),
+                ("beta_fast", 32.0.into()),
+                ("beta_slow", 1.0.into()),
+                ("mscale_all_dim", 1.0.into()),
+                ("mscale", 1.0.into()),
+                ("llama_4_scaling_beta", 0.1.into()),
+            ],
+        );
         weft::nn::rope::prepare(raw, "rope_parameters", 1000000.0);
     }
 }
