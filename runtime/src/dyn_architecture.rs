@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use serde_json::Value as Json;
+
 use crate::graph::Input;
 use crate::hub::Checkpoint;
 use crate::lower::{Lowered, Target};
@@ -10,6 +12,9 @@ use crate::quantization::{Recipe, Written};
 use crate::session::{Inspection, Loader};
 use crate::tasks::{JsonPipeline, json_pipeline};
 use crate::{Architecture, DynModel, Error, ExpertUsage, GraphKind, Hardware, Head, Precision, Result, Task};
+
+/// Writes a checkpoint quantized, calibrated where there are inputs.
+type Quantize = fn(&DynLoader, Recipe, Option<&[Json]>, &Path) -> Result<Written>;
 
 /// An [`Architecture`] as a value: what commands and tables of models need of it, behind a few pointers.
 #[derive(Clone, Copy)]
@@ -21,7 +26,7 @@ pub struct DynArchitecture {
     task_of: fn(&DynLoader) -> Result<Task>,
     load: fn(&DynLoader, Option<Task>) -> Result<DynModel>,
     inspect: fn(&DynLoader, &[usize]) -> Result<Inspection>,
-    quantize: fn(&DynLoader, Recipe, &Path) -> Result<Written>,
+    quantize: Quantize,
     graph_kinds: fn(&DynLoader, Option<Task>) -> Result<&'static [GraphKind]>,
     inputs: fn(&DynLoader, Option<Task>, GraphKind) -> Result<Vec<Input>>,
     lower: fn(&DynLoader, Option<Task>, GraphKind, Target) -> Result<Lowered>,
@@ -38,7 +43,10 @@ impl DynArchitecture {
             task_of: |loader| typed::<A>(loader)?.task(),
             load: |loader, task| Ok(Box::new(for_task(typed::<A>(loader)?, task)?.load()?)),
             inspect: |loader, contexts| typed::<A>(loader)?.inspect(contexts),
-            quantize: |loader, recipe, out| typed::<A>(loader)?.quantize(recipe, out),
+            quantize: |loader, recipe, inputs, out| match inputs {
+                Some(inputs) => typed::<A>(loader)?.quantize_on(recipe, inputs, out),
+                None => typed::<A>(loader)?.quantize(recipe, out),
+            },
             graph_kinds: |loader, task| for_task(typed::<A>(loader)?, task)?.graph_kinds(),
             inputs: |loader, task, kind| for_task(typed::<A>(loader)?, task)?.graph_kind(kind).inputs(),
             lower: |loader, task, kind, target| {
@@ -186,7 +194,15 @@ impl DynLoader {
     /// # Errors
     /// As that.
     pub fn quantize(&self, recipe: Recipe, out: &Path) -> Result<Written> {
-        (self.architecture.quantize)(self, recipe, out)
+        (self.architecture.quantize)(self, recipe, None, out)
+    }
+
+    /// [`Loader::quantize_on`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn quantize_on(&self, recipe: Recipe, inputs: &[Json], out: &Path) -> Result<Written> {
+        (self.architecture.quantize)(self, recipe, Some(inputs), out)
     }
 
     /// The graphs that the class can be run by; of the class that serves a task, where one is given.

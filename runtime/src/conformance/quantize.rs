@@ -1,4 +1,4 @@
-//! `--quantize CHECKPOINT OUT BITS GROUP SYMMETRIC`: the checkpoint with its linear layers quantized, as compressed-tensors has
+//! `--quantize CHECKPOINT OUT BITS GROUP SYMMETRIC [--calibrate FILE]`: the checkpoint with its linear layers quantized, as compressed-tensors has
 //! them.
 
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use super::arguments::Arguments;
 use super::subject::{Request, Subject};
 use crate::quantization::{Recipe, Written};
+use crate::tasks::calibration_inputs;
 use crate::{Error, Result};
 
 pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
@@ -23,10 +24,12 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let number = |text: &str| text.parse::<usize>().map_err(|_| refused());
     let recipe = Recipe { bits: number(bits)?, group: number(group)?, symmetric: symmetric == "true" };
     let request = Request { checkpoint, ..Request::default() };
-    let Written { quantized, kept, before, after } = (subject.quantize)(request, recipe, Path::new(out))?;
+    let inputs = arguments.get("calibrate").map(|file| calibration_inputs(Path::new(file))).transpose()?;
+    let written = (subject.quantize)(request, recipe, inputs.as_deref(), Path::new(out))?;
+    let Written { quantized, calibrated, kept, before, after } = written;
     let [before, after] = [before, after].map(|bytes| bytes as f64 / 1e6);
     println!(
-        "{out}: {quantized} weights in {bits} bits, {kept} tensors as they were: {before:.1} MB are {after:.1} MB"
+        "{out}: {quantized} weights in {bits} bits, {calibrated} of them calibrated, {kept} tensors as they were: {before:.1} MB are {after:.1} MB"
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value as Json;
+
 use crate::graph::Weight;
 use crate::lower::Lowered;
 use crate::quantization::{Recipe, Written};
@@ -37,6 +39,9 @@ pub(super) struct Request<'a> {
     pub probes: &'a [String],
 }
 
+/// Writes a checkpoint quantized, calibrated where there are inputs.
+type Quantize = fn(Request<'_>, Recipe, Option<&[Json]>, &Path) -> Result<Written>;
+
 /// What a generated crate's tests need of its architecture.
 #[derive(Clone, Copy)]
 pub(super) struct Subject {
@@ -52,8 +57,8 @@ pub(super) struct Subject {
     pub build: fn(Request<'_>) -> Result<()>,
     /// The parameters that a checkpoint of a configuration has.
     pub parameters: fn(Request<'_>) -> Result<Vec<Weight>>,
-    /// Writes a checkpoint with its linear layers quantized.
-    pub quantize: fn(Request<'_>, Recipe, &Path) -> Result<Written>,
+    /// Writes a checkpoint with its linear layers quantized, calibrated where inputs are given.
+    pub quantize: Quantize,
     /// The graphs that a class can be run by.
     pub graph_kinds: fn(&str) -> &'static [GraphKind],
     /// Opens a checkpoint and gives its graph the form of a backend.
@@ -80,7 +85,10 @@ impl Subject {
             load: |request| Ok(Box::new(loader::<A>(request)?.load()?) as Box<dyn AnyModel>),
             build: |request| loader::<A>(request)?.build(),
             parameters: |request| loader::<A>(request)?.parameters(),
-            quantize: |request, recipe, out| loader::<A>(request)?.quantize(recipe, out),
+            quantize: |request, recipe, inputs, out| match inputs {
+                Some(inputs) => loader::<A>(request)?.quantize_on(recipe, inputs, out),
+                None => loader::<A>(request)?.quantize(recipe, out),
+            },
             graph_kinds: |class| {
                 let head = A::Head::ALL.iter().find(|head| head.class() == class);
                 A::graph_kinds(*head.unwrap_or(&A::Head::ALL[0]))

@@ -7,6 +7,7 @@ mod build;
 mod constant;
 mod dim;
 mod expert;
+mod gram;
 mod input;
 mod kind;
 mod op;

@@ -1,5 +1,6 @@
 //! Quantization: weights as codes of a few bits, with a scale for each block of them.
 
+mod gptq;
 mod making;
 mod rounding;
 mod settings;

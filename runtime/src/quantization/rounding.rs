@@ -45,6 +45,22 @@ impl Rounding {
         (scale, zero)
     }
 
+    /// The nearest code to a number, and what it stands for.
+    pub(super) fn nearest(&self, value: f32, scale: f32, zero: u8) -> (u8, f32) {
+        let inverse = if scale == 0.0 { 0.0 } else { 1.0 / scale };
+        let [least, most] = self.range(zero);
+        let level = (value * inverse).clamp(least, most) + MAGIC - MAGIC;
+        ((level + f32::from(zero)) as u8, level * scale)
+    }
+
+    /// The lowest and the highest code, counted from zero.
+    fn range(&self, zero: u8) -> [f32; 2] {
+        match self.symmetric {
+            true => [-((1 << (self.bits - 1)) as f32), ((1 << (self.bits - 1)) - 1) as f32],
+            false => [-f32::from(zero), ((1 << self.bits) - 1) as f32 - f32::from(zero)],
+        }
+    }
+
     /// The scale of which the number farthest from zero is the lowest code, as llama.cpp's Q4_0 and ONNX Runtime's quantizer.
     fn symmetric(&self, values: &[f32]) -> (f32, u8) {
         let farthest = values.iter().fold(0.0, |most: f32, x| if x.abs() > most.abs() { *x } else { most });
@@ -89,10 +105,7 @@ impl Rounding {
 
     fn round(&self, values: &[f32], scale: f32, zero: u8, codes: &mut [u8]) {
         let inverse = if scale == 0.0 { 0.0 } else { 1.0 / scale };
-        let (least, most) = match self.symmetric {
-            true => (-((1 << (self.bits - 1)) as f32), ((1 << (self.bits - 1)) - 1) as f32),
-            false => (-f32::from(zero), ((1 << self.bits) - 1) as f32 - f32::from(zero)),
-        };
+        let [least, most] = self.range(zero);
         let bias = MAGIC + f32::from(zero);
         codes.fill(zero);
         for (code, x) in codes.iter_mut().zip(values) {

@@ -1,23 +1,23 @@
 //! Loading a checkpoint: options, then configuration, head, graph, weights and backend.
 
+mod describe;
+mod quantize;
+
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::ExpertUsage;
-use super::inspection::{self, Inspected, Inspection};
+use super::inspection;
 use super::quantizing::Quantizing;
 use super::route::{self, Request};
 use super::subgraph::{self, Settings, Subgraphs};
+use super::{Calibration, ExpertUsage};
 use super::{Lowering, Session, config};
 use crate::auto::Workload;
 use crate::engine::{self, Options};
-use crate::graph::{Input, Weight};
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, Target, lower};
-use crate::quantization::{Quantization, Recipe, Written, written};
+use crate::quantization::Quantization;
 use crate::weights::Weights;
 use crate::{Architecture, GraphKind};
 use crate::{Hardware, Precision, Result};
@@ -60,6 +60,7 @@ pub struct Loader<A: Architecture, T = A> {
     interpolate: bool,
     exact_activations: bool,
     usage: Option<ExpertUsage>,
+    calibration: Option<Calibration>,
     probes: Vec<String>,
     loads: PhantomData<fn() -> T>,
 }
@@ -91,6 +92,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             interpolate: false,
             exact_activations: false,
             usage: None,
+            calibration: None,
             probes: vec![],
             loads: PhantomData,
         }
@@ -189,6 +191,13 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
+    /// Gathers what calibrated quantization is made by, while the model runs; see [`Loader::quantize_calibrated`].
+    #[must_use]
+    pub fn calibration(mut self, calibration: &Calibration) -> Self {
+        self.calibration = Some(calibration.clone());
+        self
+    }
+
     /// Takes images of other sizes than the configuration's, as the reference's argument of this name: what positions add
     /// is resized to the image.
     #[must_use]
@@ -269,7 +278,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         if self.dequantized {
             target.kernels = target.kernels.by_values();
         }
-        let quantization = self.quantized();
+        let quantizing = Quantizing::new(self.quantized());
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,
@@ -281,9 +290,10 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
                 lowering: self.lowering,
                 interpolate: self.interpolate,
                 usage: self.usage,
+                calibration: self.calibration,
                 probes: self.probes,
             },
-            quantization,
+            quantizing,
         );
         let main = subgraphs.get(&config, self.kind)?;
         let notes = main.note.iter().map(|note| format!("\n  {note}"));
@@ -322,90 +332,6 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             None => Weights::open(&self.checkpoint)?,
         };
         Ok((raw, config, head, weights))
-    }
-
-    /// Reads the configuration and builds the graph by it.
-    pub(crate) fn build(&self) -> Result<()> {
-        let (_, config, head, weights) = self.read()?;
-        subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false).map(|_| ())
-    }
-
-    /// The parameters that a checkpoint of this configuration has, none of which need be there.
-    pub(crate) fn parameters(&self) -> Result<Vec<Weight>> {
-        let (_, config, head) = self.configuration()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate, false)?;
-        Ok(graph.weights().to_vec())
-    }
-
-    /// Writes the checkpoint again with its linear layers quantized, as compressed-tensors has them, which the reference
-    /// loads: all but heads, routers of experts and layers whose rows no whole groups make up. The tokenizer's, the
-    /// processors' and all other files stand beside the weights. Whatever stops it, the folder is whole or not there.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's, a weight is missing, does not fit or is quantized already, the recipe
-    /// is none, or the folder is there or cannot be written.
-    pub fn quantize(&self, recipe: Recipe, out: &Path) -> Result<Written> {
-        let (_, config, head, weights) = self.read()?;
-        let graph =
-            subgraph::built::<A>(&config, head, GraphKind::Forward, Some(&weights), self.interpolate, false)?;
-        weights.locate(graph.weights(), &A::NAMES)?;
-        let stored = |name: &str| weights.stored_as(name, &A::NAMES);
-        let linear =
-            graph.linear_weights(A::NAMES.base_model_prefix).into_iter().filter_map(stored).collect();
-        written::write(&self.checkpoint, &linear, recipe, out)
-    }
-
-    /// The graph in the form that a backend would run, without running it.
-    ///
-    /// # Errors
-    /// As [`Loader::load`], but for the backend.
-    pub fn lower(&self, hardware: Hardware) -> Result<Lowered> {
-        let precision = self.precision.unwrap_or_else(|| hardware.default_precision());
-        self.lower_to(engine::target(hardware, precision))
-    }
-
-    /// The graph in the form of a target.
-    ///
-    /// # Errors
-    /// As [`Loader::lower`].
-    pub(crate) fn lower_to(&self, mut target: Target) -> Result<Lowered> {
-        let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
-        let located = weights.locate(graph.weights(), &A::NAMES)?;
-        if self.kind == GraphKind::Forward {
-            weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
-        }
-        let located = Quantizing::new(self.quantized()).apply(&graph, located)?;
-        target.dims.extend(self.dims.clone());
-        lower(&graph, &located, &target)
-    }
-
-    /// The graphs that the class can be run by.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's.
-    pub(crate) fn graph_kinds(&self) -> Result<&'static [GraphKind]> {
-        self.configuration().map(|(_, _, head)| A::graph_kinds(head))
-    }
-
-    /// The inputs of the graph, with what stands for those that are not given.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's.
-    pub(crate) fn inputs(&self) -> Result<Vec<Input>> {
-        let (_, config, head, weights) = self.read()?;
-        let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
-        Ok(graph.inputs().to_vec())
-    }
-
-    /// What the checkpoint is and needs, without reading a weight.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's, or a file cannot be read.
-    pub(crate) fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
-        let (raw, config, head, weights) = self.read()?;
-        let build = |kind| subgraph::built::<A>(&config, head, kind, Some(&weights), false, false);
-        inspection::inspect::<A>(&Inspected { raw: &raw, head, weights: &weights, build: &build }, contexts)
     }
 }
 

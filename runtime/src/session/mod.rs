@@ -1,6 +1,7 @@
 //! A session: a checkpoint loaded on a backend, its graphs, and running them.
 
 mod architecture;
+mod calibration;
 mod config;
 mod executable;
 mod expert_usage;
@@ -26,6 +27,7 @@ use crate::graph::probe::Probe;
 use crate::hub::Checkpoint;
 use crate::{GraphKind, Hardware, Head, Precision, Processing, Result, Values};
 pub use architecture::Architecture;
+pub use calibration::Calibration;
 pub use executable::Timings;
 pub use expert_usage::{ExpertUsage, LayerUsage};
 pub use inspection::{BackendVerdict, Inspection, MemoryNeed};

@@ -9,14 +9,13 @@ use std::time::Instant;
 use super::executable::Executable;
 use super::inputs::{self, Limits};
 use super::quantizing::Quantizing;
-use super::{ExpertUsage, Lowering, kv_bucket, millis};
+use super::{Calibration, ExpertUsage, Lowering, kv_bucket, millis};
 use crate::auto::memory;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
 use crate::graph::{Dim, Graph, Input, Stored};
 use crate::lower::Target;
-use crate::quantization::Quantization;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
 use crate::{Error, Hardware, Result, Values};
@@ -59,6 +58,8 @@ pub(super) struct Settings {
     pub interpolate: bool,
     /// Where selected experts are counted.
     pub usage: Option<ExpertUsage>,
+    /// Where Gram matrices of what linear layers are given are gathered.
+    pub calibration: Option<Calibration>,
     /// Modules of [`GraphKind::Forward`] whose values are wanted besides its outputs.
     pub probes: Vec<String>,
 }
@@ -76,6 +77,8 @@ pub(super) struct Subgraph {
     pub probes: Vec<Probe>,
     /// Where selected experts are counted, with the outputs that do.
     pub usage: Option<(ExpertUsage, Vec<String>)>,
+    /// Where Gram matrices are gathered, with the outputs that are.
+    pub calibration: Option<(Calibration, Vec<String>)>,
 }
 
 impl Subgraph {
@@ -97,10 +100,13 @@ impl Subgraph {
         Ok(self.counted(outputs))
     }
 
-    /// Outputs without those that count experts.
+    /// Outputs without those that count experts or calibrate.
     fn counted(&self, mut outputs: Values) -> Values {
         if let Some((usage, names)) = &self.usage {
             usage.add(names, &mut outputs);
+        }
+        if let Some((calibration, names)) = &self.calibration {
+            calibration.add(names, &mut outputs);
         }
         outputs
     }
@@ -215,13 +221,7 @@ pub(super) struct Subgraphs<A: Architecture> {
 }
 
 impl<A: Architecture> Subgraphs<A> {
-    pub(super) fn new(
-        head: A::Head,
-        weights: Weights,
-        setting: Settings,
-        quantization: Option<Quantization>,
-    ) -> Self {
-        let quantizing = Quantizing::new(quantization);
+    pub(super) fn new(head: A::Head, weights: Weights, setting: Settings, quantizing: Quantizing) -> Self {
         Self { head, weights, setting, quantizing, ready: Mutex::default(), ran: Mutex::default() }
     }
 
@@ -264,11 +264,18 @@ impl<A: Architecture> Subgraphs<A> {
             return Err(Error::input("kind", format!("{class} has no graph {kind:?}"), help));
         }
         let start = Instant::now();
-        let Settings { interpolate, usage, .. } = &self.setting;
+        let Settings { interpolate, usage, calibration, .. } = &self.setting;
         let weights = Some(&self.weights);
         let mut graph = built::<A>(config, self.head, kind, weights, *interpolate, usage.is_some())?;
         let graph_ms = millis(start);
         let probes = if kind == GraphKind::Forward { graph.probe(&self.setting.probes) } else { vec![] };
+        let calibration = match calibration {
+            Some(calibration) => {
+                let stored = |name: &str| self.weights.stored_as(name, &A::NAMES);
+                Some((calibration.clone(), calibration.ask(&mut graph, &stored)?))
+            }
+            None => None,
+        };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
         let unused = self.weights.unread(&located, &graph.unused, &A::NAMES);
         if kind == GraphKind::Forward {
@@ -284,8 +291,17 @@ impl<A: Architecture> Subgraphs<A> {
         }
         let note = memory::fit(hardware, &located, &mut options, memory::free())?;
         let executable = Executable::new(graph, located, target, hardware, options, lowering)?;
-        let subgraph =
-            Arc::new(Subgraph { inputs, limits, executable, graph_ms, unused, note, probes, usage });
+        let subgraph = Arc::new(Subgraph {
+            inputs,
+            limits,
+            executable,
+            graph_ms,
+            unused,
+            note,
+            probes,
+            usage,
+            calibration,
+        });
         ready.insert(kind, Arc::clone(&subgraph));
         Ok(subgraph)
     }

@@ -23,6 +23,7 @@ mod audio_classification;
 #[cfg(feature = "text")]
 mod batches;
 mod builder;
+mod calibrate;
 #[cfg(feature = "text")]
 mod characters;
 #[cfg(feature = "image")]
@@ -91,6 +92,7 @@ pub use audio_classification::{AudioClassification, AudioClassificationOptions};
 #[cfg(feature = "text")]
 pub use batches::TextOptions;
 pub use builder::{Pipeline, PipelineBuilder};
+pub use calibrate::calibration_inputs;
 #[cfg(feature = "image")]
 pub use depth_estimation::{Depth, DepthEstimation, DepthOptions, predicted_depth};
 #[cfg(feature = "text")]

@@ -1,10 +1,12 @@
 //! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run; with `--speed`, a
-//! table of models against PyTorch, llama.cpp and candle; with `--auto`, what `Hardware::Auto` takes against the CPU.
+//! table of models against PyTorch, llama.cpp and candle; with `--auto`, what `Hardware::Auto` takes against the CPU; with
+//! `--similarity`, what quantized weights make of a real model's similarities.
 
 mod auto;
 mod building;
 mod opening;
 mod peer;
+mod similarity;
 mod speed;
 mod table;
 
@@ -41,7 +43,8 @@ use crate::{reference, setup};
   cargo xtask bench --speed
   cargo xtask bench --speed --model llama --model vit --rounds 10
   cargo xtask bench --speed --write
-  cargo xtask bench --auto")]
+  cargo xtask bench --auto
+  cargo xtask bench --similarity")]
 pub struct Args {
     /// The model: its base class and default configuration, bert where none is given; with --speed the rows to measure, all
     /// where none is given; several may be.
@@ -53,6 +56,10 @@ pub struct Args {
     /// What `Hardware::Auto` takes with each set of packages that is set up, and its times against the CPU's.
     #[arg(long, conflicts_with_all = ["speed", "checkpoint"])]
     auto: bool,
+    /// How near the similarities of sentences by all-MiniLM-L6-v2 stay to float32's, by the precision of its weights, rounded
+    /// and calibrated.
+    #[arg(long, conflicts_with_all = ["speed", "auto", "checkpoint"])]
+    similarity: bool,
     /// Also write the table: with --speed to results/bench.json and docs/speed.md, with --auto to docs/auto.md.
     #[arg(long)]
     write: bool,
@@ -123,6 +130,9 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     if args.auto {
         return auto::run(args);
+    }
+    if args.similarity {
+        return similarity::run(args);
     }
     if args.write {
         return Err(Usage("--write goes with --speed or --auto".into()).into());

@@ -1,22 +1,15 @@
 //! Rows of numbers as codes in groups, round to nearest.
 
-use super::super::rounding::Rounding;
 use super::Recipe;
 use crate::Dtype;
-
-/// The codes of some rows, a byte each, with the scales and zero points of their groups.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Rounded {
-    pub codes: Vec<u8>,
-    pub scales: Vec<f32>,
-    pub zeros: Vec<u8>,
-}
+use crate::quantization::gptq::Codes;
+use crate::quantization::rounding::Rounding;
 
 /// Rounds the groups of some rows; scales are numbers of this dtype. None where one is not finite.
-pub(super) fn rounded(values: &[f32], recipe: Recipe, dtype: Dtype) -> Option<Rounded> {
+pub(super) fn rounded(values: &[f32], recipe: Recipe, dtype: Dtype) -> Option<Codes> {
     let Recipe { bits, group, symmetric } = recipe;
     let rounding = Rounding { bits, stored: bits, group, symmetric, search: false, scales: dtype };
-    let mut made = Rounded { codes: vec![0; values.len()], ..Rounded::default() };
+    let mut made = Codes { codes: vec![0; values.len()], ..Codes::default() };
     for (values, codes) in values.chunks(group).zip(made.codes.chunks_mut(group)) {
         let (scale, zero) = rounding.unpacked(values, codes);
         if !scale.is_finite() || values.iter().any(|value| !value.is_finite()) {

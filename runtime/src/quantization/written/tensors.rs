@@ -9,8 +9,10 @@ use std::thread;
 use serde_json::{Map, Value as Json, json};
 
 use super::Recipe;
+use super::calibrated::Solved;
 use super::folder::Folder;
-use super::rounding::{Rounded, rounded};
+use super::rounding::rounded;
+use crate::quantization::gptq::Codes;
 use crate::weights::{Bytes, Files, WeightData};
 use crate::{Dtype, Error, Result};
 
@@ -66,7 +68,13 @@ impl Plan {
     }
 
     /// Writes all files of weights; how many bytes these have.
-    pub(super) fn write(&self, files: &Files, recipe: Recipe, folder: &Folder) -> Result<u64> {
+    pub(super) fn write(
+        &self,
+        files: &Files,
+        recipe: Recipe,
+        solved: &Solved,
+        folder: &Folder,
+    ) -> Result<u64> {
         let shards = self.shards();
         let mut map = Map::new();
         for (index, shard) in shards.iter().enumerate() {
@@ -75,7 +83,7 @@ impl Plan {
                 count => format!("model-{:05}-of-{count:05}.safetensors", index + 1),
             };
             let path = folder.path(&name);
-            self.file(shard, files, recipe, &path)?;
+            self.file(shard, files, recipe, solved, &path)?;
             map.extend(shard.iter().map(|tensor| (tensor.name.clone(), Json::from(name.clone()))));
         }
         let bytes = self.tensors.iter().map(|tensor| tensor.bytes).sum();
@@ -101,7 +109,14 @@ impl Plan {
         shards
     }
 
-    fn file(&self, shard: &[Tensor], files: &Files, recipe: Recipe, path: &Path) -> Result<()> {
+    fn file(
+        &self,
+        shard: &[Tensor],
+        files: &Files,
+        recipe: Recipe,
+        solved: &Solved,
+        path: &Path,
+    ) -> Result<()> {
         let failed = |e| Error::io(path, e);
         let mut into = BufWriter::new(File::create(path).map_err(failed)?);
         let header = header(shard);
@@ -110,13 +125,13 @@ impl Plan {
         let mut index = 0;
         while let Some(tensor) = shard.get(index) {
             let parts = shard[index..].iter().take_while(|part| part.of == tensor.of).count();
-            match self.quantized.contains(&tensor.of) {
-                true => {
-                    for bytes in quantized(files, &tensor.of, recipe)? {
-                        into.write_all(&bytes).map_err(failed)?;
-                    }
+            match (solved.get(&tensor.of), self.quantized.contains(&tensor.of)) {
+                (Some(made), _) => into.write_all(&made.concat()).map_err(failed)?,
+                (None, true) => {
+                    let made = quantized(files, &tensor.of, recipe)?.concat();
+                    into.write_all(&made).map_err(failed)?;
                 }
-                false => copy(files, &tensor.of, &mut into).map_err(failed)?,
+                (None, false) => copy(files, &tensor.of, &mut into).map_err(failed)?,
             }
             index += parts;
         }
@@ -153,15 +168,24 @@ fn parts(module: &str, [out, columns]: [usize; 2], dtype: &str, size: usize, rec
     parts
 }
 
-/// The bytes of a module's tensors, in the order of [`parts`].
+/// The bytes of a module's tensors, rounded to nearest, in the order of [`parts`].
 fn quantized(files: &Files, name: &str, recipe: Recipe) -> Result<Vec<Vec<u8>>> {
     let refused =
         |problem: String| Error::weights(files.place(), problem, "look at what made it, or leave it out");
     let data: WeightData = files.locate(name).map_err(refused)?;
-    let [out, columns] = [data.shape[0], data.shape[1]];
     let bytes = data.bytes.read()?;
-    let made = all_rows(&bytes, data.dtype, recipe, columns)
-        .ok_or_else(|| refused(format!("tensor `{name}` holds what its dtype gives no finite scale")))?;
+    let made = all_rows(&bytes, data.dtype, recipe, data.shape[1]).ok_or_else(|| refused(finite(name)))?;
+    Ok(packed(&made, &data, recipe))
+}
+
+/// What is wrong with a weight that has no codes.
+pub(super) fn finite(name: &str) -> String {
+    format!("tensor `{name}` holds what its dtype gives no finite scale")
+}
+
+/// The bytes of a weight's tensors, in the order of [`parts`].
+pub(super) fn packed(made: &Codes, data: &WeightData, recipe: Recipe) -> Vec<Vec<u8>> {
+    let [out, columns] = [data.shape[0], data.shape[1]];
     let (groups, middle) = (columns / recipe.group, 1_u8 << (recipe.bits - 1));
     let mut parts = vec![];
     parts.push(match recipe.bits {
@@ -178,21 +202,21 @@ fn quantized(files: &Files, name: &str, recipe: Recipe) -> Result<Vec<Vec<u8>>> 
     if recipe.bits != 8 {
         parts.push([out as i64, columns as i64].iter().flat_map(|size| size.to_le_bytes()).collect());
     }
-    Ok(parts)
+    parts
 }
 
 /// All rows, on all cores; none where a number is not finite.
-fn all_rows(bytes: &[u8], dtype: Dtype, recipe: Recipe, columns: usize) -> Option<Rounded> {
+fn all_rows(bytes: &[u8], dtype: Dtype, recipe: Recipe, columns: usize) -> Option<Codes> {
     let size = dtype.size();
     let rows = bytes.len() / (columns * size).max(1);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let step = rows.div_ceil(threads).max(1) * columns * size;
-    let pieces: Vec<Option<Rounded>> = thread::scope(|scope| {
+    let pieces: Vec<Option<Codes>> = thread::scope(|scope| {
         let round = |part| move || rounded(&dtype.decoded(part), recipe, dtype);
         let started: Vec<_> = bytes.chunks(step.max(1)).map(|part| scope.spawn(round(part))).collect();
         started.into_iter().map(|thread| thread.join().ok().flatten()).collect()
     });
-    let mut all = Rounded::default();
+    let mut all = Codes::default();
     for piece in pieces {
         let piece = piece?;
         all.codes.extend(piece.codes);

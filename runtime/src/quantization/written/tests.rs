@@ -39,6 +39,11 @@ fn linear() -> BTreeSet<String> {
     BTreeSet::from([LINEAR.to_owned()])
 }
 
+/// Rounded to nearest.
+fn write(checkpoint: &Checkpoint, linear: &BTreeSet<String>, recipe: Recipe, out: &Path) -> Result<Written> {
+    Writing::new(checkpoint, linear, recipe, out)?.finish()
+}
+
 #[test]
 fn what_is_written_is_read_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -102,7 +102,17 @@ fn subgraph(
     let executable = Executable::new(graph, weights, target, Hardware::Cpu, Options::default(), None)?;
     let limits = Default::default();
     let (unused, probes) = (vec![], vec![]);
-    Ok(Subgraph { inputs, limits, executable, graph_ms: 0.0, unused, note: None, probes, usage: None })
+    Ok(Subgraph {
+        inputs,
+        limits,
+        executable,
+        graph_ms: 0.0,
+        unused,
+        note: None,
+        probes,
+        usage: None,
+        calibration: None,
+    })
 }
 
 /// Two rows of tokens, the second padded on the left.
