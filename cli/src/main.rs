@@ -1,6 +1,7 @@
 //! `weft`: runs, describes, quantizes and exports checkpoints of every architecture of this build.
 
 mod bench;
+mod cache;
 mod chat;
 mod doctor;
 mod export;
@@ -33,6 +34,7 @@ enum Verb {
     Bench(bench::Args),
     Quantize(quantize::Args),
     Export(export::Args),
+    Cache(cache::Args),
     Doctor(doctor::Args),
     Setup(setup::Args),
     Models(info::ModelsArgs),
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Quantize(args) => quantize::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Cache(args) => cache::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Setup(args) => setup::run(&args),
         Verb::Models(args) => info::models(&args),

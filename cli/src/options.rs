@@ -12,6 +12,9 @@ pub struct LoadOptions {
     /// What to compute in, or into what weights are quantized; f32 where not given, but f16 on qnn.
     #[arg(long, value_name = "P", value_parser = precision())]
     pub precision: Option<Precision>,
+    /// Keep quantized weights on disk for the next time; `weft cache` tells how much, and removes it.
+    #[arg(long)]
+    pub cache: bool,
     /// The reference's class to load; the one that config.json names where not given.
     #[arg(long = "class", visible_alias = "head", value_name = "CLASS")]
     pub class: Option<String>,
@@ -23,7 +26,7 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// The checkpoint, with these options.
     pub fn open(&self, checkpoint: &str) -> Result<DynLoader> {
-        let mut loader = weft_models::loader(checkpoint)?.hardware(self.hardware);
+        let mut loader = weft_models::loader(checkpoint)?.hardware(self.hardware).cache_quantized(self.cache);
         if let Some(precision) = self.precision {
             loader = loader.precision(precision);
         }

@@ -59,6 +59,7 @@ pub fn run(args: Args) -> Result<bool> {
         json: args.json,
         hardware: args.load.hardware,
         precision: args.load.precision,
+        cache: args.load.cache,
         head: args.load.class.clone(),
         threads: args.load.threads,
         ..Arguments::default()

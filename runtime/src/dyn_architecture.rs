@@ -85,6 +85,7 @@ impl DynArchitecture {
             threads: None,
             class: None,
             usage: None,
+            cache: false,
         }
     }
 }
@@ -105,6 +106,7 @@ pub struct DynLoader {
     threads: Option<usize>,
     class: Option<String>,
     usage: Option<ExpertUsage>,
+    cache: bool,
 }
 
 impl DynLoader {
@@ -118,6 +120,12 @@ impl DynLoader {
     #[must_use]
     pub fn precision(self, precision: Precision) -> Self {
         Self { precision: Some(precision), ..self }
+    }
+
+    /// [`Loader::cache_quantized`].
+    #[must_use]
+    pub fn cache_quantized(self, cache: bool) -> Self {
+        Self { cache, ..self }
     }
 
     /// [`Loader::threads`].
@@ -232,7 +240,8 @@ impl DynLoader {
 
 /// The same with its type.
 fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
-    let mut loader = Loader::<A>::of(untyped.checkpoint.clone()).hardware(untyped.hardware);
+    let mut loader =
+        Loader::<A>::of(untyped.checkpoint.clone()).hardware(untyped.hardware).cache_quantized(untyped.cache);
     if let Some(precision) = untyped.precision {
         loader = loader.precision(precision);
     }

@@ -71,7 +71,7 @@ pub use quantization::Quantization;
 pub use registry::{KnownModel, ModelRegistry};
 pub use session::{
     Architecture, BackendVerdict, Cache, Calibration, ExpertUsage, Inspection, LayerUsage, Loader, Loads,
-    MemoryNeed, Session, Timings,
+    MemoryNeed, Session, Timings, cached_weights, remove_cached_weights,
 };
 pub use task::Task;
 pub use value::{Value, Values};

@@ -20,6 +20,8 @@ pub struct Arguments {
     pub hardware: Hardware,
     /// What to compute in.
     pub precision: Option<Precision>,
+    /// Whether quantized weights are kept for the next time.
+    pub cache: bool,
     /// The reference's class to load.
     pub head: Option<String>,
     /// Threads within an operation.
@@ -46,6 +48,7 @@ impl Default for Arguments {
             task: None,
             hardware: Hardware::Auto,
             precision: None,
+            cache: false,
             head: None,
             threads: None,
             context: None,
@@ -58,7 +61,7 @@ impl Default for Arguments {
     }
 }
 
-const OPTIONS: [(&str, &str, &str); 12] = [
+const OPTIONS: [(&str, &str, &str); 13] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     (
@@ -66,6 +69,7 @@ const OPTIONS: [(&str, &str, &str); 12] = [
         "P",
         "f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2",
     ),
+    ("--cache", "", "Keep quantized weights on disk for the next time"),
     ("--head", "CLASS", "The reference's class to load; the one that config.json names where not given"),
     ("--threads", "N", "Threads within an operation"),
     (
@@ -111,6 +115,7 @@ impl Arguments {
             if value.is_empty() {
                 parsed.chat |= name == "--chat";
                 parsed.json |= name == "--json";
+                parsed.cache |= name == "--cache";
                 parsed.help |= name == "--help";
                 continue;
             }
@@ -241,6 +246,7 @@ mod tests {
           --task TASK           What to do; what the checkpoint's class is for where not given
           --hw HW               auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn
           --precision P         f32 (where not given, but on qnn), f16, bf16, int8, int4, int4-mixed, int3 or int2
+          --cache               Keep quantized weights on disk for the next time
           --head CLASS          The reference's class to load; the one that config.json names where not given
           --threads N           Threads within an operation
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template

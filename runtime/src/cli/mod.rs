@@ -69,7 +69,7 @@ struct Opened {
 }
 
 fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
-    loader = loader.hardware(arguments.hardware);
+    loader = loader.hardware(arguments.hardware).cache_quantized(arguments.cache);
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
     }

@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Hardware, Result};
 
-/// The folder of unpacked packages: `$WEFT_CACHE`, else `weft` in the platform's cache folder.
+/// Where caches are kept: `$WEFT_CACHE`, else `weft` in the platform's cache folder.
+pub fn cache() -> Option<PathBuf> {
+    match std::env::var_os("WEFT_CACHE").filter(|value| !value.is_empty()) {
+        Some(cache) => Some(PathBuf::from(cache)),
+        None => Some(platform_cache()?.join("weft")),
+    }
+}
+
+/// The folder of unpacked packages, in [`cache`].
 pub fn packages() -> Option<PathBuf> {
-    let cache = match std::env::var_os("WEFT_CACHE").filter(|value| !value.is_empty()) {
-        Some(cache) => PathBuf::from(cache),
-        None => platform_cache()?.join("weft"),
-    };
-    Some(cache.join("packages"))
+    cache().map(|cache| cache.join("packages"))
 }
 
 #[cfg(target_os = "macos")]

@@ -1,11 +1,13 @@
 //! Quantization: weights as codes of a few bits, with a scale for each block of them.
 
+pub(crate) mod cache;
 mod gptq;
 mod making;
 mod rounding;
 mod settings;
 pub(crate) mod written;
 
+pub use cache::CacheSize;
 pub(crate) use making::quantize;
 pub use settings::Quantization;
 pub(crate) use settings::{Role, layer_index};

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use serde_json::Value as Json;
 
 use super::inspection;
-use super::quantizing::Quantizing;
+use super::quantizing::{Quantizing, weight_cache};
 use super::route::{self, Request};
 use super::subgraph::{self, Settings, Subgraphs};
 use super::{Calibration, ExpertUsage};
@@ -48,6 +48,8 @@ pub struct Loader<A: Architecture, T = A> {
     hardware: Hardware,
     precision: Option<Precision>,
     quantization: Option<Quantization>,
+    /// Whether quantized weights are kept for the next time.
+    cache: bool,
     /// Modules of a precision of their own.
     modules: Vec<(String, Precision)>,
     /// Whether quantized weights run by their dequantized values.
@@ -82,6 +84,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             hardware: Hardware::Auto,
             precision: None,
             quantization: None,
+            cache: false,
             modules: vec![],
             dequantized: false,
             head: T::head(),
@@ -122,6 +125,16 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     #[must_use]
     pub fn quantization(mut self, quantization: Quantization) -> Self {
         self.quantization = Some(quantization);
+        self
+    }
+
+    /// Keeps quantized weights in files, of which the next time they are mapped: opening takes no longer than of a checkpoint that
+    /// is quantized. They are in the folder `quantized` of the runtime's cache (`$WEFT_CACHE`), each by the place, the size and the
+    /// age of the file it was made of and by its settings; [`crate::remove_cached_weights`] and `weft cache
+    /// --remove` remove them.
+    #[must_use]
+    pub fn cache_quantized(mut self, cache: bool) -> Self {
+        self.cache = cache;
         self
     }
 
@@ -278,7 +291,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         if self.dequantized {
             target.kernels = target.kernels.by_values();
         }
-        let quantizing = Quantizing::new(self.quantized());
+        let cache = self.cache.then(weight_cache).transpose()?;
+        let quantizing = Quantizing::new(self.quantized(), cache);
         target.dims = self.dims;
         let subgraphs = Subgraphs::<A>::new(
             head,

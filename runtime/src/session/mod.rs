@@ -33,6 +33,7 @@ pub use expert_usage::{ExpertUsage, LayerUsage};
 pub use inspection::{BackendVerdict, Inspection, MemoryNeed};
 pub use loader::{Loader, Loads};
 pub(crate) use lowering::Lowering;
+pub use quantizing::{cached_weights, remove_cached_weights};
 pub use subgraph::Cache;
 use subgraph::{Subgraph, Subgraphs};
 

@@ -5,11 +5,13 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::Result;
+use crate::engine::library;
 use crate::graph::{Graph, Weight};
 use crate::lower::Readers;
-use crate::quantization::{BlockQuantized, Quantization, Role, layer_index, quantize};
+use crate::quantization::cache::WeightCache;
+use crate::quantization::{BlockQuantized, CacheSize, Quantization, Role, layer_index, quantize};
 use crate::weights::{Bytes, WeightData};
+use crate::{Error, Result};
 
 /// After so long, progress is shown on a terminal.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -17,12 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What was quantized so far of a checkpoint, by the names that graphs have for weights.
 pub(super) struct Quantizing {
     settings: Option<Quantization>,
+    cache: Option<WeightCache>,
     made: Mutex<HashMap<String, Arc<BlockQuantized>>>,
 }
 
 impl Quantizing {
-    pub(super) fn new(settings: Option<Quantization>) -> Self {
-        Self { settings, made: Mutex::default() }
+    /// Weights are kept for the next time where there is a cache.
+    pub(super) fn new(settings: Option<Quantization>, cache: Option<WeightCache>) -> Self {
+        Self { settings, cache, made: Mutex::default() }
     }
 
     /// The weights with those quantized that linear layers and embeddings read, and nothing else.
@@ -40,7 +44,7 @@ impl Quantizing {
             let blocks = match made.get(&wanted.name) {
                 Some(blocks) => Arc::clone(blocks),
                 None => {
-                    let blocks = Arc::new(quantize(weight, bits, settings)?);
+                    let blocks = Arc::new(self.quantized(weight, bits, settings)?);
                     made.insert(wanted.name.clone(), Arc::clone(&blocks));
                     blocks
                 }
@@ -49,6 +53,43 @@ impl Quantizing {
         }
         Ok(weights)
     }
+
+    /// The codes of a weight: those of the cache, or made.
+    fn quantized(&self, weight: &WeightData, bits: usize, settings: &Quantization) -> Result<BlockQuantized> {
+        let Some(cache) = &self.cache else { return quantize(weight, bits, settings) };
+        if let Some(found) = cache.get(weight, bits, settings) {
+            return Ok(found);
+        }
+        let made = quantize(weight, bits, settings)?;
+        cache.put(weight, bits, settings, &made)?;
+        // Mapped, as it will be the next time.
+        Ok(cache.get(weight, bits, settings).unwrap_or(made))
+    }
+}
+
+/// Where quantized weights are kept: the folder `quantized` beside the runtime packages.
+pub(super) fn weight_cache() -> Result<WeightCache> {
+    let folder = library::cache().ok_or_else(|| {
+        let problem = "this account has no cache folder";
+        Error::input("cache_quantized", problem, "name one in the environment variable WEFT_CACHE")
+    })?;
+    Ok(WeightCache::new(folder.join("quantized")))
+}
+
+/// How many quantized weights are kept by [`crate::Loader::cache_quantized`], and their bytes.
+///
+/// # Errors
+/// When the cache's folder cannot be read, or this account has none.
+pub fn cached_weights() -> Result<CacheSize> {
+    weight_cache()?.size()
+}
+
+/// Removes the quantized weights that are kept by [`crate::Loader::cache_quantized`]; how much that was.
+///
+/// # Errors
+/// As [`cached_weights`], and when a file cannot be removed.
+pub fn remove_cached_weights() -> Result<CacheSize> {
+    weight_cache()?.remove()
 }
 
 /// The bits of each weight's codes; none where it stays as it is stored: of all but linear layers and embeddings.

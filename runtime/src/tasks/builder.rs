@@ -80,6 +80,13 @@ impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
         self
     }
 
+    /// Keeps quantized weights for the next time; see [`Loader::cache_quantized`].
+    #[must_use]
+    pub fn cache_quantized(mut self, cache: bool) -> Self {
+        self.loader = self.loader.cache_quantized(cache);
+        self
+    }
+
     /// The precision of a module's weights; see [`Loader::precision_of`].
     #[must_use]
     pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {

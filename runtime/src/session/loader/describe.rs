@@ -41,7 +41,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         if self.kind == GraphKind::Forward {
             weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
         }
-        let located = Quantizing::new(self.quantized()).apply(&graph, located)?;
+        let located = Quantizing::new(self.quantized(), None).apply(&graph, located)?;
         target.dims.extend(self.dims.clone());
         lower(&graph, &located, &target)
     }
