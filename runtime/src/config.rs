@@ -1,7 +1,10 @@
 //! What typed configurations are made of besides numbers and texts, and what older files say otherwise.
 
+mod conv_block;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use conv_block::ConvBlock;
 pub use serde_json::Value as Json;
 
 use crate::Configuration;

@@ -36,6 +36,15 @@ pub enum ConfigType {
     /// Lists of counts or sizes.
     #[serde(rename = "[[usize]]")]
     UsizeLists,
+    /// Heights and widths.
+    #[serde(rename = "[pair]")]
+    Pairs,
+    /// Stages of layers that have each a height and a width.
+    #[serde(rename = "[[pair]]")]
+    PairLists,
+    /// Stages of depthwise separable convolutions: `[kernel_size, in_channels, out_channels, stride, squeeze_excitation]` each.
+    #[serde(rename = "[[conv_block]]")]
+    ConvBlocks,
     /// Height and width: one number for both, a list of two, or a map of the two names.
     #[serde(rename = "pair")]
     Pair,

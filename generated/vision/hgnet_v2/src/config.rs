@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use weft::config::LayerIndices;
+use weft::config::{ImageSize, LayerIndices};
 use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
@@ -32,7 +32,7 @@ pub struct Config {
     /// Whether each stage downsamples first.
     pub stage_downsample: Vec<bool>,
     /// The stride with which each does.
-    pub stage_downsample_strides: Vec<usize>,
+    pub stage_downsample_strides: Vec<ImageSize>,
     /// Whether the convolutions of each stage are depthwise separable.
     pub stage_light_block: Vec<bool>,
     /// The window size of each stage's convolutions.
@@ -65,7 +65,10 @@ impl Default for Config {
             stage_out_channels: vec![128, 512, 1024, 2048],
             stage_num_blocks: vec![1, 1, 3, 1],
             stage_downsample: vec![false, true, true, true],
-            stage_downsample_strides: vec![2, 2, 2, 2],
+            stage_downsample_strides: vec![
+                ImageSize::square(2), ImageSize::square(2), ImageSize::square(2),
+                ImageSize::square(2)
+            ],
             stage_light_block: vec![false, false, true, true],
             stage_kernel_size: vec![3, 3, 5, 5],
             stage_numb_of_layers: vec![6, 6, 6, 6],

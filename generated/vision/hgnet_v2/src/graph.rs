@@ -68,7 +68,7 @@ fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
         let w = w.scope("encoder.stages").index(stage);
         if c.stage_downsample[stage] {
             let (channels, stride) = (c.stage_in_channels[stage], c.stage_downsample_strides[stage]);
-            let conv = Conv::new(channels, &[3, 3]).stride(&[stride; 2]).groups(channels);
+            let conv = Conv::new(channels, &[3, 3]).stride(&[stride.height, stride.width]).groups(channels);
             x = conv_layer(g, c, &w.scope("downsample"), &x, conv, None)?;
         }
         for index in 0..c.stage_num_blocks[stage] {

@@ -57,6 +57,9 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Strings => "Vec<String>",
         ConfigType::Bools => "Vec<bool>",
         ConfigType::UsizeLists => "Vec<Vec<usize>>",
+        ConfigType::Pairs => "Vec<ImageSize>",
+        ConfigType::PairLists => "Vec<Vec<ImageSize>>",
+        ConfigType::ConvBlocks => "Vec<Vec<ConvBlock>>",
         ConfigType::Pair => "ImageSize",
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",
@@ -72,12 +75,25 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
 
 /// A value as a Rust expression of this type; or what is wrong with it, and the nearest valid name.
 pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (String, Option<String>)> {
+    if let (ConfigType::ConvBlocks, Scalar::List(stages)) = (kind, value) {
+        let stage = |stage: &Scalar| match stage {
+            Scalar::List(layers) => {
+                let layers: Result<Vec<_>, _> = layers.iter().map(conv_block).collect();
+                layers.map(|layers| format!("vec![{}]", layers.join(", ")))
+            }
+            other => Err((format!("`{}` is not a list of layers", other.show()), None)),
+        };
+        let stages: Result<Vec<_>, _> = stages.iter().map(stage).collect();
+        return stages.map(|stages| format!("vec![{}]", stages.join(", ")));
+    }
     let element = match kind {
         ConfigType::Usizes => Some(ConfigType::Usize),
         ConfigType::Floats => Some(ConfigType::F64),
         ConfigType::Strings => Some(ConfigType::String),
         ConfigType::Bools => Some(ConfigType::Bool),
         ConfigType::UsizeLists => Some(ConfigType::Usizes),
+        ConfigType::Pairs => Some(ConfigType::Pair),
+        ConfigType::PairLists => Some(ConfigType::Pairs),
         _ => None,
     };
     if let (Some(element), Scalar::List(values)) = (element, value) {
@@ -150,6 +166,17 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         _ => return Err((format!("`{}` does not fit its type, {}", value.show(), rust(kind)), None)),
     };
     Ok(text)
+}
+
+/// A depthwise separable convolution, as [`literal`].
+fn conv_block(layer: &Scalar) -> Result<String, (String, Option<String>)> {
+    let unfit = || (format!("`{}` is not [kernel, in, out, stride, squeeze_excitation]", layer.show()), None);
+    let Scalar::List(values) = layer else { return Err(unfit()) };
+    let [kernel, from, out, stride, Scalar::Bool(squeeze)] = values.as_slice() else { return Err(unfit()) };
+    let size = |value: &Scalar| literal(ConfigType::Usize, value);
+    let (kernel, from, out) = (size(kernel)?, size(from)?, size(out)?);
+    let stride = literal(ConfigType::Pair, stride)?;
+    Ok(format!("ConvBlock::new({kernel}, [{from}, {out}], {stride}, {squeeze})"))
 }
 
 /// `30522` as `30_522`.
