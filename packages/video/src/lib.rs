@@ -9,6 +9,8 @@ pub use weft_timesformer as timesformer;
 pub use weft_videomae as videomae;
 #[cfg(feature = "vivit")]
 pub use weft_vivit as vivit;
+#[cfg(feature = "vjepa2")]
+pub use weft_vjepa2 as vjepa2;
 #[cfg(feature = "xclip")]
 pub use weft_xclip as xclip;
 
@@ -20,6 +22,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<videomae::Model>(),
     #[cfg(feature = "vivit")]
     weft::DynArchitecture::of::<vivit::Model>(),
+    #[cfg(feature = "vjepa2")]
+    weft::DynArchitecture::of::<vjepa2::Model>(),
     #[cfg(feature = "xclip")]
     weft::DynArchitecture::of::<xclip::Model>(),
 ];

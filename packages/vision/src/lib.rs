@@ -17,6 +17,8 @@ pub use weft_convnext as convnext;
 pub use weft_convnextv2 as convnextv2;
 #[cfg(feature = "cvt")]
 pub use weft_cvt as cvt;
+#[cfg(feature = "d_fine")]
+pub use weft_d_fine as d_fine;
 #[cfg(feature = "dab-detr")]
 pub use weft_dab_detr as dab_detr;
 #[cfg(feature = "data2vec-vision")]
@@ -43,26 +45,22 @@ pub use weft_donut_swin as donut_swin;
 pub use weft_dpt as dpt;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
-#[cfg(feature = "eomt")]
-pub use weft_eomt as eomt;
-#[cfg(feature = "eomt_dinov3")]
-pub use weft_eomt_dinov3 as eomt_dinov3;
 #[cfg(feature = "focalnet")]
 pub use weft_focalnet as focalnet;
 #[cfg(feature = "glpn")]
 pub use weft_glpn as glpn;
 #[cfg(feature = "hgnet_v2")]
 pub use weft_hgnet_v2 as hgnet_v2;
+#[cfg(feature = "hiera")]
+pub use weft_hiera as hiera;
 #[cfg(feature = "ijepa")]
 pub use weft_ijepa as ijepa;
 #[cfg(feature = "internvl-vision")]
 pub use weft_internvl_vision as internvl_vision;
 #[cfg(feature = "levit")]
 pub use weft_levit as levit;
-#[cfg(feature = "mask2former")]
-pub use weft_mask2former as mask2former;
-#[cfg(feature = "maskformer")]
-pub use weft_maskformer as maskformer;
+#[cfg(feature = "mlcd")]
+pub use weft_mlcd as mlcd;
 #[cfg(feature = "mobilenet_v1")]
 pub use weft_mobilenet_v1 as mobilenet_v1;
 #[cfg(feature = "mobilenet_v2")]
@@ -73,10 +71,32 @@ pub use weft_mobilevit as mobilevit;
 pub use weft_mobilevitv2 as mobilevitv2;
 #[cfg(feature = "pixio")]
 pub use weft_pixio as pixio;
-#[cfg(feature = "pixtral")]
-pub use weft_pixtral as pixtral;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
+#[cfg(feature = "pp_lcnet")]
+pub use weft_pp_lcnet as pp_lcnet;
+#[cfg(feature = "pp_lcnet_v3")]
+pub use weft_pp_lcnet_v3 as pp_lcnet_v3;
+#[cfg(feature = "pp_lcnet_v4")]
+pub use weft_pp_lcnet_v4 as pp_lcnet_v4;
+#[cfg(feature = "pp_ocrv5_mobile_det")]
+pub use weft_pp_ocrv5_mobile_det as pp_ocrv5_mobile_det;
+#[cfg(feature = "pp_ocrv5_mobile_rec")]
+pub use weft_pp_ocrv5_mobile_rec as pp_ocrv5_mobile_rec;
+#[cfg(feature = "pp_ocrv5_server_det")]
+pub use weft_pp_ocrv5_server_det as pp_ocrv5_server_det;
+#[cfg(feature = "pp_ocrv5_server_rec")]
+pub use weft_pp_ocrv5_server_rec as pp_ocrv5_server_rec;
+#[cfg(feature = "pp_ocrv6_medium_det")]
+pub use weft_pp_ocrv6_medium_det as pp_ocrv6_medium_det;
+#[cfg(feature = "pp_ocrv6_small_det")]
+pub use weft_pp_ocrv6_small_det as pp_ocrv6_small_det;
+#[cfg(feature = "pp_ocrv6_small_rec")]
+pub use weft_pp_ocrv6_small_rec as pp_ocrv6_small_rec;
+#[cfg(feature = "pp_ocrv6_tiny_rec")]
+pub use weft_pp_ocrv6_tiny_rec as pp_ocrv6_tiny_rec;
+#[cfg(feature = "prompt_depth_anything")]
+pub use weft_prompt_depth_anything as prompt_depth_anything;
 #[cfg(feature = "pvt")]
 pub use weft_pvt as pvt;
 #[cfg(feature = "pvt_v2")]
@@ -87,12 +107,10 @@ pub use weft_regnet as regnet;
 pub use weft_resnet as resnet;
 #[cfg(feature = "rt_detr")]
 pub use weft_rt_detr as rt_detr;
+#[cfg(feature = "rt_detr_resnet")]
+pub use weft_rt_detr_resnet as rt_detr_resnet;
 #[cfg(feature = "rt_detr_v2")]
 pub use weft_rt_detr_v2 as rt_detr_v2;
-#[cfg(feature = "sam")]
-pub use weft_sam as sam;
-#[cfg(feature = "sam_hq")]
-pub use weft_sam_hq as sam_hq;
 #[cfg(feature = "segformer")]
 pub use weft_segformer as segformer;
 #[cfg(feature = "siglip-vision")]
@@ -105,16 +123,18 @@ pub use weft_swin as swin;
 pub use weft_swinv2 as swinv2;
 #[cfg(feature = "table-transformer")]
 pub use weft_table_transformer as table_transformer;
+#[cfg(feature = "textnet")]
+pub use weft_textnet as textnet;
 #[cfg(feature = "upernet")]
 pub use weft_upernet as upernet;
 #[cfg(feature = "vit")]
 pub use weft_vit as vit;
 #[cfg(feature = "vit_msn")]
 pub use weft_vit_msn as vit_msn;
-#[cfg(feature = "vitdet")]
-pub use weft_vitdet as vitdet;
-#[cfg(feature = "vitmatte")]
-pub use weft_vitmatte as vitmatte;
+#[cfg(feature = "vitpose")]
+pub use weft_vitpose as vitpose;
+#[cfg(feature = "vitpose_backbone")]
+pub use weft_vitpose_backbone as vitpose_backbone;
 #[cfg(feature = "xclip-vision")]
 pub use weft_xclip_vision as xclip_vision;
 #[cfg(feature = "yolos")]
@@ -136,6 +156,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<convnextv2::Model>(),
     #[cfg(feature = "cvt")]
     weft::DynArchitecture::of::<cvt::Model>(),
+    #[cfg(feature = "d_fine")]
+    weft::DynArchitecture::of::<d_fine::Model>(),
     #[cfg(feature = "dab-detr")]
     weft::DynArchitecture::of::<dab_detr::Model>(),
     #[cfg(feature = "data2vec-vision")]
@@ -162,26 +184,22 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dpt::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
-    #[cfg(feature = "eomt")]
-    weft::DynArchitecture::of::<eomt::Model>(),
-    #[cfg(feature = "eomt_dinov3")]
-    weft::DynArchitecture::of::<eomt_dinov3::Model>(),
     #[cfg(feature = "focalnet")]
     weft::DynArchitecture::of::<focalnet::Model>(),
     #[cfg(feature = "glpn")]
     weft::DynArchitecture::of::<glpn::Model>(),
     #[cfg(feature = "hgnet_v2")]
     weft::DynArchitecture::of::<hgnet_v2::Model>(),
+    #[cfg(feature = "hiera")]
+    weft::DynArchitecture::of::<hiera::Model>(),
     #[cfg(feature = "ijepa")]
     weft::DynArchitecture::of::<ijepa::Model>(),
     #[cfg(feature = "internvl-vision")]
     weft::DynArchitecture::of::<internvl_vision::Model>(),
     #[cfg(feature = "levit")]
     weft::DynArchitecture::of::<levit::Model>(),
-    #[cfg(feature = "mask2former")]
-    weft::DynArchitecture::of::<mask2former::Model>(),
-    #[cfg(feature = "maskformer")]
-    weft::DynArchitecture::of::<maskformer::Model>(),
+    #[cfg(feature = "mlcd")]
+    weft::DynArchitecture::of::<mlcd::Model>(),
     #[cfg(feature = "mobilenet_v1")]
     weft::DynArchitecture::of::<mobilenet_v1::Model>(),
     #[cfg(feature = "mobilenet_v2")]
@@ -192,10 +210,32 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilevitv2::Model>(),
     #[cfg(feature = "pixio")]
     weft::DynArchitecture::of::<pixio::Model>(),
-    #[cfg(feature = "pixtral")]
-    weft::DynArchitecture::of::<pixtral::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
+    #[cfg(feature = "pp_lcnet")]
+    weft::DynArchitecture::of::<pp_lcnet::Model>(),
+    #[cfg(feature = "pp_lcnet_v3")]
+    weft::DynArchitecture::of::<pp_lcnet_v3::Model>(),
+    #[cfg(feature = "pp_lcnet_v4")]
+    weft::DynArchitecture::of::<pp_lcnet_v4::Model>(),
+    #[cfg(feature = "pp_ocrv5_mobile_det")]
+    weft::DynArchitecture::of::<pp_ocrv5_mobile_det::Model>(),
+    #[cfg(feature = "pp_ocrv5_mobile_rec")]
+    weft::DynArchitecture::of::<pp_ocrv5_mobile_rec::Model>(),
+    #[cfg(feature = "pp_ocrv5_server_det")]
+    weft::DynArchitecture::of::<pp_ocrv5_server_det::Model>(),
+    #[cfg(feature = "pp_ocrv5_server_rec")]
+    weft::DynArchitecture::of::<pp_ocrv5_server_rec::Model>(),
+    #[cfg(feature = "pp_ocrv6_medium_det")]
+    weft::DynArchitecture::of::<pp_ocrv6_medium_det::Model>(),
+    #[cfg(feature = "pp_ocrv6_small_det")]
+    weft::DynArchitecture::of::<pp_ocrv6_small_det::Model>(),
+    #[cfg(feature = "pp_ocrv6_small_rec")]
+    weft::DynArchitecture::of::<pp_ocrv6_small_rec::Model>(),
+    #[cfg(feature = "pp_ocrv6_tiny_rec")]
+    weft::DynArchitecture::of::<pp_ocrv6_tiny_rec::Model>(),
+    #[cfg(feature = "prompt_depth_anything")]
+    weft::DynArchitecture::of::<prompt_depth_anything::Model>(),
     #[cfg(feature = "pvt")]
     weft::DynArchitecture::of::<pvt::Model>(),
     #[cfg(feature = "pvt_v2")]
@@ -206,12 +246,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<resnet::Model>(),
     #[cfg(feature = "rt_detr")]
     weft::DynArchitecture::of::<rt_detr::Model>(),
+    #[cfg(feature = "rt_detr_resnet")]
+    weft::DynArchitecture::of::<rt_detr_resnet::Model>(),
     #[cfg(feature = "rt_detr_v2")]
     weft::DynArchitecture::of::<rt_detr_v2::Model>(),
-    #[cfg(feature = "sam")]
-    weft::DynArchitecture::of::<sam::Model>(),
-    #[cfg(feature = "sam_hq")]
-    weft::DynArchitecture::of::<sam_hq::Model>(),
     #[cfg(feature = "segformer")]
     weft::DynArchitecture::of::<segformer::Model>(),
     #[cfg(feature = "siglip-vision")]
@@ -224,16 +262,18 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<swinv2::Model>(),
     #[cfg(feature = "table-transformer")]
     weft::DynArchitecture::of::<table_transformer::Model>(),
+    #[cfg(feature = "textnet")]
+    weft::DynArchitecture::of::<textnet::Model>(),
     #[cfg(feature = "upernet")]
     weft::DynArchitecture::of::<upernet::Model>(),
     #[cfg(feature = "vit")]
     weft::DynArchitecture::of::<vit::Model>(),
     #[cfg(feature = "vit_msn")]
     weft::DynArchitecture::of::<vit_msn::Model>(),
-    #[cfg(feature = "vitdet")]
-    weft::DynArchitecture::of::<vitdet::Model>(),
-    #[cfg(feature = "vitmatte")]
-    weft::DynArchitecture::of::<vitmatte::Model>(),
+    #[cfg(feature = "vitpose")]
+    weft::DynArchitecture::of::<vitpose::Model>(),
+    #[cfg(feature = "vitpose_backbone")]
+    weft::DynArchitecture::of::<vitpose_backbone::Model>(),
     #[cfg(feature = "xclip-vision")]
     weft::DynArchitecture::of::<xclip_vision::Model>(),
     #[cfg(feature = "yolos")]

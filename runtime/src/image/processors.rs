@@ -10,7 +10,7 @@ use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, glm4v_defaults, ide
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
     levit, llava, llava_next, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard,
-    vivit, yolos,
+    textnet, vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -89,6 +89,13 @@ pub(super) const CLASSES: &[Class] = &[
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
     class("Levit", Layout::Images, false, levit, || cropped(3, IMAGENET)),
+    class("TextNet", Layout::Images, false, textnet, || {
+        let shortest = base(&json!({"shortest_edge": 640}), 2, IMAGENET);
+        with(
+            shortest,
+            json!({"do_center_crop": false, "crop_size": 224, "size_divisor": 32, "do_convert_rgb": true}),
+        )
+    }),
     class("MobileViT", Layout::Images, false, flipped, || {
         let cropped = json!({"do_center_crop": true, "crop_size": 256, "do_normalize": false, "do_flip_channel_order": true});
         with(base(&json!({"shortest_edge": 224}), 3, HALF), cropped)

@@ -25,6 +25,13 @@ pub enum Size {
         /// The most that the longer edge may have.
         longest: usize,
     },
+    /// The shorter edge; both are then rounded up to a multiple (`size_divisor` of `TextNetImageProcessor`).
+    ShortestMultiple {
+        /// `shortest_edge`.
+        edge: usize,
+        /// `size_divisor`.
+        multiple: usize,
+    },
     /// `max_height` and `max_width`: as large as fits.
     Within(Pixels),
     /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
@@ -118,6 +125,10 @@ impl Size {
                     (shortest, shortest as f64)
                 };
                 if short == edge { (height, width) } else { upright(edge, (exact * max / min) as usize) }
+            }
+            Self::ShortestMultiple { edge, multiple } => {
+                let (height, width) = Self::Shortest(edge).of((height, width));
+                (height.next_multiple_of(multiple), width.next_multiple_of(multiple))
             }
             Self::Within((most_height, most_width)) => {
                 let scale = (most_height as f64 / height as f64).min(most_width as f64 / width as f64);

@@ -315,6 +315,10 @@ fn each_class_has_the_references_steps() {
     let yolos = steps("Yolos", &Json::Null);
     assert!(matches!(yolos[0], Step::Resize { multiple_of: 16, .. }), "{yolos:?}");
     assert_eq!(yolos.last(), Some(&Step::Pad(None)));
+    let textnet = steps("TextNet", &json!({"size": {"shortest_edge": 40}}));
+    let Some(Step::Resize { size, .. }) = textnet.first() else { panic!("{textnet:?}") };
+    // 40 and 60 of 50 by 75, rounded up to 64; nothing is rounded where nothing is to be.
+    assert_eq!([size.of((50, 75)), size.of((75, 50)), size.of((32, 32))], [(64, 64), (64, 64), (64, 64)]);
     assert_eq!(steps("Llava", &json!({"do_pad": true}))[0], Step::PadToSquare([122, 116, 104]));
     let next = steps("LlavaNext", &Json::Null);
     assert!(matches!(next[0], Step::AnyResTiles { whole: (224, 224), tile: 224, .. }), "{next:?}");

@@ -44,7 +44,7 @@ pub fn conv_bn_at(
 }
 
 /// Squeeze-and-excitation (arXiv:1709.01507; `RegNetSELayer`): each channel of x `[batch, channels, rows, columns]` times a gate,
-/// the sigmoid of two pointwise layers of all channels' means, `act` and `narrow` channels between them.
+/// the `gate` of two pointwise layers of all channels' means, `act` and `narrow` channels between them.
 ///
 /// # Errors
 /// When x has not these axes, or no fixed number of channels.
@@ -53,15 +53,15 @@ pub fn squeeze_excite(
     [reduce, expand]: [&Scope; 2],
     x: &Tensor,
     narrow: usize,
-    act: Activation,
+    [act, gate]: [Activation; 2],
 ) -> Result<Tensor> {
     let channels = channels(g, "squeeze_excite", x)?;
-    let gate = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
-    let gate = g.conv(reduce, &gate, &Conv::new(narrow, &[1, 1]))?;
-    let gate = g.activation(act, &gate)?;
-    let gate = g.conv(expand, &gate, &Conv::new(channels, &[1, 1]))?;
-    let gate = g.activation(Activation::Sigmoid, &gate)?;
-    g.mul(x, &gate)
+    let h = g.reduce(Reduction::Mean, x, &[2, 3], true)?;
+    let h = g.conv(reduce, &h, &Conv::new(narrow, &[1, 1]))?;
+    let h = g.activation(act, &h)?;
+    let h = g.conv(expand, &h, &Conv::new(channels, &[1, 1]))?;
+    let h = g.activation(gate, &h)?;
+    g.mul(x, &h)
 }
 
 /// Layer scale (CaiT, arXiv:2103.17239; `Dinov2LayerScale`): x `[…, width]` times the learned factors of this name, by channel.
@@ -165,7 +165,7 @@ mod tests {
                 [&Scope::root().scope("fc1"), &Scope::root().scope("fc2")],
                 &x,
                 1,
-                Activation::Relu,
+                [Activation::Relu, Activation::Sigmoid],
             )
         };
         let weights: [(&str, &[f32]); 4] = [
@@ -250,7 +250,13 @@ mod tests {
         insta::assert_snapshot!(refusal(scale), @"layer_scale_2d in the root: [batch, width, height, width] is not [batch, channels, rows, columns] of fixed channels");
         let gate = |g: &mut Graph| {
             let x = g.input(Input::f32("x", dims![BATCH, 8, WIDTH]));
-            squeeze_excite(g, [&Scope::root(), &Scope::root()], &x, 2, Activation::Relu)
+            squeeze_excite(
+                g,
+                [&Scope::root(), &Scope::root()],
+                &x,
+                2,
+                [Activation::Relu, Activation::Sigmoid],
+            )
         };
         insta::assert_snapshot!(refusal(gate), @"squeeze_excite in the root: [batch, 8, width] is not [batch, channels, rows, columns] of fixed channels");
     }

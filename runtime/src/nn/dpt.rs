@@ -41,6 +41,20 @@ impl FeatureFusion {
     /// # Errors
     /// When maps have not these axes.
     pub fn forward(&self, g: &mut Graph, w: &Scope, maps: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.forward_prompted(g, w, maps, None)
+    }
+
+    /// The same, with features of a depth map `[batch, 1, rows, columns]` added to each map (`PromptDepthAnythingLayer`).
+    ///
+    /// # Errors
+    /// As [`FeatureFusion::forward`].
+    pub fn forward_prompted(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        maps: &[Tensor],
+        prompt: Option<&Tensor>,
+    ) -> Result<Vec<Tensor>> {
         let mut fused: Vec<Tensor> = vec![];
         for (index, map) in maps.iter().rev().enumerate() {
             let w = w.scope("layers").index(index);
@@ -56,7 +70,12 @@ impl FeatureFusion {
                 // The first has nothing to fuse.
                 g.unused_scope(&w.scope("residual_layer1"));
             }
-            let x = self.residual(g, &w.scope("residual_layer2"), &x)?;
+            let mut x = self.residual(g, &w.scope("residual_layer2"), &x)?;
+            if let Some(prompt) = prompt {
+                let depth = g.resize(prompt, size(&x), Interpolation::Bilinear, false)?;
+                let features = self.prompt_features(g, &w.scope("prompt_depth_layer"), &depth)?;
+                x = g.add(&x, &features)?;
+            }
             let next = maps.len().checked_sub(index + 2).and_then(|next| maps.get(next));
             let larger = match next.filter(|_| self.next_size) {
                 Some(next) => size(next),
@@ -66,6 +85,16 @@ impl FeatureFusion {
             fused.push(g.conv(&w.scope("projection"), &x, &Conv::new(self.width, &[1, 1]))?);
         }
         Ok(fused)
+    }
+
+    /// Three convolutions of a depth map (`PromptDepthAnythingLayer`).
+    fn prompt_features(&self, g: &mut Graph, w: &Scope, depth: &Tensor) -> Result<Tensor> {
+        let conv = Conv::new(self.width, &[3, 3]).padding(&[1, 1]);
+        let x = g.conv(&w.scope("convolution1"), depth, &conv)?;
+        let x = g.activation(Activation::Relu, &x)?;
+        let x = g.conv(&w.scope("convolution2"), &x, &conv)?;
+        let x = g.activation(Activation::Relu, &x)?;
+        g.conv(&w.scope("convolution3"), &x, &conv)
     }
 
     /// Two convolutions, pre-activation, added to x (`DPTPreActResidualLayer`).

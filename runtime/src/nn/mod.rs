@@ -16,6 +16,7 @@ mod detection;
 mod differential;
 mod dpt;
 mod dynamic_rope;
+mod edge_distances;
 mod embeddings;
 mod experts;
 mod feature_encoder;
@@ -29,6 +30,7 @@ mod local_blocks;
 mod mamba;
 mod mamba2;
 mod mask_queries;
+mod mask_units;
 mod masked_lm;
 mod mlp;
 mod mlstm;
@@ -92,6 +94,7 @@ pub use detection::{
 };
 pub use differential::{differential_lambda, differential_values};
 pub use dpt::{FeatureFusion, reassemble};
+pub use edge_distances::EdgeDistances;
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
     BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, experts, ungated_experts,
@@ -110,6 +113,7 @@ pub use local_blocks::LocalBlocks;
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::mask_logits;
+pub use mask_units::{MaskUnitAttention, max_pool_tokens, reorder_tokens, unroll_order};
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use mlstm::Mlstm;

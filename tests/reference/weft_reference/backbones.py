@@ -19,11 +19,12 @@ def backbone(
     size: tuple[int, int],
     named: tuple[str, ...] = ("stem", "stage2"),
     file: bool = True,
+    config_class: str | None = None,
 ) -> Iterator[Case]:
     """`named` are stages in between; images are `size` high and wide; `file`, whether what is saved is read as it was."""
 
     def case(name: str, notes: str, store: Any = None, **changes: Any) -> Case:
-        config = getattr(transformers, f"{prefix}Config")(**(sizes | changes))
+        config = getattr(transformers, config_class or f"{prefix}Config")(**(sizes | changes))
         pixels = {"pixel_values": floats("backbone", (2, getattr(config, "num_channels", 3), *size), -2.0, 2.0)}
         return Case(f"{model}/{name}", f"{prefix}Backbone", config, pixels, notes, store)
 

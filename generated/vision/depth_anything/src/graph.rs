@@ -30,7 +30,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 fn depth_anything(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = backbone::images(g, &c.backbone_config);
     let maps = backbone::feature_maps(g, &c.backbone_config, &g.scope("backbone"), &pixels)?;
-    let fused = neck(g, c, &g.scope("neck"), &maps)?;
+    let fused = neck(g, c, &g.scope("neck"), &maps, None)?;
     let w = g.scope("head");
     let last = fused.last().unwrap_or(&pixels);
     let conv = |out: usize| Conv::new(out, &[3, 3]).padding(&[1, 1]);
@@ -54,8 +54,15 @@ fn depth_anything(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("predicted_depth", &depth)
 }
 
-/// The neck (`DepthAnythingNeck`): feature maps, reassembled and fused, the smallest first.
-fn neck(g: &mut Graph, c: &Config, w: &Scope, maps: &[Tensor]) -> Result<Vec<Tensor>> {
+/// The neck (`DepthAnythingNeck`): feature maps, reassembled and fused, the smallest first; with features of a depth map that
+/// prompts.
+fn neck(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    maps: &[Tensor],
+    prompt: Option<&Tensor>,
+) -> Result<Vec<Tensor>> {
     let sizes = c.neck_hidden_sizes.iter().zip(&c.reassemble_factors);
     if maps.len() != c.neck_hidden_sizes.len() {
         let problem = format!(
@@ -76,5 +83,5 @@ fn neck(g: &mut Graph, c: &Config, w: &Scope, maps: &[Tensor]) -> Result<Vec<Ten
         batch_norm: false,
         next_size: true,
     };
-    fusion.forward(g, &w.scope("fusion_stage"), &features)
+    fusion.forward_prompted(g, &w.scope("fusion_stage"), &features, prompt)
 }

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Graph, Input, Reduction, Scope, Tensor};
-use weft::nn;
+use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -140,7 +140,13 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, block: &Block) -> Res
     let h = conv_bn_act(g, c, [&own.scope("depthwise_conv"), &own.scope("depthwise_norm")], &h, &around)?;
     let own = w.scope("squeeze_excite");
     let narrow = ((block.from as f64 * c.squeeze_expansion_ratio) as usize).max(1);
-    let h = nn::squeeze_excite(g, [&own.scope("reduce"), &own.scope("expand")], &h, narrow, c.hidden_act)?;
+    let h = nn::squeeze_excite(
+        g,
+        [&own.scope("reduce"), &own.scope("expand")],
+        &h,
+        narrow,
+        [c.hidden_act, Activation::Sigmoid],
+    )?;
     let (own, conv) = (w.scope("projection"), Conv::new(block.out, &[1, 1]).no_bias());
     let h = nn::conv_bn_at(
         g,

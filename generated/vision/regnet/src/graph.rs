@@ -103,7 +103,13 @@ fn layer(
     let squeezes = c.layer_type != "x";
     if squeezes {
         let (attention, narrow) = (own.scope("2.attention"), (from as f64 / 4.0).round_ties_even() as usize);
-        h = nn::squeeze_excite(g, [&attention.index(0), &attention.index(2)], &h, narrow, Activation::Relu)?;
+        h = nn::squeeze_excite(
+            g,
+            [&attention.index(0), &attention.index(2)],
+            &h,
+            narrow,
+            [Activation::Relu, Activation::Sigmoid],
+        )?;
     }
     let h = nn::conv_bn(g, &own.index(if squeezes { 3 } else { 2 }), &h, &pointwise(1), EPSILON)?;
     let h = g.add(&h, &shortcut)?;

@@ -207,7 +207,7 @@ impl Default for BackboneConfig {
             downsample_in_first_stage: false,
             downsample_in_bottleneck: false,
             out_features: None,
-            out_indices: None,
+            out_indices: Some(LayerIndices(vec![2, 3, 4])),
         }
     }
 }

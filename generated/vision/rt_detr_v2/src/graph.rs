@@ -11,7 +11,7 @@ use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Reduction, Scope, Tens
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
 
-use crate::{BackboneConfig, Config, Head};
+use crate::{Config, Head};
 
 mod backbone;
 
@@ -77,12 +77,19 @@ struct Hidden {
 fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Hidden> {
     let backbone = &c.backbone_config;
     let pixels = g.input(Input::f32("pixel_values", dims![BATCH, backbone.num_channels, HEIGHT, WIDTH]));
-    let stages = backbone::stages(g, backbone, &w.scope("backbone.model"), &pixels)?;
     let mut maps = vec![];
-    for (index, stage) in out_stages(backbone, stages.len())?.into_iter().enumerate() {
+    for (index, map) in backbone::feature_maps(
+            g,
+            backbone,
+            &w.scope("backbone.model"),
+            &pixels,
+        )?
+        .iter()
+        .enumerate()
+    {
         let w = w.scope("encoder_input_proj").index(index);
         let conv = Conv::new(c.encoder_hidden_dim, &[1, 1]).no_bias();
-        maps.push(nn::conv_bn_at(g, [&w.index(0), &w.index(1)], &stages[stage], &conv, EPSILON)?);
+        maps.push(nn::conv_bn_at(g, [&w.index(0), &w.index(1)], map, &conv, EPSILON)?);
     }
     let maps = hybrid_encoder(g, c, &w.scope("encoder"), maps)?;
     let (mut flat, mut levels) = (vec![], vec![]);
@@ -115,37 +122,6 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Hid
     Ok(Hidden { maps, reference, logits, proposals, decoded })
 }
 
-/// The indices of the backbone's stages whose feature maps are used, from 0 (`out_features`, `out_indices`).
-fn out_stages(layout: &BackboneConfig, stages: usize) -> Result<Vec<usize>> {
-    let named = match (&layout.out_features, &layout.out_indices) {
-        (Some(names), _) => {
-            names
-                .iter()
-                .map(|name| name.strip_prefix("stage")?.parse::<usize>().ok())
-                .collect::<Option<Vec<_>>>()
-        }
-        (None, Some(indices)) => indices.states(stages).ok(),
-        (None, None) => Some((stages.saturating_sub(2)..=stages).collect()),
-    };
-    let known = named
-        .filter(|named| {
-            !named.is_empty() && named.iter().all(|stage| (1..=stages).contains(stage))
-        });
-    known
-        .map(|named| named.into_iter().map(|stage| stage - 1).collect())
-        .ok_or_else(|| {
-            let problem = format!(
-                "the backbone's feature maps must be those of stages 1 to {stages}: see out_indices and out_features"
-            );
-            Error::Graph { op: "Conv".to_owned(), scope: "backbone".to_owned(), problem }
-        })
-}
-
-/// A feature map for the decoder: convolution and batch normalisation.
-fn decoder_projection(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor, conv: Conv) -> Result<Tensor> {
-    nn::conv_bn_at(g, [&w.index(0), &w.index(1)], map, &conv.no_bias(), c.batch_norm_eps)
-}
-
 /// Convolution, batch normalisation and activation function (`RTDetrConvNormLayer`).
 fn conv_norm(
     g: &mut Graph,
@@ -165,6 +141,62 @@ fn conv_norm(
     g.activation(act, &x)
 }
 
+/// Attention within one feature map (`RTDetrAIFILayer`), whose MLPs have layers of these names.
+fn aifi(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor, [up, down, ]: [&str; 2]) -> Result<Tensor> {
+    let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
+    let mut x = nn::flatten_feature_map(g, map)?;
+    let positions = match c.eval_size {
+        None => {
+            Some(
+                nn::sine_grid(
+                    g,
+                    [&rows, &columns],
+                    c.encoder_hidden_dim,
+                    c.positional_encoding_temperature as f64,
+                )?,
+            )
+        }
+        Some(_) => None,
+    };
+    for index in 0..c.encoder_layers {
+        let w = w.index(index);
+        let norm = |g: &mut Graph, name: &str, x: &Tensor| {
+            g.layer_norm(&w.scope(name), x, c.layer_norm_eps)
+        };
+        let h = if c.normalize_before {
+            norm(g, "self_attn_layer_norm", &x)?
+        } else {
+            x.clone()
+        };
+        let query = match &positions {
+            Some(positions) => g.add(&h, positions)?,
+            None => h.clone(),
+        };
+        let h = nn::MultiHead::new(c.encoder_attention_heads, c.encoder_hidden_dim)
+            .attend(g, &w.scope("self_attn"), [&query, &query, &h])?;
+        x = g.add(&x, &h)?;
+        if !c.normalize_before {
+            x = norm(g, "self_attn_layer_norm", &x)?;
+        } else {
+            // The residual stream of the MLP is what is normalised.
+            x = norm(g, "final_layer_norm", &x)?;
+        }
+        let mlp = nn::Mlp {
+            up,
+            down,
+            width: c.encoder_ffn_dim,
+            act: c.encoder_activation_function,
+            bias: true,
+        };
+        let h = mlp.forward(g, &w.scope("mlp"), &x)?;
+        x = g.add(&x, &h)?;
+        if !c.normalize_before {
+            x = norm(g, "final_layer_norm", &x)?;
+        }
+    }
+    nn::unflatten_feature_map(g, &x, &[rows, columns])
+}
+
 /// Attention within maps (AIFI), a feature pyramid down to the finest map and path aggregation back up (`RTDetrHybridEncoder`):
 /// maps `[batch, encoder_hidden_dim, rows, columns]`, from the finest.
 fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -> Result<Vec<Tensor>> {
@@ -174,7 +206,7 @@ fn hybrid_encoder(g: &mut Graph, c: &Config, w: &Scope, mut maps: Vec<Tensor>) -
                 let problem = format!("encode_proj_layers names map {level}, but there are {}", maps.len());
                 return Err(Error::Graph { op: "Attention".to_owned(), scope: w.path().to_owned(), problem });
             };
-            maps[level] = aifi(g, c, &w.scope("aifi").index(index).scope("layers"), map)?;
+            maps[level] = aifi(g, c, &w.scope("aifi").index(index).scope("layers"), map, ["fc1", "fc2"])?;
         }
     }
     let width = c.encoder_hidden_dim;
@@ -248,62 +280,6 @@ fn csp_rep_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Ten
     conv_norm(g, c, &w.scope("conv3"), &sum, &Conv::new(out, &[1, 1]), act)
 }
 
-/// Attention within one feature map (`RTDetrAIFILayer`).
-fn aifi(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor) -> Result<Tensor> {
-    let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-    let mut x = nn::flatten_feature_map(g, map)?;
-    let positions = match c.eval_size {
-        None => {
-            Some(
-                nn::sine_grid(
-                    g,
-                    [&rows, &columns],
-                    c.encoder_hidden_dim,
-                    c.positional_encoding_temperature as f64,
-                )?,
-            )
-        }
-        Some(_) => None,
-    };
-    for index in 0..c.encoder_layers {
-        let w = w.index(index);
-        let norm = |g: &mut Graph, name: &str, x: &Tensor| {
-            g.layer_norm(&w.scope(name), x, c.layer_norm_eps)
-        };
-        let h = if c.normalize_before {
-            norm(g, "self_attn_layer_norm", &x)?
-        } else {
-            x.clone()
-        };
-        let query = match &positions {
-            Some(positions) => g.add(&h, positions)?,
-            None => h.clone(),
-        };
-        let h = nn::MultiHead::new(c.encoder_attention_heads, c.encoder_hidden_dim)
-            .attend(g, &w.scope("self_attn"), [&query, &query, &h])?;
-        x = g.add(&x, &h)?;
-        if !c.normalize_before {
-            x = norm(g, "self_attn_layer_norm", &x)?;
-        } else {
-            // The residual stream of the MLP is what is normalised.
-            x = norm(g, "final_layer_norm", &x)?;
-        }
-        let mlp = nn::Mlp {
-            up: "fc1",
-            down: "fc2",
-            width: c.encoder_ffn_dim,
-            act: c.encoder_activation_function,
-            bias: true,
-        };
-        let h = mlp.forward(g, &w.scope("mlp"), &x)?;
-        x = g.add(&x, &h)?;
-        if !c.normalize_before {
-            x = norm(g, "final_layer_norm", &x)?;
-        }
-    }
-    nn::unflatten_feature_map(g, &x, &[rows, columns])
-}
-
 /// Logits of classes and boxes of the encoder's positions; and of those that most probably hold an object boxes in logits, logits
 /// of classes and hidden states, `[batch, num_queries, …]` (`RTDetrModel`).
 fn select_queries(
@@ -328,6 +304,11 @@ fn select_queries(
         nn::gather_rows(g, &x, &best)?,
     ];
     Ok(([classes, boxes], chosen))
+}
+
+/// A feature map for the decoder: convolution and batch normalisation.
+fn decoder_projection(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor, conv: Conv) -> Result<Tensor> {
+    nn::conv_bn_at(g, [&w.index(0), &w.index(1)], map, &conv.no_bias(), c.batch_norm_eps)
 }
 
 /// What the decoder gives after each layer.

@@ -91,6 +91,16 @@ pub(super) fn glpn(settings: &Settings) -> Steps {
     Ok(steps)
 }
 
+/// The shorter edge, and both rounded up to multiples of `size_divisor`.
+pub(super) fn textnet(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    if let Some(Step::Resize { size, .. }) = steps.first_mut() {
+        let Size::Shortest(edge) = *size else { return Err("`size`: must have shortest_edge".to_owned()) };
+        *size = Size::ShortestMultiple { edge, multiple: settings.size_divisor.max(1) };
+    }
+    Ok(steps)
+}
+
 /// Edges are multiples of 16.
 pub(super) fn yolos(settings: &Settings) -> Steps {
     let mut steps = standard(settings)?;
@@ -213,9 +223,10 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         return Err("`image_grid_pinpoints`: must be a list of [height, width], none of them 0".to_owned());
     }
     let (whole, edge) = match settings.size {
-        Size::Shortest(edge) | Size::Between { shortest: edge, .. } | Size::Longest(edge) => {
-            ((edge, edge), edge)
-        }
+        Size::Shortest(edge)
+        | Size::Between { shortest: edge, .. }
+        | Size::Longest(edge)
+        | Size::ShortestMultiple { edge, .. } => ((edge, edge), edge),
         Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
         Size::Own | Size::LongestRounded(_) | Size::WithinPatches { .. } | Size::LongestAtLeast { .. } => {
             return Err("`size`: is missing".to_owned());

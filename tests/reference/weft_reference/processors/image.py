@@ -60,6 +60,7 @@ CLASSES = (
     "Idefics3ImageProcessor",
     "SmolVLMImageProcessor",
     "LevitImageProcessor",
+    "TextNetImageProcessor",
     "Qwen2VLImageProcessor",
     "PoolFormerImageProcessor",
     "YolosImageProcessor",

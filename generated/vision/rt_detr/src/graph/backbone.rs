@@ -15,8 +15,8 @@ use crate::BackboneConfig as Config;
 /// The epsilon of batch normalisation.
 const EPSILON: f64 = 1e-5;
 
-/// Stem, then stages (`RTDetrResNetEncoder`): the feature map after each stage.
-pub(super) fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+/// The feature maps of the stem and after each stage (`RTDetrResNetEncoder`).
+fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let stem = w.scope("embedder.embedder");
     let half = c.embedding_size / 2;
     let mut x = pixel_values.clone();
@@ -27,7 +27,7 @@ pub(super) fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor
     }
     let mut x = g.max_pool(&x, &[3, 3], &[2, 2], &[1, 1])?;
     let mut width = c.embedding_size;
-    let mut maps = vec![];
+    let mut maps = vec![x.clone()];
     for (stage, (&out, &depth)) in c.hidden_sizes.iter().zip(&c.depths).enumerate() {
         let w = w.scope("encoder.stages").index(stage).scope("layers");
         for index in 0..depth.max(1) {
@@ -98,4 +98,20 @@ fn layer(
 fn halved(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
     let x = g.pad(x, &[(2, 0, 1), (3, 0, 1)], PadMode::Edge)?;
     g.avg_pool(&x, &[2, 2], &[2, 2], &[0, 0])
+}
+
+/// Images to the feature maps of the selected stages (`out_features`), each `[batch, channels, rows, columns]`.
+pub(super) fn feature_maps(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    pixel_values: &Tensor,
+) -> Result<Vec<Tensor>> {
+    let maps = stage_maps(g, c, w, pixel_values)?;
+    let selection = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    Ok(selection.selected(g, maps.len())?.into_iter().map(|index| maps[index].clone()).collect())
 }
