@@ -45,6 +45,10 @@ pub use weft_donut_swin as donut_swin;
 pub use weft_dpt as dpt;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
+#[cfg(feature = "eomt")]
+pub use weft_eomt as eomt;
+#[cfg(feature = "eomt_dinov3")]
+pub use weft_eomt_dinov3 as eomt_dinov3;
 #[cfg(feature = "focalnet")]
 pub use weft_focalnet as focalnet;
 #[cfg(feature = "glpn")]
@@ -59,6 +63,10 @@ pub use weft_ijepa as ijepa;
 pub use weft_internvl_vision as internvl_vision;
 #[cfg(feature = "levit")]
 pub use weft_levit as levit;
+#[cfg(feature = "mask2former")]
+pub use weft_mask2former as mask2former;
+#[cfg(feature = "maskformer")]
+pub use weft_maskformer as maskformer;
 #[cfg(feature = "mlcd")]
 pub use weft_mlcd as mlcd;
 #[cfg(feature = "mobilenet_v1")]
@@ -71,6 +79,8 @@ pub use weft_mobilevit as mobilevit;
 pub use weft_mobilevitv2 as mobilevitv2;
 #[cfg(feature = "pixio")]
 pub use weft_pixio as pixio;
+#[cfg(feature = "pixtral")]
+pub use weft_pixtral as pixtral;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
 #[cfg(feature = "pp_lcnet")]
@@ -111,6 +121,10 @@ pub use weft_rt_detr as rt_detr;
 pub use weft_rt_detr_resnet as rt_detr_resnet;
 #[cfg(feature = "rt_detr_v2")]
 pub use weft_rt_detr_v2 as rt_detr_v2;
+#[cfg(feature = "sam")]
+pub use weft_sam as sam;
+#[cfg(feature = "sam_hq")]
+pub use weft_sam_hq as sam_hq;
 #[cfg(feature = "segformer")]
 pub use weft_segformer as segformer;
 #[cfg(feature = "siglip-vision")]
@@ -131,6 +145,10 @@ pub use weft_upernet as upernet;
 pub use weft_vit as vit;
 #[cfg(feature = "vit_msn")]
 pub use weft_vit_msn as vit_msn;
+#[cfg(feature = "vitdet")]
+pub use weft_vitdet as vitdet;
+#[cfg(feature = "vitmatte")]
+pub use weft_vitmatte as vitmatte;
 #[cfg(feature = "vitpose")]
 pub use weft_vitpose as vitpose;
 #[cfg(feature = "vitpose_backbone")]
@@ -184,6 +202,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dpt::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
+    #[cfg(feature = "eomt")]
+    weft::DynArchitecture::of::<eomt::Model>(),
+    #[cfg(feature = "eomt_dinov3")]
+    weft::DynArchitecture::of::<eomt_dinov3::Model>(),
     #[cfg(feature = "focalnet")]
     weft::DynArchitecture::of::<focalnet::Model>(),
     #[cfg(feature = "glpn")]
@@ -198,6 +220,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl_vision::Model>(),
     #[cfg(feature = "levit")]
     weft::DynArchitecture::of::<levit::Model>(),
+    #[cfg(feature = "mask2former")]
+    weft::DynArchitecture::of::<mask2former::Model>(),
+    #[cfg(feature = "maskformer")]
+    weft::DynArchitecture::of::<maskformer::Model>(),
     #[cfg(feature = "mlcd")]
     weft::DynArchitecture::of::<mlcd::Model>(),
     #[cfg(feature = "mobilenet_v1")]
@@ -210,6 +236,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilevitv2::Model>(),
     #[cfg(feature = "pixio")]
     weft::DynArchitecture::of::<pixio::Model>(),
+    #[cfg(feature = "pixtral")]
+    weft::DynArchitecture::of::<pixtral::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
     #[cfg(feature = "pp_lcnet")]
@@ -250,6 +278,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<rt_detr_resnet::Model>(),
     #[cfg(feature = "rt_detr_v2")]
     weft::DynArchitecture::of::<rt_detr_v2::Model>(),
+    #[cfg(feature = "sam")]
+    weft::DynArchitecture::of::<sam::Model>(),
+    #[cfg(feature = "sam_hq")]
+    weft::DynArchitecture::of::<sam_hq::Model>(),
     #[cfg(feature = "segformer")]
     weft::DynArchitecture::of::<segformer::Model>(),
     #[cfg(feature = "siglip-vision")]
@@ -270,6 +302,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<vit::Model>(),
     #[cfg(feature = "vit_msn")]
     weft::DynArchitecture::of::<vit_msn::Model>(),
+    #[cfg(feature = "vitdet")]
+    weft::DynArchitecture::of::<vitdet::Model>(),
+    #[cfg(feature = "vitmatte")]
+    weft::DynArchitecture::of::<vitmatte::Model>(),
     #[cfg(feature = "vitpose")]
     weft::DynArchitecture::of::<vitpose::Model>(),
     #[cfg(feature = "vitpose_backbone")]

@@ -116,14 +116,14 @@ impl Default for BackboneConfig {
     /// What the reference takes where `backbone_config` does not say.
     fn default() -> Self {
         Self {
-            hidden_size: 384,
+            hidden_size: 768,
             num_hidden_layers: 12,
-            num_attention_heads: 6,
+            num_attention_heads: 12,
             mlp_ratio: 4,
             intermediate_size: None,
             hidden_act: Activation::Gelu,
             layer_norm_eps: 1e-6,
-            image_size: 518,
+            image_size: 224,
             patch_size: 14,
             num_channels: 3,
             qkv_bias: true,
