@@ -247,8 +247,7 @@ fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
     Ok((size + 8, metadata))
 }
 
-/// A file of weights as memory.
-pub(crate) fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
+fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
     // SAFETY: the map is read-only; a file that another program truncates meanwhile is the one risk, as for every
     // reader of mapped weights.
     #[allow(unsafe_code)]

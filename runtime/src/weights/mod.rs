@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockQuantized, Zeros};
-pub(crate) use files::map;
 pub use files::{Entry, Files};
 pub use gguf::Tensors;
 pub use names::Names;

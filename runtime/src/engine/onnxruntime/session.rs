@@ -8,7 +8,7 @@ use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynValue, Outlet, Tensor, TensorElementType, TensorRef};
 
-use super::in_memory::{self, Maps};
+use super::in_memory;
 use super::mapped::{self, Stay};
 use super::operators;
 use super::placement;
@@ -26,7 +26,7 @@ pub(super) struct Running {
     numbers: Vec<String>,
     placement: Placement,
     /// The session reads these, so they are dropped after it.
-    _weights: (Memory, Maps),
+    _weights: Memory,
 }
 
 impl Running {
@@ -41,8 +41,7 @@ impl Running {
         let refused = |e: ort::Error| Error::engine(hardware, format!("ONNX Runtime refused the graph: {e}"));
         let stored = if provider.is_exclusive() { None } else { stored_weights(lowered, options)? };
         let given = stored.as_ref().unwrap_or(lowered);
-        let maps = if provider.is_exclusive() { Maps::default() } else { Maps::of(given)? };
-        let (session, placement) = create(environment, &provider, given, &maps, options).map_err(refused)?;
+        let (session, placement) = create(environment, &provider, given, options).map_err(refused)?;
         if provider.is_exclusive() {
             let allowed = |operator: &str| {
                 provider.host_operators().contains(&operator)
@@ -64,7 +63,7 @@ impl Running {
             inputs,
             numbers,
             placement,
-            _weights: (lowered.memory.clone(), maps),
+            _weights: lowered.memory.clone(),
         })
     }
 
@@ -119,12 +118,19 @@ fn stored_weights(lowered: &Lowered, options: &Options) -> Result<Option<Lowered
 /// what a machine has, that is refused (`std::bad_alloc`).
 const RESERVED: u64 = 4 << 30;
 
+/// The bytes of a graph's weights that stay in files.
+fn stored_bytes(lowered: &Lowered) -> u64 {
+    let weights = lowered.model.graph.iter().flat_map(|graph| &graph.initializer);
+    let entries =
+        weights.flat_map(|weight| weight.external_data.iter().filter(|entry| entry.key == "length"));
+    entries.filter_map(|entry| entry.value.parse::<u64>().ok()).sum()
+}
+
 /// A session; with the runtime's own operators, where the graph has some.
 pub(super) fn create(
     environment: &Environment,
     provider: &Provider,
     lowered: &Lowered,
-    maps: &Maps,
     options: &Options,
 ) -> ort::Result<(Session, Placement)> {
     let mut builder: SessionBuilder = Session::builder(environment)?;
@@ -146,10 +152,10 @@ pub(super) fn create(
         builder =
             builder.with_config_entry("optimization.disable_specified_optimizers", "NchwcTransformer")?;
     }
-    if in_memory::stored_bytes(lowered) > RESERVED {
+    if stored_bytes(lowered) > RESERVED {
         builder = builder.with_memory_pattern(false)?;
     }
-    builder = in_memory::give(builder, lowered, maps)?;
+    builder = in_memory::give(builder, lowered)?;
     builder = builder.with_config_entry("session.record_ep_graph_assignment_info", "1")?;
     builder = provider.place(environment, builder, options.precision)?;
     let session = builder.commit_from_memory(&lowered.bytes())?;

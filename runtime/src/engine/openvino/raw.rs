@@ -1,8 +1,10 @@
 //! What the safe bindings lack: the nodes that a request executes, and weight files as memory.
 
 use std::ffi::{CStr, c_char};
+use std::fs::File;
 use std::ptr;
 
+use memmap2::Mmap;
 use openvino::{InferRequest, InferenceError};
 use openvino_sys::{
     ov_infer_request_get_profiling_info, ov_infer_request_t, ov_profiling_info_list_free,
@@ -57,4 +59,12 @@ unsafe fn text(start: *const c_char) -> String {
     }
     // SAFETY: the C interface gives texts that end with a zero byte.
     unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned()
+}
+
+/// A weights file as memory.
+#[allow(unsafe_code)]
+pub(super) fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the map is read-only; a file that another program truncates meanwhile is the one risk, as for
+    // every reader of mapped weights.
+    unsafe { Mmap::map(file) }
 }

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use openvino::{Core, Model};
 
-use super::failed;
+use super::{failed, raw};
 use crate::engine::folder::OwnFolder;
 use crate::engine::library;
 use crate::lower::Lowered;
 use crate::onnx::Tensor;
-use crate::{Error, Result, weights};
+use crate::{Error, Result};
 
 /// The location that marks an offset as an address in this process.
 const ADDRESS: &str = "*/_ORT_MEM_ADDR_/*";
@@ -128,9 +128,7 @@ fn addressed(lowered: &Lowered) -> Result<(Lowered, Vec<Mmap>)> {
         let path = source.join(std::mem::replace(location, ADDRESS.to_owned()));
         let map = match maps.remove(&path) {
             Some(map) => map,
-            None => {
-                File::open(&path).and_then(|file| weights::map(&file)).map_err(|e| Error::io(&path, e))?
-            }
+            None => File::open(&path).and_then(|file| raw::map(&file)).map_err(|e| Error::io(&path, e))?,
         };
         let (start, end) = (map.as_ptr() as usize, map.len());
         let number = |text: Option<&mut String>| text.and_then(|text| text.parse::<usize>().ok());
