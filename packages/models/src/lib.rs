@@ -262,6 +262,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "rt_detr_resnet", category: "vision", model_types: &["rt_detr_resnet"] },
         KnownModel { name: "rt_detr_v2", category: "vision", model_types: &["rt_detr_v2"] },
         KnownModel { name: "sam", category: "vision", model_types: &["sam"] },
+        KnownModel { name: "sam2_hiera_det_model", category: "vision", model_types: &["sam2_hiera_det_model"] },
+        KnownModel { name: "sam2_vision_model", category: "vision", model_types: &["sam2_vision_model"] },
         KnownModel { name: "sam_hq", category: "vision", model_types: &["sam_hq"] },
         KnownModel { name: "segformer", category: "vision", model_types: &["segformer"] },
         KnownModel { name: "siglip-vision", category: "vision", model_types: &["siglip_vision_model"] },

@@ -123,6 +123,10 @@ pub use weft_rt_detr_resnet as rt_detr_resnet;
 pub use weft_rt_detr_v2 as rt_detr_v2;
 #[cfg(feature = "sam")]
 pub use weft_sam as sam;
+#[cfg(feature = "sam2_hiera_det_model")]
+pub use weft_sam2_hiera_det_model as sam2_hiera_det_model;
+#[cfg(feature = "sam2_vision_model")]
+pub use weft_sam2_vision_model as sam2_vision_model;
 #[cfg(feature = "sam_hq")]
 pub use weft_sam_hq as sam_hq;
 #[cfg(feature = "segformer")]
@@ -280,6 +284,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<rt_detr_v2::Model>(),
     #[cfg(feature = "sam")]
     weft::DynArchitecture::of::<sam::Model>(),
+    #[cfg(feature = "sam2_hiera_det_model")]
+    weft::DynArchitecture::of::<sam2_hiera_det_model::Model>(),
+    #[cfg(feature = "sam2_vision_model")]
+    weft::DynArchitecture::of::<sam2_vision_model::Model>(),
     #[cfg(feature = "sam_hq")]
     weft::DynArchitecture::of::<sam_hq::Model>(),
     #[cfg(feature = "segformer")]

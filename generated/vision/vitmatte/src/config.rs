@@ -89,16 +89,16 @@ impl Default for BackboneConfig {
     /// What the reference takes where `backbone_config` does not say.
     fn default() -> Self {
         Self {
-            hidden_size: 384,
+            hidden_size: 768,
             num_hidden_layers: 12,
-            num_attention_heads: 6,
+            num_attention_heads: 12,
             mlp_ratio: 4,
             hidden_act: Activation::Gelu,
             layer_norm_eps: 1e-6,
-            image_size: ImageSize::square(512),
+            image_size: ImageSize::square(224),
             pretrain_image_size: ImageSize::square(224),
             patch_size: 16,
-            num_channels: 4,
+            num_channels: 3,
             qkv_bias: true,
             window_block_indices: vec![],
             residual_block_indices: vec![],

@@ -11,7 +11,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.inputs import floats, integers
-from weft_reference.models import clip_text, clip_vision, clipseg, mask2former, owlvit
+from weft_reference.models import clip_text, clip_vision, clipseg, mask2former, maskformer, owlvit, sam2, vitdet
 from weft_reference.models.eomt import masking
 
 
@@ -109,7 +109,45 @@ def masked_attention(rng: Random, path: str) -> Case:
     return Case(path, "Mask2FormerForUniversalSegmentation", config, pixels(rng, path, 3, *edges), "Drawn at random.", store(rng))
 
 
+def queries(rng: Random, path: str) -> Case:
+    heads = rng.choice((1, 2, 4))
+    decoder = {"d_model": heads * rng.choice((4, 8)), "num_queries": rng.randint(1, 8), "decoder_layers": rng.randint(1, 4), "decoder_attention_heads": heads}
+    config = maskformer.config(decoder | {"auxiliary_loss": rng.random() < 0.5}, 4 * rng.randint(2, 6), mask_feature_size=rng.randint(4, 20))
+    inputs = pixels(rng, path, 3, rng.randint(64, 100), rng.randint(64, 100))
+    return Case(path, "MaskFormerForInstanceSegmentation", config, inputs, "Drawn at random.", store(rng))
+
+
+def plain_backbone(rng: Random, path: str) -> Case:
+    layers, heads = rng.randint(1, 4), rng.choice((1, 2, 3))
+    chosen = {"num_hidden_layers": layers, "num_attention_heads": heads, "hidden_size": heads * 8, "window_size": rng.randint(2, 5)}
+    blocks = {name: sorted(rng.sample(range(layers), rng.randint(0, layers))) for name in ("window_block_indices", "residual_block_indices")}
+    relative = {"use_relative_position_embeddings": rng.random() < 0.6, "image_size": [8 * rng.randint(3, 7), 8 * rng.randint(3, 7)]}
+    config = transformers.VitDetConfig(**(vitdet.SIZES | chosen | blocks | relative))
+    return Case(path, "VitDetModel", config, pixels(rng, path, 3, *config.image_size), "Drawn at random.", store(rng))
+
+
+def matting(rng: Random, path: str) -> Case:
+    maps = {"convstream_hidden_sizes": [rng.randint(2, 9) for _ in range(3)], "fusion_hidden_sizes": [rng.randint(2, 9) for _ in range(4)]}
+    config = vitdet.matting(batch_norm_eps=rng.choice(EPSILONS), **maps)
+    return Case(path, "VitMatteForImageMatting", config, pixels(rng, path, 4, 64), "Drawn at random.", store(rng))
+
+
+def hiera(rng: Random, path: str) -> Case:
+    chosen = {"blocks_per_stage": [rng.randint(1, 3) for _ in range(4)], "global_attention_blocks": [2] if rng.random() < 0.5 else []}
+    config = sam2.hiera(**(chosen | {"num_attention_heads_per_stage": [1, 2, 2, rng.choice((1, 3))], "mlp_ratio": rng.choice((1.5, 3.0))}))
+    if config.global_attention_blocks and config.global_attention_blocks[0] in (sum(config.blocks_per_stage[:stage]) for stage in range(1, 4)):
+        config.global_attention_blocks = []
+    if rng.random() < 0.5:
+        return Case(path, "Sam2HieraDetModel", config, pixels(rng, path, 3, 96), "Drawn at random.", store(rng))
+    config = sam2.encoder(config, fpn_hidden_size=4 * rng.randint(1, 6), num_feature_levels=rng.randint(1, 4))
+    return Case(path, "Sam2VisionModel", config, pixels(rng, path, 3, 96), "Drawn at random.", store(rng))
+
+
 DRAWN = {
+    "maskformer": queries,
+    "vitdet": plain_backbone,
+    "vitmatte": matting,
+    "sam2_vision_model": hiera,
     "sam": partial(sam, "Sam"),
     "sam_hq": partial(sam, "SamHQ"),
     "eomt": partial(eomt, "Eomt"),
