@@ -98,12 +98,23 @@ pub fn model_types(spec: &ModelSpec) -> impl Iterator<Item = &str> {
 pub fn config(path: &Path) -> Result<serde_json::Map<String, serde_json::Value>> {
     let text = fs::read_to_string(path)
         .map_err(|error| Usage(format!("{} cannot be read: {error}", path.display())))?;
-    let value: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
-    match value {
+    match json(&text).with_context(|| format!("{} is not JSON", path.display()))? {
         serde_json::Value::Object(config) => Ok(config),
         _ => bail!("{} holds no object: is it a model's config.json?", path.display()),
     }
+}
+
+/// JSON, also with Python's `Infinity` as a bare word, which published files hold: as the largest number.
+fn json(text: &str) -> serde_json::Result<serde_json::Value> {
+    let read = |error| {
+        // Every other piece between quotation marks lies in a string.
+        let pieces = text.split('"').enumerate().map(|(index, piece)| match index % 2 {
+            0 => piece.replace("Infinity", "1e308"),
+            _ => piece.to_owned(),
+        });
+        serde_json::from_str(&pieces.collect::<Vec<_>>().join("\"")).map_err(|_| error)
+    };
+    serde_json::from_str(text).or_else(read)
 }
 
 fn model_type(path: &Path) -> Result<String> {
@@ -118,4 +129,18 @@ fn model_type(path: &Path) -> Result<String> {
 fn problem(problems: &[Problem]) -> anyhow::Error {
     let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
     anyhow::anyhow!("the specs have problems\n{}", lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::json;
+
+    #[test]
+    fn infinity_outside_texts_is_the_largest_number() {
+        let read =
+            json(r#"{"time_step_limit": [0.0, Infinity], "least": -Infinity, "said": "Infinity"}"#).unwrap();
+        let want = serde_json::json!({"time_step_limit": [0.0, 1e308], "least": -1e308, "said": "Infinity"});
+        assert_eq!(read, want);
+        assert!(json("{\"a\": Infinit}").unwrap_err().to_string().contains("line 1 column 7"));
+    }
 }

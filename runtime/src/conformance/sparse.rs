@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::arguments::Arguments;
 use super::subject::{Request, Subject};
 use crate::graph::Weight;
+use crate::hub::with_infinity;
 use crate::{Error, Result};
 
 /// The most bytes of one file; a larger checkpoint is published in shards.
@@ -36,6 +37,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     let (config, out) = (Path::new(config), Path::new(out));
     let text = fs::read(config).map_err(|e| Error::io(config, e))?;
     let json: Json = serde_json::from_slice(&text)
+        .or_else(|error| with_infinity(&text).ok_or(error))
         .map_err(|e| Error::config(config, e.to_string(), "compare the file with the published one"))?;
     fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
     let Written { tensors, files, bytes } = write(subject, &json, out)?;

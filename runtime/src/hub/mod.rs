@@ -287,7 +287,7 @@ fn working_folder() -> String {
 }
 
 /// JSON with Python's `Infinity` as a bare word, which older files hold, by what the reference writes in its place today.
-fn with_infinity(bytes: &[u8]) -> Option<serde_json::Value> {
+pub(crate) fn with_infinity(bytes: &[u8]) -> Option<serde_json::Value> {
     let text = std::str::from_utf8(bytes).ok()?;
     // Every other piece between quotation marks lies in a string; files with escaped ones stay as they are.
     if !text.contains("Infinity") || text.contains("\\\"") {
