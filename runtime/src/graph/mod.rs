@@ -148,13 +148,16 @@ pub struct Graph {
     root: Scope,
 }
 
+/// What gives the shape of a parameter by its name.
+pub(crate) type ShapeOf = dyn Fn(&str) -> Option<Vec<usize>> + Send + Sync;
+
 /// The checkpoint, as far as a graph is built by it.
 #[derive(Clone)]
 pub(crate) struct Stored {
     /// Whether it holds a parameter.
     pub has: Arc<dyn Fn(&str) -> bool + Send + Sync>,
     /// The shape of a parameter that it holds.
-    pub shape: Arc<dyn Fn(&str) -> Option<Vec<usize>> + Send + Sync>,
+    pub shape: Arc<ShapeOf>,
     /// How many tensors it holds, and how many elements these have together.
     pub tensors: usize,
     pub elements: usize,

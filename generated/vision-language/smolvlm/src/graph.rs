@@ -10,7 +10,10 @@
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
-use weft::image::{fractional_position_ids, image_token_indices, unpadded_image_rows};
+use weft::image::{
+    fractional_position_ids, image_token_indices, patch_attention_mask,
+    unpadded_image_rows,
+};
 use weft::nn;
 use weft::{GraphKind, Result, dims};
 

@@ -7,7 +7,7 @@
 
 use weft::graph::dims::{HEIGHT, IMAGES, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
-use weft::image::{native_patch_images, native_patch_position_ids};
+use weft::image::{native_patch_images, native_patch_position_ids, native_patch_rows};
 use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 

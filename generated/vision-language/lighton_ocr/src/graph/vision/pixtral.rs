@@ -10,7 +10,7 @@
 //! Vision transformer over images of native sizes, padded to one, whose patches attend to those of their image (`PixtralVisionModel`).
 
 use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
-use weft::image::{native_patch_images, native_patch_position_ids};
+use weft::image::{native_patch_images, native_patch_position_ids, native_patch_rows};
 use weft::nn::{self, Attention, Rotary};
 use weft::{Result, dims};
 
