@@ -113,7 +113,7 @@ fn difference(
     {
         return None;
     }
-    let same = [declared, settled].into_iter().any(|there| alike(kind, &here, there));
+    let same = [declared, settled].into_iter().any(|there| alike(&here, there));
     (!same).then(|| (here.to_string(), settled.to_string()))
 }
 
@@ -134,21 +134,21 @@ fn rope(field: &ConfigField, there: &Json) -> Option<(String, String)> {
         all.insert("rope_type".to_owned(), Json::from("default"));
     }
     let same = all.len() == here.len()
-        && all.iter().all(|(name, value)| here.get(name).is_some_and(|other| alike(None, other, value)));
+        && all.iter().all(|(name, value)| here.get(name).is_some_and(|other| alike(other, value)));
     (!same).then(|| (Json::from(here).to_string(), there.to_string()))
 }
 
 /// Whether two values of a type mean the same.
-fn alike(kind: Option<ConfigType>, here: &Json, there: &Json) -> bool {
+fn alike(here: &Json, there: &Json) -> bool {
     match (here, there) {
         (Json::Number(_), Json::Number(_)) => here.as_f64() == there.as_f64(),
         (Json::Array(here), Json::Array(there)) => {
-            here.len() == there.len() && here.iter().zip(there).all(|(here, there)| alike(kind, here, there))
+            here.len() == there.len() && here.iter().zip(there).all(|(here, there)| alike(here, there))
         }
         // One number for all of a list.
         (Json::Number(_), Json::Array(all)) | (Json::Array(all), Json::Number(_)) => {
             let one = if here.is_number() { here } else { there };
-            !all.is_empty() && all.iter().all(|each| alike(kind, each, one))
+            !all.is_empty() && all.iter().all(|each| alike(each, one))
         }
         (Json::String(here), Json::String(there)) => {
             here == there || activation(here).is_some_and(|variant| activation(there) == Some(variant))
