@@ -197,6 +197,7 @@ const QNN: &[Pass] = &[
     TRANSPOSE_RUNS,
     FLAT_WAVES,
     Pass::each("truth by comparison with zero", precision::truth_by_comparison),
+    Pass::each("unit vectors by their largest number", norm::l2_by_largest),
     ROTARY,
     ATTENTION,
     Pass::each("long linear layers by batched MatMul", linear::long_by_batched_product),

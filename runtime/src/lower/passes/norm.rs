@@ -1,7 +1,7 @@
 //! The forms of normalisation.
 
 use crate::Result;
-use crate::graph::{Contrib, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, Unary};
+use crate::graph::{Binary, Contrib, Dim, Dtype, Graph, Op, Operation, Reduction, Tensor, Unary};
 
 /// Root-mean-square normalisation by ONNX Runtime's own kernel.
 pub(in crate::lower) fn rms_by_kernel(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
@@ -42,4 +42,30 @@ pub(in crate::lower) fn batch_by_product(g: &mut Graph, it: &Operation<'_>) -> R
     let shift = g.reshape(&shift, by_channel)?;
     let scaled = g.mul(x, &factor)?;
     Ok(Some(g.add(&scaled, &shift)?))
+}
+
+/// Unit vectors in half precision: of what is divided by its largest number first, for squares of small numbers round to
+/// nothing.
+pub(in crate::lower) fn l2_by_largest(g: &mut Graph, it: &Operation<'_>) -> Result<Option<Tensor>> {
+    let (Op::Binary(Binary::Div), [x, length]) = (it.op, it.operands) else { return Ok(None) };
+    let Some(axes) = (x.dtype() == Dtype::F16).then(|| length_of(g, x, length)).flatten() else {
+        return Ok(None);
+    };
+    let sizes = g.unary(Unary::Abs, x);
+    let largest = g.reduce(Reduction::Max, &sizes, &axes, true)?;
+    let x = g.div(x, &largest)?;
+    let squares = g.mul(&x, &x)?;
+    let sum = g.reduce(Reduction::Sum, &squares, &axes, true)?;
+    let length = g.unary(Unary::Sqrt, &sum);
+    Ok(Some(g.div(&x, &length)?))
+}
+
+/// The axes that a value is the length of a vector along: the root of the sum of its squares.
+fn length_of(g: &Graph, x: &Tensor, length: &Tensor) -> Option<Vec<usize>> {
+    let root = g.made_by(length).filter(|node| node.op == Op::Unary(Unary::Sqrt))?;
+    let sum = g.made_by(g.tensor(root.inputs[0]))?;
+    let Op::Reduce { by: Reduction::Sum, axes, keep: true } = &sum.op else { return None };
+    let squares = g.made_by(g.tensor(sum.inputs[0]))?;
+    let is_square = squares.op == Op::Binary(Binary::Mul) && squares.inputs == [x.id; 2];
+    is_square.then(|| axes.clone())
 }

@@ -3,9 +3,9 @@
 use crate::Result;
 use crate::dims;
 use crate::graph::{Binary, Constant, Dtype, Graph, PadMode, Tensor, Unary};
-use crate::lower::passes::{Rule, arithmetic, select};
-use crate::nn::gather_rows;
+use crate::lower::passes::{Rule, arithmetic, norm, select};
 use crate::nn::testing::expect;
+use crate::nn::{gather_rows, l2_normalize};
 
 fn row(g: &mut Graph, numbers: &[f32]) -> Tensor {
     g.filled(Dtype::F32, dims![numbers.len()], Constant::F32(numbers.to_vec()))
@@ -85,4 +85,24 @@ fn rows_are_gathered_and_edges_put_around() {
     };
     let want = [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 4.0, 5.0, 6.0, 6.0, 6.0];
     expect(&[], padded, &[1, 4, 4], &want);
+}
+
+#[test]
+fn unit_vectors_of_small_numbers_are_unit_vectors() {
+    let small = |dtype| {
+        move |g: &mut Graph| {
+            let x = row(g, &[3e-5, 4e-5]);
+            let x = g.cast(&x, dtype);
+            let unit = l2_normalize(g, &x)?;
+            let lines = g.nodes.len();
+            let unit = rewritten(g, &unit, norm::l2_by_largest)?;
+            assert_eq!(g.nodes.len() > lines, dtype == Dtype::F16);
+            let wide = g.cast(&unit, Dtype::F32);
+            let hundred = g.scalar(100.0);
+            let hundredths = g.mul(&wide, &hundred)?;
+            Ok(g.unary(Unary::Round, &hundredths))
+        }
+    };
+    expect(&[], small(Dtype::F16), &[2], &[60.0, 80.0]);
+    expect(&[], small(Dtype::F32), &[2], &[60.0, 80.0]);
 }
