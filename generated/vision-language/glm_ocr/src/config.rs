@@ -265,7 +265,6 @@ impl weft::Configuration for TextConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::nn::rope::prepare_partial(raw, 0.5);
         weft::nn::rope::prepare(raw, "rope_parameters", 10000.0);
     }
 }
