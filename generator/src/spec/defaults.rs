@@ -23,6 +23,9 @@ pub struct Defaults {
     /// As the class settles them once all fields are known, where that differs.
     #[serde(default)]
     pub settled: Map<String, Json>,
+    /// What the fields of a configuration within it are where a file has none of them, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub within: BTreeMap<String, Map<String, Json>>,
 }
 
 type Fields = IndexMap<String, ConfigEntry>;
@@ -34,16 +37,26 @@ pub fn check(model: &Resolved, reference: &ReferenceFields) -> Vec<Problem> {
     let at = config.map_or(&model.node.at, |node| &node.at);
     let name = spec.model_types.first().unwrap_or(&spec.model);
     let none = BTreeMap::new();
+    let empty = Map::new();
+    let modules = modules(model);
     let mut problems = vec![];
-    for (path, class_name) in reference.model_types.get(name).unwrap_or(&none) {
+    let paths = reference.model_types.get(name).unwrap_or(&none);
+    for (path, class_name) in paths {
         let Some((fields, _)) = within(&spec.config, config, path) else { continue };
+        // Where any model may be within, the module may be of another one than the reference's default.
+        let any = reference.model_types.values().any(|paths| paths.get("") == Some(class_name));
+        let own = modules.get(path.as_str()).and_then(|model| reference.model_types.get(*model)?.get(""));
+        let class_name = own.filter(|_| any).unwrap_or(class_name);
         let Some(defaults) = reference.defaults.get(class_name) else { continue };
+        let (outer, last) = path.rsplit_once('.').unwrap_or(("", path));
+        let holder = paths.get(outer).and_then(|class| reference.defaults.get(class));
+        let absent = holder.and_then(|holder| holder.within.get(last)).unwrap_or(&empty);
         let key = if path.is_empty() { "config".to_owned() } else { join("config", path) };
         let standard = |name: &str| standard(fields, name);
         for (name, entry) in fields {
             let path = join(path, name);
             let kind = kind(entry).or_else(|| model.types.get(path.trim_start_matches('.')).copied());
-            let other = difference(name, entry, kind, defaults, &standard);
+            let other = difference(name, entry, kind, (defaults, absent), &standard);
             problems.extend(other.map(|(here, there)| {
                 let message = format!("is {here} where a file does not say, and {there} in {class_name}");
                 at.problem(join(&key, name), message)
@@ -51,6 +64,18 @@ pub fn check(model: &Resolved, reference: &ReferenceFields) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// The `model_type`s of modules, by the paths of their configurations.
+fn modules(model: &Resolved) -> BTreeMap<&str, &str> {
+    let modules = model.spec.graph.get("modules").and_then(Json::as_object);
+    let of = |(_, module)| {
+        let module: &Json = module;
+        let known_as =
+            module.get("model_types").and_then(|names| names.get(0)).or_else(|| module.get("model"))?;
+        Some((module.get("config")?.as_str()?, known_as.as_str()?))
+    };
+    modules.into_iter().flatten().filter_map(of).collect()
 }
 
 /// The type that an entry gives or its default shows.
@@ -82,7 +107,7 @@ fn difference(
     name: &str,
     entry: &ConfigEntry,
     kind: Option<ConfigType>,
-    defaults: &Defaults,
+    (defaults, absent): (&Defaults, &Map<String, Json>),
     standard: &dyn Fn(&str) -> Option<Json>,
 ) -> Option<(String, String)> {
     let explicit = match entry {
@@ -102,6 +127,7 @@ fn difference(
     let declared = defaults.declared.get(known)?;
     let settled = defaults.settled.get(known).unwrap_or(declared);
     match kind {
+        Some(ConfigType::Rope) if absent.contains_key("rope_theta") => return None,
         Some(ConfigType::Rope) => return rope(explicit?, settled),
         // Each kind of layers has its own, in the options of the graph.
         Some(ConfigType::Ropes) => return None,
@@ -113,7 +139,7 @@ fn difference(
     {
         return None;
     }
-    let same = [declared, settled].into_iter().any(|there| alike(&here, there));
+    let same = [declared, settled].into_iter().chain(absent.get(known)).any(|there| alike(&here, there));
     (!same).then(|| (here.to_string(), settled.to_string()))
 }
 

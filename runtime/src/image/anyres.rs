@@ -270,7 +270,9 @@ mod tests {
     #[test]
     fn sizes_that_no_image_has_are_refused() {
         let huge = 1 << 40;
-        let of = |grid, size| AnyRes { grid, tile: 4, patches: 2, most_tiles: None }.features(size).map(|found| found.tiles);
+        let of = |grid, size| {
+            AnyRes { grid, tile: 4, patches: 2, most_tiles: None }.features(size).map(|found| found.tiles)
+        };
         assert_eq!(of(vec![vec![huge, huge]], (4, 16)), None);
         assert_eq!(of(vec![vec![4, 8]], (huge, huge)), Some(3));
     }

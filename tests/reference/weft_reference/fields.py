@@ -273,7 +273,7 @@ def fields(cls: type[PreTrainedConfig]) -> dict[str, list[str]]:
 # Fields that say nothing of inference where a file leaves them out.
 UNTOLD = ("id2label", "label2id", "transformers_version", "dtype", "architectures")
 # Longer lists are made by a rule of the class, such as a text for each layer.
-LONGEST = 16
+LONGEST = 40
 
 
 def plain(value: object) -> object:
@@ -292,7 +292,7 @@ def plain(value: object) -> object:
 def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
     """What the fields of a configuration class are where a file does not say, by their names: `declared`, and `settled`
     where a configuration of defaults has another value. What nothing reads is left out, and so is what the base class
-    says."""
+    says. `within` has what those within it are where a file has none of them."""
     own = {}
     for field in dataclasses.fields(cls):
         made = field.default_factory is not dataclasses.MISSING
@@ -302,6 +302,9 @@ def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
     names = read & (set(own) | set(cls.attribute_map))
     example = cls()
     found: dict[str, dict[str, object]] = {"declared": {}, "settled": {}}
+    for name, specs in cls.sub_configs_defaults.items():
+        if specs.init_kwargs:
+            found.setdefault("within", {})[name] = plain(specs.init_kwargs)
     for name in sorted(names - set(UNTOLD)):
         value = own.get(cls.attribute_map.get(name, name))
         after = plain(getattr(example, name, None))

@@ -123,7 +123,7 @@ impl Default for Config {
             attention_bias: false,
             tie_word_embeddings: false,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(156_892),
             id2label: None,
             num_labels: None,
             kv_lora_rank: 512,

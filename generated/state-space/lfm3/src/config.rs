@@ -81,7 +81,7 @@ impl Default for Config {
             rope_parameters: BTreeMap::new(),
             tie_word_embeddings: true,
             is_causal: true,
-            pad_token_id: Some(0),
+            pad_token_id: Some(124_893),
             id2label: None,
             num_labels: None,
             conv_bias: false,

@@ -92,7 +92,7 @@ impl Default for Config {
             rms_norm_eps: 1e-5,
             tie_word_embeddings: true,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             layers_block_type: None,

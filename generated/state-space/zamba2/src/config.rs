@@ -88,7 +88,7 @@ impl Default for Config {
         Self {
             vocab_size: 32_000,
             hidden_size: 2560,
-            intermediate_size: Some(11_008),
+            intermediate_size: None,
             num_hidden_layers: 54,
             num_attention_heads: 32,
             num_key_value_heads: None,
@@ -99,7 +99,7 @@ impl Default for Config {
             rope_parameters: RopeParameters::of(10000.0),
             tie_word_embeddings: true,
             is_causal: true,
-            pad_token_id: None,
+            pad_token_id: Some(0),
             id2label: None,
             num_labels: None,
             layers_block_type: None,

@@ -178,8 +178,6 @@ pub struct TextConfig {
     pub rms_norm_eps: f64,
     /// The parameters of rotary position embeddings.
     pub rope_parameters: RopeParameters,
-    /// Whether the language modelling head is tied to the token embeddings.
-    pub tie_word_embeddings: bool,
     /// Whether positions attend to earlier ones and themselves alone.
     pub is_causal: bool,
     /// The padding token.
@@ -224,7 +222,6 @@ impl Default for TextConfig {
             max_position_embeddings: 128_000,
             rms_norm_eps: 1e-6,
             rope_parameters: RopeParameters::of(500000.0),
-            tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,
             id2label: None,

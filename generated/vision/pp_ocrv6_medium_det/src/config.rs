@@ -11,36 +11,26 @@ use weft::nn::Activation;
 
 /// `config.json`, as far as it shapes inference. Fields that only training reads are passed over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Config {
     /// `backbone_config` of `config.json`: one of several, by its `model_type`; `pp_lcnet_v4` where it says none.
+    #[serde(default = "default::backbone_config")]
     #[serde(deserialize_with = "weft::config::or_default")]
     pub backbone_config: BackboneConfig,
     /// The channels of the neck's map.
+    #[serde(default = "default::neck_out_channels")]
     pub neck_out_channels: usize,
     /// By which factor intraclass blocks narrow channels.
+    #[serde(default = "default::reduce_factor")]
     pub reduce_factor: usize,
     /// `intraclass_block_config` of `config.json`.
+    #[serde(default = "default::intraclass_block_config")]
     #[serde(deserialize_with = "weft::config::or_default")]
     pub intraclass_block_config: IntraclassBlockConfig,
     /// How maps are made larger.
+    #[serde(default = "default::interpolate_mode")]
     pub interpolate_mode: String,
     /// The kernel sizes of the head's convolutions.
     pub kernel_list: Vec<usize>,
-}
-
-impl Default for Config {
-    /// What the reference takes where `config.json` does not say.
-    fn default() -> Self {
-        Self {
-            backbone_config: BackboneConfig::default(),
-            neck_out_channels: 256,
-            reduce_factor: 2,
-            intraclass_block_config: IntraclassBlockConfig::default(),
-            interpolate_mode: "nearest".to_owned(),
-            kernel_list: vec![3, 2, 2],
-        }
-    }
 }
 
 impl weft::Configuration for Config {
@@ -61,6 +51,31 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
+    }
+}
+
+/// What the reference takes where `config.json` does not say.
+mod default {
+    use super::*;
+
+    pub(super) fn backbone_config() -> BackboneConfig {
+        BackboneConfig::default()
+    }
+
+    pub(super) fn neck_out_channels() -> usize {
+        256
+    }
+
+    pub(super) fn reduce_factor() -> usize {
+        2
+    }
+
+    pub(super) fn intraclass_block_config() -> IntraclassBlockConfig {
+        IntraclassBlockConfig::default()
+    }
+
+    pub(super) fn interpolate_mode() -> String {
+        "nearest".to_owned()
     }
 }
 

@@ -62,8 +62,13 @@ CLASSES = (
     "LevitImageProcessor",
     "TextNetImageProcessor",
     "Qwen2VLImageProcessor",
-    "PoolFormerImageProcessor",
-    "YolosImageProcessor",
+    "SamImageProcessor",
+    "LlavaOnevisionImageProcessor",
+    "Glm4vImageProcessor",
+    "Glm46VImageProcessor",
+    "PaddleOCRVLImageProcessor",
+    "PixtralImageProcessor",
+    "DeepseekVLImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
