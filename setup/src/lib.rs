@@ -26,7 +26,8 @@ pub use {
     install::{Installed, State, Watch, install},
 };
 
-#[cfg(all(test, feature = "fetch"))]
+#[cfg(test)]
+#[cfg(feature = "fetch")]
 mod testing {
     //! A package to try things on.
 

@@ -216,11 +216,15 @@ fn binary(operator: Operator, a: &Checked, b: &Checked, own: Kind, kind: Kind) -
     if operator == Subtract && inside == Kind::Usize {
         return Rust::atom(format!("{}.saturating_sub({})", receiver(a, inside), value(b, inside).text));
     }
-    if operator == Operator::Equal
+    if matches!(operator, Operator::Equal | Operator::Unequal)
         && inside == Kind::Usize
         && let Some(text) = multiple_of(a, b)
     {
-        return Rust::atom(text);
+        return if operator == Operator::Equal {
+            Rust::atom(text)
+        } else {
+            Rust::new(format!("!{text}"), Level::Sign)
+        };
     }
     let (level, left, right) = match operator {
         Or => (Level::Or, Level::Or, Level::And),
@@ -237,12 +241,13 @@ fn binary(operator: Operator, a: &Checked, b: &Checked, own: Kind, kind: Kind) -
     Rust::new(format!("{first} {} {}", operator.rust(), value(b, inside).within(right)), level)
 }
 
-/// `a % every == 0` as Rust says it where `every` is no literal; clippy asks for it.
+/// `a % every == 0` as Rust says it where `every` is no power of two that is written out; clippy asks for it.
 fn multiple_of(a: &Checked, b: &Checked) -> Option<String> {
     let (Tree::Binary(Operator::Remainder, count, every), Tree::Number(zero)) = (&a.tree, &b.tree) else {
         return None;
     };
-    let differs = zero == "0" && !matches!(every.tree, Tree::Number(_));
+    let power = |number: &str| number.parse().is_ok_and(u64::is_power_of_two);
+    let differs = zero == "0" && !matches!(&every.tree, Tree::Number(number) if power(number));
     differs.then(|| {
         format!("{}.is_multiple_of({})", receiver(count, Kind::Usize), value(every, Kind::Usize).text)
     })

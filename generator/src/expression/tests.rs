@@ -126,6 +126,7 @@ fn truths() {
     assert_eq!(flag("use_window and not (scaled ?? false)"), "c.use_window && !c.scaled.unwrap_or(false)");
     assert_eq!(flag("(layer + 1) % 4 != 0"), "(index + 1) % 4 != 0");
     assert_eq!(flag("(layer + 1) % 4 == 0"), "(index + 1) % 4 == 0");
+    assert_eq!(flag("layer > 0 and (layer + 1) % 6 != 0"), "index > 0 && !(index + 1).is_multiple_of(6)");
     assert_eq!(
         flag("(layer + 1) % num_hidden_layers == 0"),
         "(index + 1).is_multiple_of(c.num_hidden_layers)"

@@ -99,7 +99,9 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or_else(|| (index + 1) % c.global_attn_every_n_layers != 0);
+            .unwrap_or_else(|| {
+                !(index + 1).is_multiple_of(c.global_attn_every_n_layers)
+            });
         let context = LayerContext {
             index,
             rotary: (is_sliding).then_some(&rotary),

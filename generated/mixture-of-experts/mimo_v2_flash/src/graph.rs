@@ -109,7 +109,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or(index > 0 && (index + 1) % 6 != 0);
+            .unwrap_or(index > 0 && !(index + 1).is_multiple_of(6));
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },
@@ -144,7 +144,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
             context.index,
             "sliding_attention",
         )
-        .unwrap_or(context.index > 0 && (context.index + 1) % 6 != 0);
+        .unwrap_or(context.index > 0 && !(context.index + 1).is_multiple_of(6));
     let heads = c.num_attention_heads;
     let kv_heads = if is_sliding {
         2 * c.num_key_value_heads()

@@ -110,7 +110,10 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let (embeddings, layers) = (x.clone(), w.scope("layers"));
     for index in 0..c.num_hidden_layers {
         let is_attention = nn::is_layer_kind(&c.layers_block_type, index, "hybrid")
-            .unwrap_or(index == 51 || index == 47 || index % 6 == 0 && index > 0 && index < 43);
+            .unwrap_or(
+                index == 51 || index == 47
+                    || index.is_multiple_of(6) && index > 0 && index < 43,
+            );
         let context = LayerContext {
             index,
             is_attention,
@@ -141,7 +144,10 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
     // Shared layers take turns, and their weights are where each is first.
     let is_hybrid = |index: usize| {
         nn::is_layer_kind(&c.layers_block_type, index, "hybrid")
-            .unwrap_or(index == 51 || index == 47 || index % 6 == 0 && index > 0 && index < 43)
+            .unwrap_or(
+                index == 51 || index == 47
+                    || index.is_multiple_of(6) && index > 0 && index < 43,
+            )
     };
     let hybrid: Vec<usize> = (0..c.num_hidden_layers).filter(|&index| is_hybrid(index)).collect();
     let turn = hybrid.iter().position(|&index| index == context.index).unwrap_or_default();

@@ -135,7 +135,8 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
             .unwrap_or_else(|| {
-                c.sliding_window.is_some() && (index + 1) % c.sliding_window_pattern != 0
+                c.sliding_window.is_some()
+                    && !(index + 1).is_multiple_of(c.sliding_window_pattern)
             });
         let context = LayerContext {
             index,

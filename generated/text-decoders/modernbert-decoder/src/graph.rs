@@ -127,7 +127,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or_else(|| index % c.global_attn_every_n_layers != 0);
+            .unwrap_or_else(|| !index.is_multiple_of(c.global_attn_every_n_layers));
         let context = LayerContext {
             index,
             rotary: if is_sliding { &local_rotary } else { &rotary },

@@ -144,7 +144,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
         let context = LayerContext {
             index,
             rotary: (nn::of_layer(&c.no_rope_layers, index)
-                .map_or_else(|| (index + 1) % c.no_rope_layer_interval != 0, |value| value == 1))
+                .map_or_else(|| !(index + 1).is_multiple_of(c.no_rope_layer_interval), |value| value == 1))
                 .then_some(&rotary),
             mask: if is_sliding { &window } else { &mask },
             cache: &inputs.cache,

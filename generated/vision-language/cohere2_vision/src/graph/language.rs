@@ -66,7 +66,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or_else(|| (index + 1) % c.sliding_window_pattern != 0);
+            .unwrap_or_else(|| !(index + 1).is_multiple_of(c.sliding_window_pattern));
         let context = LayerContext {
             index,
             rotary: (is_sliding).then_some(&rotary),
