@@ -141,6 +141,6 @@ mod tests {
             json(r#"{"time_step_limit": [0.0, Infinity], "least": -Infinity, "said": "Infinity"}"#).unwrap();
         let want = serde_json::json!({"time_step_limit": [0.0, 1e308], "least": -1e308, "said": "Infinity"});
         assert_eq!(read, want);
-        assert!(json("{\"a\": Infinit}").unwrap_err().to_string().contains("line 1 column 7"));
+        assert!(json("{\"a\": Inf}").unwrap_err().to_string().contains("line 1 column 7"));
     }
 }
