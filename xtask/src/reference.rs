@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<bool> {
     if args.fields {
         return fields(args);
     }
-    let mut command = command(&python(args.python.as_deref())?);
+    let mut command = with_diffusers(&python(args.python.as_deref())?)?;
     command.args(["-m", "weft_reference"]);
     for model in &args.models {
         command.args(["--model", model]);
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<bool> {
 fn fields(args: &Args) -> Result<bool> {
     let catalog = Catalog::load()?;
     let types: BTreeSet<_> = catalog.models.values().filter_map(|spec| model_types(spec).next()).collect();
-    let mut command = command(&python(args.python.as_deref())?);
+    let mut command = with_diffusers(&python(args.python.as_deref())?)?;
     let output = command.args(["-m", "weft_reference.fields"]).args(types).stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("starting {}", command.get_program().display()))?;
     if !output.status.success() {
@@ -128,6 +128,41 @@ pub fn command(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.current_dir(folder()).env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONHASHSEED", "0");
     command
+}
+
+/// A Python command that finds `diffusers` too: what tests/reference/requirements-diffusion.txt pins lies in a folder of its own
+/// in the cache, over the environment of all else, so that neither makes the other again.
+fn with_diffusers(python: &Path) -> Result<Command> {
+    let requirements = folder().join("requirements-diffusion.txt");
+    let pins = fs::read(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
+    let packages = setup::cache_folder()?.join("reference-diffusion").join(fingerprint(&pins));
+    let complete = packages.join(".complete");
+    if !complete.is_file() {
+        note(format!("installing {} into {}", requirements.display(), packages.display()));
+        let mut pip = Command::new(python);
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--upgrade",
+            "--target",
+        ]);
+        pip.arg(&packages).arg("--requirement").arg(&requirements).stdout(Stdio::null());
+        if !pip.status().with_context(|| format!("starting {}", python.display()))?.success() {
+            bail!(
+                "pip could not install {} (what it says is above); the next run tries again",
+                requirements.display()
+            );
+        }
+        fs::write(&complete, &pins).with_context(|| format!("writing {}", complete.display()))?;
+    }
+    let mut command = command(python);
+    let others = std::env::var_os("PYTHONPATH").unwrap_or_default();
+    let paths = std::iter::once(packages).chain(std::env::split_paths(&others));
+    command.env("PYTHONPATH", std::env::join_paths(paths).context("joining PYTHONPATH")?);
+    Ok(command)
 }
 
 /// The Python with the pinned packages: the one that was named, else the environment in the cache, made on first use.

@@ -118,8 +118,13 @@ fn json(text: &str) -> serde_json::Result<serde_json::Value> {
 }
 
 fn model_type(path: &Path) -> Result<String> {
-    match config(path)?.get("model_type") {
+    let config = config(path)?;
+    match config.get("model_type") {
         Some(serde_json::Value::String(name)) => Ok(name.clone()),
+        // A configuration of diffusers.
+        None if config.get("_class_name").is_some_and(serde_json::Value::is_string) => {
+            Ok(format!("diffusers:{}", config["_class_name"].as_str().unwrap_or_default()))
+        }
         Some(other) => bail!("{}: `model_type` is {other}, expected a name such as \"bert\"", path.display()),
         None => bail!("{} has no `model_type`: add the one that `save_pretrained` writes", path.display()),
     }

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`loader`] chooses hardware, precision and class before. A cargo feature for each category says which models are built:
-//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
+//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `diffusion`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
 
 pub use weft;
 
@@ -39,6 +39,8 @@ pub use weft_vision_language as vision_language;
 pub use weft_video as video;
 #[cfg(feature = "speech-text")]
 pub use weft_speech_text as speech_text;
+#[cfg(feature = "diffusion")]
+pub use weft_diffusion as diffusion;
 #[cfg(feature = "mixture-of-experts")]
 pub use weft_mixture_of_experts as mixture_of_experts;
 #[cfg(feature = "state-space")]
@@ -65,6 +67,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         video::ARCHITECTURES,
         #[cfg(feature = "speech-text")]
         speech_text::ARCHITECTURES,
+        #[cfg(feature = "diffusion")]
+        diffusion::ARCHITECTURES,
         #[cfg(feature = "mixture-of-experts")]
         mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "state-space")]
@@ -333,6 +337,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "vjepa2", category: "video", model_types: &["vjepa2"] },
         KnownModel { name: "xclip", category: "video", model_types: &["xclip"] },
         KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
+        KnownModel { name: "autoencoder-kl", category: "diffusion", model_types: &["diffusers:AutoencoderKL"] },
+        KnownModel { name: "unet-2d-condition", category: "diffusion", model_types: &["diffusers:UNet2DConditionModel"] },
         KnownModel { name: "afmoe", category: "mixture-of-experts", model_types: &["afmoe"] },
         KnownModel { name: "axk1", category: "mixture-of-experts", model_types: &["axk1"] },
         KnownModel { name: "cohere2_moe", category: "mixture-of-experts", model_types: &["cohere2_moe"] },

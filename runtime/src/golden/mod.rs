@@ -18,7 +18,7 @@ pub use compare::{OutputReport, compare};
 pub(crate) use io::tensors;
 use serde::Deserialize;
 
-use crate::weights::Weights;
+use crate::weights::{FILE_NAMES, Weights};
 use crate::{Error, Result, Values};
 
 /// Everything that a case folder holds.
@@ -111,10 +111,8 @@ impl Case {
 
 /// Weights by the rule for a folder without weight files.
 pub(crate) fn rule(dir: &Path, meta: &Meta) -> Result<Option<Weights>> {
-    if ["model.safetensors", "model.safetensors.index.json", "model.gguf"]
-        .iter()
-        .any(|file| dir.join(file).exists())
-    {
+    let files = FILE_NAMES.iter().flat_map(|(single, index)| [*single, *index]).chain(["model.gguf"]);
+    if files.into_iter().any(|file| dir.join(file).exists()) {
         return Ok(None);
     }
     if meta.parameters.is_empty() {

@@ -276,11 +276,14 @@ impl Graph {
         self.unused.push(scope.name("*"));
     }
 
-    /// Names a value as an output of the model.
+    /// Names a value as an output of the model. Where an input has the name, as the `sample` of denoisers, it is `out_sample` in what
+    /// engines run, where names are one's own, and what they give gets the name back.
     ///
     /// # Errors
     /// When the name is taken.
     pub fn output(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
+        let shared = self.inputs.iter().any(|input| input.name == name);
+        let name = &if shared { format!("{SHARED_NAME}{name}") } else { name.to_owned() };
         if self.outputs.iter().any(|(taken, _)| taken == name) {
             return Err(self.error("Output", format!("`{name}` is named twice")));
         }
@@ -370,6 +373,9 @@ impl Graph {
         if *count == 1 { name } else { format!("{name}_{}", *count - 1) }
     }
 }
+
+/// What stands before the name of an output that an input has too.
+pub(crate) const SHARED_NAME: &str = "out_";
 
 /// A shape as errors print it: `[batch, sequence, 768]`.
 pub(crate) fn show(shape: &[Dim]) -> String {

@@ -45,7 +45,8 @@ pub struct Checkpoint {
 }
 
 /// The weight files of checkpoints of the reference, which go before a GGUF file in the same folder.
-const SAFETENSORS: [&str; 2] = ["model.safetensors", "model.safetensors.index.json"];
+const SAFETENSORS: [&str; 3] =
+    ["model.safetensors", "model.safetensors.index.json", "diffusion_pytorch_model.safetensors"];
 
 /// Where files that `dir` lacks could come from.
 #[derive(Clone, Debug)]
@@ -218,7 +219,9 @@ impl Checkpoint {
         Err(Error::hub(&self.id, format!("no {file} in {}", self.dir.display()), help))
     }
 
-    /// One of its JSON files, parsed, or what its GGUF file has in place of it; `None` when the checkpoint has no such file.
+    /// One of its JSON files, parsed, or what its GGUF file has in place of it; `None` when the checkpoint has no such file. The
+    /// `_class_name` of a `config.json` of `diffusers` also stands in its `model_type`, as `diffusers:UNet2DConditionModel`, and in
+    /// its `architectures`.
     ///
     /// # Errors
     /// As [`Checkpoint::path`], and when the file cannot be read or is not JSON.
@@ -230,9 +233,18 @@ impl Checkpoint {
         }
         let Some(path) = self.path(file)? else { return Ok(None) };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
-        serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map(Some).map_err(|e| {
-            Error::config(&path, format!("not JSON: {e}"), "the file is damaged or cut short: fetch it again")
-        })
+        let mut json =
+            serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map_err(|e| {
+                Error::config(
+                    &path,
+                    format!("not JSON: {e}"),
+                    "the file is damaged or cut short: fetch it again",
+                )
+            })?;
+        if file == "config.json" {
+            class_name(&mut json);
+        }
+        Ok(Some(json))
     }
 
     /// Only names below the folder: `..`, absolute paths and drive letters lead out of it.
@@ -248,6 +260,17 @@ impl Checkpoint {
             format!("`{file}` is not a name of a file inside the checkpoint"),
             "use names relative to the checkpoint's folder, without `..`",
         ))
+    }
+}
+
+/// The class that a `config.json` of `diffusers` names, where those of `transformers` name theirs.
+fn class_name(json: &mut serde_json::Value) {
+    let Some(fields) = json.as_object_mut().filter(|fields| !fields.contains_key("model_type")) else {
+        return;
+    };
+    if let Some(class) = fields.get("_class_name").and_then(|class| class.as_str()).map(str::to_owned) {
+        fields.insert("model_type".to_owned(), format!("diffusers:{class}").into());
+        fields.entry("architectures").or_insert_with(|| vec![class].into());
     }
 }
 

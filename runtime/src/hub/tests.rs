@@ -113,3 +113,18 @@ fn a_damaged_reference_is_an_error() {
     let text = message(Checkpoint::open_in("org/name", &environment));
     assert!(text.contains("does not hold the name of a commit"), "{text}");
 }
+
+#[test]
+fn a_class_of_diffusers_names_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = |text: &str| {
+        std::fs::write(folder.path().join("config.json"), text).unwrap();
+        let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+        checkpoint.json("config.json").unwrap().unwrap()
+    };
+    let json = config(r#"{"_class_name": "AutoencoderKL", "sample_size": 8}"#);
+    assert_eq!(json["model_type"], "diffusers:AutoencoderKL");
+    assert_eq!((&json["architectures"][0], &json["sample_size"]), (&"AutoencoderKL".into(), &8.into()));
+    let json = config(r#"{"_class_name": "Other", "model_type": "bert"}"#);
+    assert_eq!((&json["model_type"], json.get("architectures")), (&"bert".into(), None));
+}

@@ -14,6 +14,7 @@ mod deformable_attention;
 mod delta;
 mod detection;
 mod differential;
+pub mod diffusion;
 mod dpt;
 mod dynamic_rope;
 mod edge_distances;

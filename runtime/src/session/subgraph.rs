@@ -14,7 +14,7 @@ use crate::auto::memory;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, Stored};
+use crate::graph::{Dim, Graph, Input, SHARED_NAME, Stored};
 use crate::lower::Target;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
@@ -97,16 +97,21 @@ impl Subgraph {
     pub(super) fn run(&self, inputs: Values) -> Result<Values> {
         let inputs = inputs::complete(&self.inputs, &self.limits, inputs, &BTreeMap::new(), &|_| false)?;
         let outputs = self.executable.run(&inputs)?;
-        Ok(self.counted(outputs))
+        Ok(self.named(outputs))
     }
 
-    /// Outputs without those that count experts or calibrate.
-    fn counted(&self, mut outputs: Values) -> Values {
+    /// Outputs without those that count experts or calibrate, and those under their own names that inputs have too.
+    fn named(&self, mut outputs: Values) -> Values {
         if let Some((usage, names)) = &self.usage {
             usage.add(names, &mut outputs);
         }
         if let Some((calibration, names)) = &self.calibration {
             calibration.add(names, &mut outputs);
+        }
+        for input in &self.inputs {
+            if let Some(output) = outputs.remove(&format!("{SHARED_NAME}{}", input.name)) {
+                outputs.insert(input.name.clone(), output);
+            }
         }
         outputs
     }
@@ -129,7 +134,7 @@ impl Subgraph {
             cache.rows = rows;
             self.resize_bucket(cache)?;
         }
-        Ok(self.counted(outputs))
+        Ok(self.named(outputs))
     }
 
     /// How long the symbolic axes of its inputs are; but of the batch: beams are rows of one item, of which a decoder

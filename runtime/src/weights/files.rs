@@ -20,6 +20,14 @@ const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 const PICKLED: &str = "pytorch_model.bin";
 
+/// Single files and indices: of `transformers`, and of `diffusers`, which also publishes 16-bit variants alone.
+pub(crate) const NAMES: [(&str, &str); 4] = [
+    (SINGLE, INDEX),
+    ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json"),
+    ("model.fp16.safetensors", "model.safetensors.index.fp16.json"),
+    ("diffusion_pytorch_model.fp16.safetensors", "diffusion_pytorch_model.safetensors.index.fp16.json"),
+];
+
 /// The tensors of a checkpoint's weight files.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -59,7 +67,8 @@ impl Entry {
 }
 
 impl Files {
-    /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
+    /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists; where neither is there, the same of
+    /// `diffusion_pytorch_model`, and of 16-bit variants (`.fp16`).
     ///
     /// # Errors
     /// When neither exists, a file is damaged, the index names a file outside the checkpoint, more than a gigabyte is
@@ -83,12 +92,19 @@ impl Files {
     }
 
     fn listed(checkpoint: &Checkpoint) -> Result<(PathBuf, HashMap<String, Entry>)> {
-        if let Some(path) = checkpoint.path(SINGLE)? {
-            let mut entries = HashMap::new();
-            read(&path, &mut entries)?;
-            return Ok((path, entries));
+        let mut found = None;
+        for (single, index) in NAMES {
+            if let Some(path) = checkpoint.path(single)? {
+                let mut entries = HashMap::new();
+                read(&path, &mut entries)?;
+                return Ok((path, entries));
+            }
+            found = checkpoint.path(index)?;
+            if found.is_some() {
+                break;
+            }
         }
-        let Some(index) = checkpoint.path(INDEX)? else {
+        let Some(index) = found else {
             let pickled = checkpoint
                 .path(PICKLED)?
                 .map_or("", |_| "; its pytorch_model.bin is not read: such files run code");
@@ -324,6 +340,19 @@ mod tests {
         file.set_len(bytes.len() as u64 - 8 + length).unwrap();
         let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
         (folder, checkpoint)
+    }
+
+    #[test]
+    fn weights_of_diffusers_have_names_of_their_own() {
+        for (name, other) in [(NAMES[1].0, None), (NAMES[3].0, None), (NAMES[1].0, Some(NAMES[3].0))] {
+            let (folder, checkpoint) = checkpoint(131, 8);
+            std::fs::rename(folder.path().join(SINGLE), folder.path().join(name)).unwrap();
+            if let Some(other) = other {
+                std::fs::write(folder.path().join(other), b"damaged").unwrap();
+            }
+            let files = Files::open(&checkpoint).unwrap();
+            assert!(files.place().ends_with(name) && files.get("w").is_some());
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use blocks::{BlockQuantized, Zeros};
+pub(crate) use files::NAMES as FILE_NAMES;
 pub use files::{Entry, Files};
 pub use gguf::Tensors;
 pub use names::Names;

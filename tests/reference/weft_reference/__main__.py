@@ -60,7 +60,7 @@ class Stamps:
             self.file.write_text(json.dumps(self.known, indent=1))
 
     def stamp(self, family: str, own: list[str]) -> str:
-        return sources.fingerprint(family, environment.pins()) + sources.contents(self.out / name for name in own)
+        return sources.fingerprint(family, environment.pins() | environment.pins(environment.DIFFUSION)) + sources.contents(self.out / name for name in own)
 
 
 def main() -> int:

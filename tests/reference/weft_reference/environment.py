@@ -7,19 +7,21 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).resolve().parents[1] / "requirements.txt"
+# What diffusion models need besides, in a folder of their own on Python's path.
+DIFFUSION = REQUIREMENTS.with_name("requirements-diffusion.txt")
 
 
-def pins() -> dict[str, str]:
+def pins(requirements: Path = REQUIREMENTS) -> dict[str, str]:
     """The pinned version of each package."""
-    lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    lines = requirements.read_text(encoding="utf-8").splitlines()
     pairs = (line.partition("==") for line in lines if line and not line.startswith("#"))
     return {name: pinned for name, _, pinned in pairs if name}
 
 
-def mismatches() -> list[str]:
+def mismatches(requirements: Path = REQUIREMENTS) -> list[str]:
     """One sentence for each package that is missing or of another version."""
     found = []
-    for name, pinned in pins().items():
+    for name, pinned in pins(requirements).items():
         try:
             installed = version(name).split("+")[0]
         except PackageNotFoundError:

@@ -332,18 +332,42 @@ def configurations(cls: type[PreTrainedConfig], path: str = "") -> Iterator[tupl
         yield from configurations(other, f"{path}.{name}".lstrip("."))
 
 
+def diffusers_fields(names: Iterable[str]) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, list[str]]]]:
+    """The classes of `diffusers` among these (`diffusers:AutoencoderKL`), and what each is made with: all of it is read."""
+    if not (names := [name for name in names if name.startswith("diffusers:")]):
+        return {}, {}
+    import diffusers
+
+    models: dict[str, dict[str, str]] = {}
+    classes: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        cls = getattr(diffusers, name.removeprefix("diffusers:"))
+        _, first = inspect.getsourcelines(cls)
+        path = Path(inspect.getfile(cls)).relative_to(Path(diffusers.__file__).parent).as_posix()
+        models[name] = {"": cls.__name__}
+        classes[cls.__name__] = {
+            field: [f"{path}:{first}"]
+            for field, parameter in inspect.signature(cls.__init__).parameters.items()
+            if field != "self" and not field.startswith("_") and parameter.kind is not parameter.VAR_KEYWORD
+        }
+    return models, classes
+
+
 def described(model_types: Iterable[str]) -> dict[str, object]:
     """All that is printed."""
+    model_types = list(model_types)
     models = {
         name: dict(configurations(CONFIG_MAPPING[name])) for name in model_types if name in CONFIG_MAPPING
     }
+    diffusion, made_with = diffusers_fields(model_types)
     classes = {cls for paths in models.values() for cls in paths.values()} | {PreTrainedConfig}
     return {
         "transformers": transformers.__version__,
         "model_types": {
             name: {path: cls.__name__ for path, cls in paths.items()} for name, paths in models.items()
-        },
-        "classes": {cls.__name__: fields(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)},
+        }
+        | diffusion,
+        "classes": {cls.__name__: fields(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)} | made_with,
         "defaults": {cls.__name__: defaults(cls) for cls in sorted(classes, key=lambda cls: cls.__name__)},
     }
 

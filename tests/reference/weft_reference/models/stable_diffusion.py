@@ -1,0 +1,142 @@
+"""Models of Stable Diffusion and Stable Diffusion XL: the U-Net and the autoencoder, non-square, two in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft_reference.diffusion import ModelCase
+from weft_reference.inputs import floats
+
+MODELS = ("unet-2d-condition", "autoencoder-kl")
+ROOTS = MODELS
+UNET = {
+    "sample_size": 8,
+    "block_out_channels": (8, 16),
+    "layers_per_block": 2,
+    "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+    "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+    "norm_num_groups": 4,
+    "cross_attention_dim": 12,
+    "attention_head_dim": 2,
+}
+AUTOENCODER = {
+    "sample_size": 16,
+    "block_out_channels": (8, 16),
+    "down_block_types": ("DownEncoderBlock2D",) * 2,
+    "up_block_types": ("UpDecoderBlock2D",) * 2,
+    "norm_num_groups": 4,
+    "layers_per_block": 1,
+}
+
+
+def goldens() -> Iterator[ModelCase]:
+    yield from unets()
+    yield from autoencoders()
+
+
+def unets() -> Iterator[ModelCase]:
+    def case(name: str, notes: str, more: dict[str, np.ndarray] | None = None, **changes: Any) -> ModelCase:
+        config = UNET | {key: value for key, value in changes.items() if key not in ("size", "stored")}
+        size = changes.get("size", (8, 12))
+        inputs = {
+            "sample": floats("sample", (2, config.get("in_channels", 4), *size), -2.0, 2.0),
+            "timestep": np.array([981.0, 20.5], np.float32),
+            "encoder_hidden_states": floats("text", (2, 7, 12), -2.0, 2.0),
+        }
+        stored = changes.get("stored", False)
+        inputs |= more or {}
+        return ModelCase(f"unet-2d-condition/{name}", "UNet2DConditionModel", config, inputs, notes, stored=stored)
+
+    yield case("base", "Two blocks, the deeper one without attention; timesteps of each, one between two steps.")
+    yield case("file", "Weights as save_pretrained writes them.", stored=True)
+    yield case("odd", "A height and a width that two halves do not make up.", size=(5, 7))
+    yield case(
+        "deep",
+        "Three blocks, another number of layers in each, heads by block, and sines before cosines.",
+        block_out_channels=(8, 8, 16),
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        layers_per_block=(1, 2, 1),
+        attention_head_dim=(1, 2, 4),
+        transformer_layers_per_block=(1, 1, 2),
+        flip_sin_to_cos=False,
+        freq_shift=1,
+        size=(9, 12),
+    )
+    yield case("linear", "Linear projections, as Stable Diffusion 2 has them.", use_linear_projection=True)
+    yield case(
+        "inpaint",
+        "Nine input channels, scale and shift by time, another activation, a width of its own for time.",
+        in_channels=9,
+        resnet_time_scale_shift="scale_shift",
+        act_fn="gelu",
+        time_embedding_dim=24,
+        norm_eps=1e-3,
+        mid_block_scale_factor=1.5,
+        conv_in_kernel=5,
+        conv_out_kernel=1,
+    )
+    yield case("no-middle", "No block in the middle.", mid_block_type=None)
+    yield case(
+        "distilled",
+        "An embedded guidance scale.",
+        {"timestep_cond": floats("cond", (2, 6))},
+        time_cond_proj_dim=6,
+    )
+    yield case(
+        "sdxl",
+        "The pooled text and sizes are added to the timestep.",
+        {"text_embeds": floats("pooled", (2, 10)), "time_ids": floats("ids", (2, 6), 0.0, 1024.0)},
+        addition_embed_type="text_time",
+        addition_time_embed_dim=4,
+        projection_class_embeddings_input_dim=34,
+        use_linear_projection=True,
+        transformer_layers_per_block=(2, 1),
+    )
+
+
+def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    latents = model.encode(inputs["sample"]).latent_dist
+    return {"mean": latents.mean, "logvar": latents.logvar}
+
+
+def decode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {"sample": model.decode(inputs["latents"]).sample}
+
+
+def autoencoders() -> Iterator[ModelCase]:
+    images = {"sample": floats("images", (2, 3, 16, 24))}
+    latents = {"latents": floats("latents", (2, 4, 6, 9), -2.0, 2.0)}
+
+    def case(name: str, notes: str, inputs: dict[str, np.ndarray], **changes: Any) -> ModelCase:
+        own = {key: changes.pop(key) for key in ("call", "head", "without", "stored", "rename") if key in changes}
+        return ModelCase(f"autoencoder-kl/{name}", "AutoencoderKL", AUTOENCODER | changes, inputs, notes, **own)
+
+    half = {"call": encode, "head": "AutoencoderKLEncoder", "without": ("decoder.", "post_quant_conv.")}
+    other = {"call": decode, "head": "AutoencoderKLDecoder", "without": ("encoder.", "quant_conv.")}
+    yield case("base", "Images that are encoded and decoded.", images)
+    yield case("encoder", "The distribution of latents.", images, **half)
+    yield case("odd", "A height and a width that are no multiples.", {"sample": floats("odd", (2, 3, 15, 22))}, **half)
+    yield case("decoder", "Images of latents.", latents, **other)
+    yield case(
+        "sixteen",
+        "Sixteen channels, no convolutions around the latents, no attention, another activation: as Flux, in part.",
+        {"latents": floats("sixteen", (2, 16, 5, 3))},
+        latent_channels=16,
+        use_quant_conv=False,
+        use_post_quant_conv=False,
+        mid_block_add_attention=False,
+        act_fn="relu",
+        block_out_channels=(8, 8, 16),
+        down_block_types=("DownEncoderBlock2D",) * 3,
+        up_block_types=("UpDecoderBlock2D",) * 3,
+        layers_per_block=2,
+        **other,
+    )
+    renamed = {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}
+    ends = {f".{new}.{end}": f".{old}.{end}" for new, old in renamed.items() for end in ("weight", "bias")}
+    yield case("older", "Attention under the names of older files.", images, stored=True, rename=ends)
