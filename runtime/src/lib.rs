@@ -25,6 +25,8 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "diffusion")]
+pub mod diffusion;
 mod dtype;
 mod dyn_architecture;
 pub mod engine;

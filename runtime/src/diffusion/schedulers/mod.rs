@@ -1,0 +1,93 @@
+//! Schedulers: which timesteps a denoiser is run at, and what becomes of its outputs, by `scheduler_config.json`. Each has the
+//! name of the class of `diffusers` that it stands for.
+
+mod config;
+mod ddim;
+mod dpm_solver;
+mod euler;
+mod pndm;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+pub use config::{
+    AlgorithmType, BetaSchedule, FinalSigmas, PredictionType, SchedulerConfig, SolverType, TimestepSpacing,
+};
+pub use ddim::Ddim;
+pub use dpm_solver::DpmSolverMultistep;
+pub use euler::Euler;
+pub use pndm::Pndm;
+
+use crate::{Error, Result};
+
+/// What draws so many standard normal numbers.
+pub type Noise<'a> = &'a mut dyn FnMut(usize) -> Vec<f32>;
+
+/// A scheduler (`SchedulerMixin`). Steps are run one after the other, each by its index among the timesteps.
+pub trait Scheduler: Debug + Send {
+    /// Begins anew, with so many steps.
+    ///
+    /// # Errors
+    /// When the configuration allows no such number.
+    fn set_timesteps(&mut self, steps: usize) -> Result<()>;
+    /// What the denoiser is told at each of its runs.
+    fn timesteps(&self) -> &[f64];
+    /// The noise at each run, and after the last; empty for schedulers that know none.
+    fn sigmas(&self) -> &[f32] {
+        &[]
+    }
+    /// What the first noise is multiplied with.
+    fn init_noise_sigma(&self) -> f32 {
+        1.0
+    }
+    /// What the denoiser gets of a sample.
+    fn scale_model_input(&self, index: usize, sample: &[f32]) -> Vec<f32> {
+        let _ = index;
+        sample.to_vec()
+    }
+    /// The next sample, from what the denoiser gave for this one.
+    fn step(&mut self, index: usize, output: &[f32], sample: &[f32], noise: Noise<'_>) -> Vec<f32>;
+    /// The shares of sample and noise at a timestep (`add_noise`).
+    fn noise_scales(&self, index: usize) -> (f32, f32);
+}
+
+/// The scheduler that a `scheduler_config.json` names.
+///
+/// # Errors
+/// When the file is none, names a class that is not here, or a field that is not supported.
+pub fn read(json: &Json, path: &Path) -> Result<Box<dyn Scheduler>> {
+    let (class, config) = SchedulerConfig::read(json, path)?;
+    Ok(match class.as_str() {
+        "DDIMScheduler" => Box::new(Ddim::new(config)),
+        "PNDMScheduler" => Box::new(Pndm::new(config)?),
+        "EulerDiscreteScheduler" => Box::new(Euler::new(config, false)?),
+        "EulerAncestralDiscreteScheduler" => Box::new(Euler::new(config, true)?),
+        "DPMSolverMultistepScheduler" => Box::new(DpmSolverMultistep::new(config)?),
+        other => {
+            let help = "choose one of DDIMScheduler, PNDMScheduler, EulerDiscreteScheduler, \
+                        EulerAncestralDiscreteScheduler and DPMSolverMultistepScheduler";
+            return Err(Error::config(path, format!("`_class_name` is `{other}`, which is not here"), help));
+        }
+    })
+}
+
+/// The sum of vectors, each times its factor.
+fn combine(parts: &[(f32, &[f32])]) -> Vec<f32> {
+    let Some(((factor, first), rest)) = parts.split_first() else { return vec![] };
+    let mut sum: Vec<f32> = first.iter().map(|x| factor * x).collect();
+    for (factor, part) in rest {
+        sum.iter_mut().zip(*part).for_each(|(sum, x)| *sum += factor * x);
+    }
+    sum
+}
+
+/// Clips a predicted sample (`clip_sample_range`).
+fn clamp(sample: &mut [f32], range: Option<f64>) {
+    let range = range.unwrap_or(1.0).abs() as f32;
+    sample.iter_mut().for_each(|x| *x = x.clamp(-range, range));
+}
