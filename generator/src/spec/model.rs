@@ -248,7 +248,7 @@ pub struct ConfigField {
     /// The field that says how many elements a list has at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_length: Option<String>,
-    /// The only value that is supported.
+    /// The only value that is supported; null, with `because`, is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Scalar>,
     /// Why no other value is.

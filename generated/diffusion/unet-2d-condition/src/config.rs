@@ -183,14 +183,35 @@ impl weft::Configuration for Config {
         if self.downsample_padding != 1 {
             return Err("downsample_padding: must be 1: the way down has zeros on all sides".to_owned());
         }
+        if self.reverse_transformer_layers_per_block.is_some() {
+            return Err(
+                "reverse_transformer_layers_per_block: must be null: the way up has as many as the way down"
+                    .to_owned(),
+            );
+        }
+        if self.encoder_hid_dim.is_some() {
+            return Err("encoder_hid_dim: must be null: hidden states are taken as they are".to_owned());
+        }
+        if self.encoder_hid_dim_type.is_some() {
+            return Err("encoder_hid_dim_type: must be null: hidden states are taken as they are".to_owned());
+        }
         if self.num_attention_heads.is_some_and(|value| value < 1) {
             return Err(format!(
                 "num_attention_heads: {} is less than 1", self.num_attention_heads
                 .unwrap_or_default()
             ));
         }
+        if self.num_attention_heads.is_some() {
+            return Err("num_attention_heads: must be null: the reference refuses it".to_owned());
+        }
         if self.dual_cross_attention {
             return Err("dual_cross_attention: must be false: blocks have one transformer".to_owned());
+        }
+        if self.class_embed_type.is_some() {
+            return Err("class_embed_type: must be null: there are no class embeddings".to_owned());
+        }
+        if self.num_class_embeds.is_some() {
+            return Err("num_class_embeds: must be null: there are no class embeddings".to_owned());
         }
         if self.resnet_skip_time_act {
             return Err(
@@ -203,11 +224,25 @@ impl weft::Configuration for Config {
                 "time_embedding_type: must be \"positional\": timestep embeddings are sinusoidal".to_owned(),
             );
         }
+        if self.time_embedding_act_fn.is_some() {
+            return Err(
+                "time_embedding_act_fn: must be null: no activation function follows the embedding"
+                    .to_owned(),
+            );
+        }
+        if self.timestep_post_act.is_some() {
+            return Err(
+                "timestep_post_act: must be null: no activation function follows the embedding".to_owned(),
+            );
+        }
         if self.attention_type != "default" {
             return Err("attention_type: must be \"default\": there is no grounding by boxes".to_owned());
         }
         if self.class_embeddings_concat {
             return Err("class_embeddings_concat: must be false: there are no class embeddings".to_owned());
+        }
+        if self.cross_attention_norm.is_some() {
+            return Err("cross_attention_norm: must be null: hidden states are taken as they are".to_owned());
         }
         weft::config::words(
             "down_block_types",

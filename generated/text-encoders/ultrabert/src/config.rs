@@ -135,6 +135,18 @@ impl weft::Configuration for Config {
                 .unwrap_or_default()
             ));
         }
+        if self.attention_windows.is_some() {
+            return Err(
+                "attention_windows: must be null: older files' windows by layer are not read: save them again"
+                    .to_owned(),
+            );
+        }
+        if self.rope_theta.is_some() {
+            return Err(
+                "rope_theta: must be null: older files' bases by layer are not read: save them again"
+                    .to_owned(),
+            );
+        }
         weft::config::words(
             "layer_types",
             self.layer_types.as_deref(),

@@ -137,6 +137,12 @@ impl weft::Configuration for Config {
                     .to_owned(),
             );
         }
+        if self.default_scale.is_some() {
+            return Err("default_scale: must be null: nothing observed has the scale of the batch".to_owned());
+        }
+        if self.minimum_scale.is_some() {
+            return Err("minimum_scale: must be null: the scalers' own is taken".to_owned());
+        }
         if self.scaling_dim.is_some_and(|value| value != 1) {
             return Err("scaling_dim: must be 1: series are scaled over time".to_owned());
         }

@@ -80,6 +80,15 @@ pub(super) fn add(
         config.checks.push(multiple(name, kind, field, divisor, fields, key, at)?);
     }
     lists(config, ident, kind, field, fields, key, at)?;
+    if let (None, Some(because)) = (&field.only, &field.because) {
+        if !optional {
+            return Err(at.problem(join(key, "because"), "says why of `only`, which is not given"));
+        }
+        let text = format!("{shown}: must be null: {because}");
+        let fails = format!("self.{ident}.is_some()");
+        config.checks.push(Check { reads: vec![], fails, message: format!("{text:?}.to_owned()") });
+        config.refused.push(Refused { field: within(&config.path, shown), value: another(kind, "") });
+    }
     if let Some(only) = &field.only {
         let value = literal(kind, only).map_err(|(message, _)| at.problem(join(key, "only"), message))?;
         let because = field.because.as_deref().unwrap_or("no other value is supported");
@@ -118,6 +127,8 @@ fn another(kind: ConfigType, only: &str) -> String {
         ConfigType::Activation => "\"relu\"".to_owned(),
         ConfigType::String => "\"another\"".to_owned(),
         ConfigType::F64 => "0.75".to_owned(),
+        ConfigType::Usizes => "[7]".to_owned(),
+        ConfigType::Floats => "[0.75]".to_owned(),
         _ => "7".to_owned(),
     }
 }

@@ -33,7 +33,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[],
+    refused: &[("attention_windows", "[7]"), ("rope_theta", "[0.75]")],
 };
 
 fn main() -> ExitCode {

@@ -31,7 +31,13 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("loss", "\"another\""), ("scaling_dim", "7"), ("keepdim", "false")],
+    refused: &[
+        ("loss", "\"another\""),
+        ("default_scale", "0.75"),
+        ("minimum_scale", "0.75"),
+        ("scaling_dim", "7"),
+        ("keepdim", "false"),
+    ],
 };
 
 fn main() -> ExitCode {

@@ -34,6 +34,8 @@ const SUITE: Suite = Suite {
     refused: &[
         ("loss", "\"another\""),
         ("share_projection", "false"),
+        ("default_scale", "0.75"),
+        ("minimum_scale", "0.75"),
         ("scaling_dim", "7"),
         ("keepdim", "false"),
     ],
