@@ -56,13 +56,15 @@ pub enum Task {
     AudioClassification,
     /// Labels of the caller's own for an audio clip.
     ZeroShotAudioClassification,
+    /// Images of a text.
+    TextToImage,
     /// What follows a time series, by its mean and quantiles.
     TimeSeriesForecasting,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -87,6 +89,7 @@ impl Task {
         Self::AutomaticSpeechRecognition,
         Self::AudioClassification,
         Self::ZeroShotAudioClassification,
+        Self::TextToImage,
         Self::TimeSeriesForecasting,
     ];
 
@@ -117,6 +120,7 @@ impl Task {
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",
             Self::AudioClassification => "audio-classification",
             Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
+            Self::TextToImage => "text-to-image",
             Self::TimeSeriesForecasting => "time-series-forecasting",
         }
     }

@@ -71,6 +71,8 @@ pub enum Feature {
     Audio,
     /// Chat templates; with `text`.
     Chat,
+    /// Schedulers and the reference's random numbers; with `image` and `text`.
+    Diffusion,
     /// Image processors and decoders of image files.
     Image,
     /// Tokenizers and generation.
@@ -211,6 +213,12 @@ pub enum GraphKind {
     Decode,
     /// As `decode`, after `beam_idx` reorders the cache.
     BeamDecode,
+    /// The text encoder of a diffusion pipeline, whose `forward` is the denoiser.
+    TextEncoder,
+    /// The latents of images.
+    LatentEncoder,
+    /// The images of latents.
+    LatentDecoder,
 }
 
 impl GraphKind {
@@ -224,6 +232,9 @@ impl GraphKind {
             Self::Prefill => "Prefill",
             Self::Decode => "Decode",
             Self::BeamDecode => "BeamDecode",
+            Self::TextEncoder => "TextEncoder",
+            Self::LatentEncoder => "LatentEncoder",
+            Self::LatentDecoder => "LatentDecoder",
         }
     }
 }

@@ -5,6 +5,8 @@
 
 #[cfg(feature = "autoencoder-kl")]
 pub use weft_autoencoder_kl as autoencoder_kl;
+#[cfg(feature = "stable-diffusion")]
+pub use weft_stable_diffusion as stable_diffusion;
 #[cfg(feature = "unet-2d-condition")]
 pub use weft_unet_2d_condition as unet_2d_condition;
 
@@ -12,6 +14,8 @@ pub use weft_unet_2d_condition as unet_2d_condition;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "autoencoder-kl")]
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
+    #[cfg(feature = "stable-diffusion")]
+    weft::DynArchitecture::of::<stable_diffusion::Model>(),
     #[cfg(feature = "unet-2d-condition")]
     weft::DynArchitecture::of::<unet_2d_condition::Model>(),
 ];

@@ -338,6 +338,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "xclip", category: "video", model_types: &["xclip"] },
         KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
         KnownModel { name: "autoencoder-kl", category: "diffusion", model_types: &["diffusers:AutoencoderKL"] },
+        KnownModel { name: "stable-diffusion", category: "diffusion", model_types: &["diffusers:StableDiffusionPipeline"] },
         KnownModel { name: "unet-2d-condition", category: "diffusion", model_types: &["diffusers:UNet2DConditionModel"] },
         KnownModel { name: "afmoe", category: "mixture-of-experts", model_types: &["afmoe"] },
         KnownModel { name: "axk1", category: "mixture-of-experts", model_types: &["axk1"] },

@@ -73,6 +73,7 @@ fn names(dir: &Path, class: &str) -> bool {
     let read = std::fs::read(dir.join("config.json")).ok();
     let config: Option<serde_json::Value> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     config.is_some_and(|config| {
-        config["architectures"].as_array().is_some_and(|names| names.contains(&class.into()))
+        let saved = config["architectures"].as_array();
+        saved.is_some_and(|names| names.contains(&class.into())) || config["_class_name"] == class
     })
 }

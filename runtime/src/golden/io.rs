@@ -9,8 +9,11 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::{Error, Result, Value, Values};
 
-/// Every tensor of a file, by its name.
-pub(crate) fn tensors(path: &Path) -> Result<Values> {
+/// Every tensor of a `safetensors` file, by its name; of 64 bits, floats in single precision.
+///
+/// # Errors
+/// When the file cannot be read, or holds an element type that no case has.
+pub fn tensors(path: &Path) -> Result<Values> {
     let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let damaged = |problem: String| Error::case(path, problem, "make it again");
     let file = SafeTensors::deserialize(&bytes).map_err(|e| damaged(format!("is damaged: {e}")))?;

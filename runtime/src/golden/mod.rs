@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use compare::{OutputReport, compare};
-pub(crate) use io::tensors;
+pub use io::tensors;
 use serde::Deserialize;
 
 use crate::weights::{FILE_NAMES, Weights};

@@ -40,6 +40,8 @@ use crate::{Error, Result};
 pub struct Checkpoint {
     id: String,
     dir: PathBuf,
+    /// The folder in the repository where it is a component, with a slash.
+    component: String,
     source: Source,
     gguf: Option<Arc<Gguf>>,
 }
@@ -81,8 +83,13 @@ impl Checkpoint {
     /// As [`Checkpoint::open`].
     pub fn open_in(id_or_dir: &str, environment: &Environment) -> Result<Self> {
         let path = Path::new(id_or_dir);
-        let folder =
-            |dir: &Path| Self { id: id_or_dir.into(), dir: dir.into(), source: Source::Folder, gguf: None };
+        let folder = |dir: &Path| Self {
+            id: id_or_dir.into(),
+            dir: dir.into(),
+            component: String::new(),
+            source: Source::Folder,
+            gguf: None,
+        };
         if path.is_dir() {
             let whole = SAFETENSORS.iter().any(|file| path.join(file).exists());
             let file = if whole { None } else { gguf::only(path)? };
@@ -138,8 +145,13 @@ impl Checkpoint {
     fn open_repo(id: &str, repo: &RepoId, file: Option<&str>, environment: &Environment) -> Result<Self> {
         #[cfg(not(feature = "hub"))]
         let _ = file;
-        let checkpoint =
-            |dir, missing| Self { id: id.into(), dir, source: Source::Snapshot { missing }, gguf: None };
+        let checkpoint = |dir, missing| Self {
+            id: id.into(),
+            dir,
+            component: String::new(),
+            source: Source::Snapshot { missing },
+            gguf: None,
+        };
         match (cache::snapshot(&environment.cache, repo)?, offline_reason(environment)) {
             (Some(dir), Some(why)) => Ok(checkpoint(dir, MissingFiles::Stay { why })),
             (None, Some(why)) => Err(not_cached(id, repo, environment, why)),
@@ -196,15 +208,53 @@ impl Checkpoint {
         match &self.source {
             Source::Folder | Source::Snapshot { missing: MissingFiles::Stay { .. } } => Ok(None),
             #[cfg(feature = "hub")]
-            Source::Snapshot { missing: MissingFiles::Download(remote) } => remote.get(&self.id, file),
+            Source::Snapshot { missing: MissingFiles::Download(remote) } => {
+                remote.get(&self.id, &format!("{}{file}", self.component))
+            }
         }
     }
 
-    /// The path of a file that the checkpoint must have.
+    /// One component of a pipeline, such as `tokenizer`: the files of its folder.
+    #[must_use]
+    pub fn component(&self, name: &str) -> Self {
+        let component = format!("{}{name}/", self.component);
+        Self { dir: self.dir.join(name), component, gguf: None, ..self.clone() }
+    }
+
+    /// The configuration of a pipeline of `diffusers`, whose parts are those of the components that have one: what stands for
+    /// the `config.json` that it lacks.
+    fn pipeline(&self) -> Result<Option<serde_json::Value>> {
+        const INDEX: &str = "model_index.json";
+        let Some(path) = self.path(INDEX)? else { return Ok(None) };
+        let Some(index) = self.json(INDEX)?.and_then(|index| index.as_object().cloned()) else {
+            return Err(Error::config(path, "is no JSON object", "fetch the file again"));
+        };
+        let mut config = serde_json::Map::new();
+        for (name, value) in index {
+            let component =
+                value.as_array().is_some_and(|pair| pair.iter().any(serde_json::Value::is_string));
+            if !component {
+                if !value.is_array() {
+                    config.insert(name, value);
+                }
+            } else if let Some(own) = self.component(&name).json("config.json")? {
+                config.insert(name, own);
+            }
+        }
+        Ok(Some(config.into()))
+    }
+
+    /// The path of a file that the checkpoint must have. A pipeline has its `model_index.json` in place of a `config.json`.
     ///
     /// # Errors
     /// As [`Checkpoint::path`], and when there is no such file.
     pub fn require(&self, file: &str) -> Result<PathBuf> {
+        if file == "config.json"
+            && self.path(file)?.is_none()
+            && let Some(index) = self.path("model_index.json")?
+        {
+            return Ok(index);
+        }
         if let Some(path) = self.path(file)? {
             return Ok(path);
         }
@@ -231,7 +281,11 @@ impl Checkpoint {
         {
             return Ok(Some(json));
         }
-        let Some(path) = self.path(file)? else { return Ok(None) };
+        let Some(path) = self.path(file)? else {
+            let mut pipeline = if file == "config.json" { self.pipeline()? } else { None };
+            pipeline.iter_mut().for_each(class_name);
+            return Ok(pipeline);
+        };
         let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
         let mut json =
             serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map_err(|e| {

@@ -115,6 +115,34 @@ fn a_damaged_reference_is_an_error() {
 }
 
 #[test]
+fn a_pipeline_has_the_configurations_of_its_components() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put(
+        "model_index.json",
+        r#"{"_class_name": "StableDiffusionPipeline", "unet": ["diffusers", "UNet2DConditionModel"],
+            "scheduler": ["diffusers", "DDIMScheduler"], "image_encoder": [null, null], "zeros": true}"#,
+    );
+    put("unet/config.json", r#"{"_class_name": "UNet2DConditionModel", "in_channels": 9}"#);
+    let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
+    let json = checkpoint.json("config.json").unwrap().unwrap();
+    assert_eq!(json["model_type"], "diffusers:StableDiffusionPipeline");
+    assert_eq!((&json["unet"]["in_channels"], &json["zeros"]), (&9.into(), &true.into()));
+    assert_eq!(json["unet"]["model_type"], "diffusers:UNet2DConditionModel");
+    assert!(json.get("scheduler").is_none() && json.get("image_encoder").is_none());
+    assert!(checkpoint.require("config.json").unwrap().ends_with("model_index.json"));
+    let unet = checkpoint.component("unet");
+    assert!(
+        unet.require("config.json").unwrap().ends_with("unet/config.json") && unet.dir().ends_with("unet")
+    );
+    assert!(unet.path("../model_index.json").is_err());
+}
+
+#[test]
 fn a_class_of_diffusers_names_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let config = |text: &str| {

@@ -27,6 +27,7 @@ impl Task {
             Self::FeatureExtraction | Self::SentenceEmbedding | Self::ImageFeatureExtraction => {
                 &["last_hidden_state"]
             }
+            Self::TextToImage => &["sample"],
             // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
             Self::TimeSeriesForecasting => &[],
             Self::QuestionAnswering => &["start_logits", "end_logits"],

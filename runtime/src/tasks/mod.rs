@@ -70,6 +70,8 @@ mod speech_recognition;
 mod text_classification;
 #[cfg(feature = "text")]
 mod text_generation;
+#[cfg(feature = "diffusion")]
+mod text_to_image;
 #[cfg(feature = "text")]
 mod text_to_text;
 #[cfg(feature = "text")]
@@ -131,6 +133,8 @@ pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timest
 pub use text_classification::{ClassificationOptions, TextClassification};
 #[cfg(feature = "text")]
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
+#[cfg(feature = "diffusion")]
+pub use text_to_image::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions};
 #[cfg(feature = "text")]
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 #[cfg(feature = "text")]

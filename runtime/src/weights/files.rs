@@ -91,6 +91,20 @@ impl Files {
         }
     }
 
+    /// The tensors of a pipeline's components, each under its component's name.
+    fn of_pipeline(checkpoint: &Checkpoint, index: PathBuf) -> Result<(PathBuf, HashMap<String, Entry>)> {
+        let config = checkpoint.json("config.json")?.unwrap_or_default();
+        let mut all = HashMap::new();
+        // The safety checker judges images and makes none.
+        let components = config.as_object().into_iter().flatten();
+        let components = components.filter(|(name, value)| value.is_object() && *name != "safety_checker");
+        for (name, _) in components {
+            let (_, entries) = Self::listed(&checkpoint.component(name))?;
+            all.extend(entries.into_iter().map(|(tensor, entry)| (format!("{name}.{tensor}"), entry)));
+        }
+        Ok((index, all))
+    }
+
     fn listed(checkpoint: &Checkpoint) -> Result<(PathBuf, HashMap<String, Entry>)> {
         let mut found = None;
         for (single, index) in NAMES {
@@ -105,6 +119,9 @@ impl Files {
             }
         }
         let Some(index) = found else {
+            if let Some(index) = checkpoint.path("model_index.json")? {
+                return Self::of_pipeline(checkpoint, index);
+            }
             let pickled = checkpoint
                 .path(PICKLED)?
                 .map_or("", |_| "; its pytorch_model.bin is not read: such files run code");

@@ -7,7 +7,7 @@
 //! Reference: `diffusers`, `models/autoencoders/autoencoder_kl.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Graph, Input, Tensor};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn;
 use weft::{Result, dims};
 
@@ -30,9 +30,9 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `sample` `[batch, out_channels, height, width]`.
 fn autoencoder_reconstruction(g: &mut Graph, c: &Config) -> Result<()> {
     let sample = g.input(Input::f32("sample", dims![BATCH, c.in_channels, HEIGHT, WIDTH]));
-    let moments = encode(g, c, &sample)?;
+    let moments = encode(g, c, &g.root(), &sample)?;
     let mean = g.slice(&moments, 1, 0..c.latent_channels)?;
-    let decoded = decode(g, c, &mean)?;
+    let decoded = decode(g, c, &g.root(), &mean)?;
     g.output("sample", &decoded)
 }
 
@@ -41,7 +41,7 @@ fn autoencoder_reconstruction(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `mean` and `logvar` `[batch, latent_channels, rows, columns]`.
 fn autoencoder_encoder(g: &mut Graph, c: &Config) -> Result<()> {
     let sample = g.input(Input::f32("sample", dims![BATCH, c.in_channels, HEIGHT, WIDTH]));
-    let moments = encode(g, c, &sample)?;
+    let moments = encode(g, c, &g.root(), &sample)?;
     let parts = g.split(&moments, 1, &[c.latent_channels; 2])?;
     g.output("mean", &parts[0])?;
     let logvar = g.clip(&parts[1], -30.0, 20.0)?;
@@ -53,7 +53,7 @@ fn autoencoder_encoder(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `sample` `[batch, out_channels, height, width]`.
 fn autoencoder_decoder(g: &mut Graph, c: &Config) -> Result<()> {
     let latents = g.input(Input::f32("latents", dims![BATCH, c.latent_channels, HEIGHT, WIDTH]));
-    let decoded = decode(g, c, &latents)?;
+    let decoded = decode(g, c, &g.root(), &latents)?;
     g.output("sample", &decoded)
 }
 
@@ -71,8 +71,8 @@ fn blocks(g: &Graph, c: &Config) -> Result<nn::diffusion::AutoencoderBlocks> {
 
 /// Mean and logarithm of the variance of the latents (`AutoencoderKL.encode`): images `[batch, in_channels, height, width]` to
 /// `[batch, 2 * latent_channels, height / 8, width / 8]`, where there are four blocks.
-fn encode(g: &mut Graph, c: &Config, sample: &Tensor) -> Result<Tensor> {
-    let (blocks, w) = (blocks(g, c)?, g.scope("encoder"));
+fn encode(g: &mut Graph, c: &Config, root: &Scope, sample: &Tensor) -> Result<Tensor> {
+    let (blocks, w) = (blocks(g, c)?, root.scope("encoder"));
     let channels = &c.block_out_channels;
     let mut x = g.conv(&w.scope("conv_in"), sample, &Conv::new(channels[0], &[3, 3]).half_padding())?;
     for (index, &width) in channels.iter().enumerate() {
@@ -84,19 +84,19 @@ fn encode(g: &mut Graph, c: &Config, sample: &Tensor) -> Result<Tensor> {
     let moments = 2 * c.latent_channels;
     let x = g.conv(&w.scope("conv_out"), &x, &Conv::new(moments, &[3, 3]).half_padding())?;
     match c.use_quant_conv {
-        true => g.conv(&g.scope("quant_conv"), &x, &Conv::new(moments, &[1, 1])),
+        true => g.conv(&root.scope("quant_conv"), &x, &Conv::new(moments, &[1, 1])),
         false => Ok(x),
     }
 }
 
 /// The images of latents (`AutoencoderKL.decode`): `[batch, latent_channels, rows, columns]` to
 /// `[batch, out_channels, 8 * rows, 8 * columns]`, where there are four blocks.
-fn decode(g: &mut Graph, c: &Config, latents: &Tensor) -> Result<Tensor> {
-    let (blocks, w) = (blocks(g, c)?, g.scope("decoder"));
+fn decode(g: &mut Graph, c: &Config, root: &Scope, latents: &Tensor) -> Result<Tensor> {
+    let (blocks, w) = (blocks(g, c)?, root.scope("decoder"));
     let channels = &c.block_out_channels;
     let latents = match c.use_post_quant_conv {
         true => {
-            g.conv(&g.scope("post_quant_conv"), latents, &Conv::new(c.latent_channels, &[1, 1]))?
+            g.conv(&root.scope("post_quant_conv"), latents, &Conv::new(c.latent_channels, &[1, 1]))?
         }
         false => latents.clone(),
     };

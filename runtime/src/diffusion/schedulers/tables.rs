@@ -149,7 +149,7 @@ mod tests {
             ..SchedulerConfig::default()
         };
         let bars = alphas_cumprod(&config);
-        assert_eq!((bars.len(), bars[999]), (1000, 0.004_660_095_1));
+        assert_eq!((bars.len(), bars[999]), (1000, 0.004_660_095));
         let zero = alphas_cumprod(&SchedulerConfig { rescale_betas_zero_snr: true, ..config });
         assert_eq!(zero[999], 0.0);
     }

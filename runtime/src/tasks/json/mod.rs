@@ -6,6 +6,8 @@
 
 #[cfg(feature = "audio")]
 mod audio;
+#[cfg(feature = "diffusion")]
+mod diffusion;
 #[cfg(feature = "text")]
 mod forecasting;
 #[cfg(feature = "text")]
@@ -123,6 +125,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::DepthEstimation => pipeline::<super::DepthEstimation<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::ImageSegmentation => pipeline::<super::ImageSegmentation<DynModel>>(model),
+        #[cfg(feature = "diffusion")]
+        Task::TextToImage => pipeline::<super::TextToImage<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
@@ -144,7 +148,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
 
 fn absent(task: Task) -> Error {
     let problem = format!("this build does without what {task} needs");
-    let help = "build weft with the features for what it takes: `text`, `image`, `audio`, `video`";
+    let help =
+        "build weft with the features for what it takes: `text`, `image`, `audio`, `video`, `diffusion`";
     Error::input("task", problem, help)
 }
 

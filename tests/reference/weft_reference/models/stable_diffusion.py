@@ -11,7 +11,7 @@ import torch
 from weft_reference.diffusion import ModelCase
 from weft_reference.inputs import floats
 
-MODELS = ("unet-2d-condition", "autoencoder-kl")
+MODELS = ("unet-2d-condition", "autoencoder-kl", "stable-diffusion")
 ROOTS = MODELS
 UNET = {
     "sample_size": 8,
@@ -36,6 +36,7 @@ AUTOENCODER = {
 def goldens() -> Iterator[ModelCase]:
     yield from unets()
     yield from autoencoders()
+    yield denoiser()
 
 
 def unets() -> Iterator[ModelCase]:
@@ -140,3 +141,19 @@ def autoencoders() -> Iterator[ModelCase]:
     renamed = {"to_q": "query", "to_k": "key", "to_v": "value", "to_out.0": "proj_attn"}
     ends = {f".{new}.{end}": f".{old}.{end}" for new, old in renamed.items() for end in ("weight", "bias")}
     yield case("older", "Attention under the names of older files.", images, stored=True, rename=ends)
+
+
+def denoiser() -> ModelCase:
+    """The U-Net as a component of a pipeline, whose configuration holds those of all components."""
+    text = {"hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 2}
+    components = {"text_encoder": {"model_type": "clip_text_model", **text}, "vae": AUTOENCODER}
+    unet = next(unets())
+    return ModelCase(
+        "stable-diffusion/base",
+        "UNet2DConditionModel",
+        UNET,
+        unet.inputs,
+        "The denoiser of a pipeline.",
+        head="StableDiffusionPipeline",
+        within=("unet", {"_class_name": "StableDiffusionPipeline", **components}),
+    )

@@ -1,0 +1,78 @@
+//! Text-to-image: inputs are texts, answers the files that the images were written to.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value as Json, json};
+
+use super::parameters::Parameters;
+use super::shapes::texts;
+use super::{JsonPipeline, OnText};
+use crate::any_model::DynModel;
+use crate::tasks::{TextToImage, TextToImageOptions};
+use crate::{Error, Result};
+
+impl JsonPipeline for TextToImage<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        self.run_streaming(inputs, parameters, &mut |_| ControlFlow::Continue(()))
+    }
+
+    fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = TextToImageOptions::default();
+        let options = TextToImageOptions {
+            negative_prompt: parameters.get("negative_prompt")?,
+            num_inference_steps: parameters
+                .get("num_inference_steps")?
+                .unwrap_or(defaults.num_inference_steps),
+            guidance_scale: parameters.get("guidance_scale")?.unwrap_or(defaults.guidance_scale),
+            guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
+            height: parameters.get("height")?,
+            width: parameters.get("width")?,
+            num_images_per_prompt: parameters
+                .get("num_images_per_prompt")?
+                .unwrap_or(defaults.num_images_per_prompt),
+            seed: parameters.get("seed")?,
+            latents: None,
+        };
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let out = out.ok_or_else(|| {
+            Error::input("out", "is missing", "say where the image is to be written: `--out image.png`")
+        })?;
+        let prompts = texts(inputs)?;
+        let start = Instant::now();
+        let made = self.run_with(&prompts, &options, &mut |step| {
+            let done = step.index + 1;
+            let left = start.elapsed().as_secs_f64() / done as f64 * (step.count - done) as f64;
+            on_text(&format!("\nstep {done} of {}, {left:.1} s left", step.count))
+        })?;
+        let mut files = vec![];
+        for (index, image) in made.iter().enumerate() {
+            let file = if made.len() > 1 { numbered(&out, index) } else { out.clone() };
+            image.save(&file)?;
+            files.push(json!({"image": file, "parameters": image.parameters}));
+        }
+        Ok(files.into())
+    }
+}
+
+/// `image.png` as `image-2.png`, counted from 1.
+fn numbered(out: &str, index: usize) -> String {
+    let path = Path::new(out);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{}{ending}", index + 1)).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_images_are_numbered() {
+        assert_eq!(numbered("a/image.png", 1), "a/image-2.png");
+        assert_eq!(numbered("image", 0), "image-1");
+    }
+}

@@ -1,0 +1,154 @@
+//! A pipeline that the reference made, through its generated crate: the same latents after each step and the same images for the
+//! same seed.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where anything is missing")]
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use weft::tasks::TextToImageOptions;
+use weft::{Hardware, Value, Values};
+use weft_stable_diffusion::tasks::TextToImage;
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/text-to-image/stable-diffusion")
+}
+
+fn json(path: &Path) -> Json {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// A copy of the checkpoint, whose files may be changed.
+fn copy() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in walkdir::WalkDir::new(golden()).min_depth(1) {
+        let entry = entry.unwrap();
+        let to = folder.path().join(entry.path().strip_prefix(golden()).unwrap());
+        match entry.file_type().is_dir() {
+            true => fs::create_dir_all(to).unwrap(),
+            false => drop(fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+    folder
+}
+
+fn load(folder: &Path) -> weft::Result<TextToImage> {
+    TextToImage::open(folder.to_str().unwrap())?.hardware(Hardware::Cpu).threads(1).load()
+}
+
+fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
+    let asked = &call["options"];
+    let whole = |name: &str| asked[name].as_u64().map(|number| number as usize);
+    let number = |name: &str| asked[name].as_f64().map(|number| number as f32);
+    let defaults = TextToImageOptions::default();
+    let options = TextToImageOptions {
+        negative_prompt: asked["negative_prompt"].as_str().map(str::to_owned),
+        num_inference_steps: whole("num_inference_steps").unwrap(),
+        guidance_scale: number("guidance_scale").unwrap_or(defaults.guidance_scale),
+        guidance_rescale: number("guidance_rescale").unwrap_or_default(),
+        height: whole("height"),
+        width: whole("width"),
+        num_images_per_prompt: whole("num_images_per_prompt").unwrap_or(1),
+        seed: call["seed"].as_u64(),
+        latents: None,
+    };
+    (call["prompts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect(), options)
+}
+
+/// The tensors of a file.
+fn tensors(path: &Path) -> Values {
+    weft::golden::tensors(path).unwrap()
+}
+
+#[test]
+fn latents_after_each_step_and_images_are_the_references() {
+    let folder = copy();
+    for call in json(&golden().join("calls.json")).as_array().unwrap() {
+        let name = call["name"].as_str().unwrap();
+        fs::write(folder.path().join("scheduler/scheduler_config.json"), call["scheduler"].to_string())
+            .unwrap();
+        let pipeline = load(folder.path()).unwrap();
+        let want = tensors(&golden().join(format!("{name}.safetensors")));
+        let (prompts, options) = options(call);
+        let mut steps = 0;
+        let made = pipeline.run_with(&prompts, &options, &mut |step| {
+            let Value::F32(want) = &want[&format!("latents.{:02}", step.index)] else { panic!("{name}") };
+            let most = want.iter().fold(1.0_f32, |most, x| most.max(x.abs()));
+            let error = step.latents.iter().zip(want).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+            println!("{name}, step {}: {:e} of {most}", step.index, error / most);
+            assert!(error <= 3e-5 * most, "{name}, step {}: off by {error:e} of {most}", step.index);
+            steps += 1;
+            ControlFlow::Continue(())
+        });
+        let made = made.unwrap();
+        assert_eq!(steps, want.keys().filter(|key| key.starts_with("latents.")).count(), "{name}");
+        let Value::I64(images) = &want["images"] else { panic!("{name}: {:?}", want["images"].dtype()) };
+        assert_eq!(made.len(), images.shape()[0], "{name}");
+        for (index, image) in made.iter().enumerate() {
+            let want = images.index_axis(ndarray::Axis(0), index);
+            let pixels = image.image.pixels();
+            assert_eq!(pixels.shape(), want.shape(), "{name}");
+            let off = pixels.iter().zip(want).map(|(a, b)| (i64::from(*a) - b).abs()).max();
+            assert!(off <= Some(1), "{name}, image {index}: off by {off:?} levels");
+        }
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_file_and_a_step_may_be_the_last() {
+    let pipeline = load(&golden()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = TextToImageOptions { seed: Some(3), num_inference_steps: 3, ..Default::default() };
+    let bytes = |name: &str| {
+        let path = folder.path().join(name);
+        pipeline.run(&["A loom"], &options).unwrap()[0].save(&path).unwrap();
+        fs::read(path).unwrap()
+    };
+    assert_eq!(bytes("first.png"), bytes("second.png"));
+    let mut steps = 0;
+    let cancelled = pipeline.run_with(&["A loom"], &options, &mut |_| {
+        steps += 1;
+        if steps == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let problem = cancelled.unwrap_err().to_string();
+    assert!(steps == 2 && problem.contains("cancelled after step 2 of 4"), "{problem}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let pipeline = load(&golden()).unwrap();
+    let problem = |options: TextToImageOptions| pipeline.run(&["A loom"], &options).unwrap_err().to_string();
+    let defaults = TextToImageOptions::default;
+    for (options, named) in [
+        (TextToImageOptions { height: Some(15), ..defaults() }, "height"),
+        (TextToImageOptions { width: Some(0), ..defaults() }, "width"),
+        (TextToImageOptions { num_inference_steps: 0, ..defaults() }, "num_inference_steps"),
+        (TextToImageOptions { latents: Some(ndarray::Array4::zeros((1, 4, 2, 2))), ..defaults() }, "latents"),
+    ] {
+        let problem = problem(options);
+        assert!(problem.contains(named) && problem.contains("help"), "{problem}");
+    }
+    let folder = copy();
+    let refused = |file: &str, change: &dyn Fn(&mut Json)| {
+        let path = folder.path().join(file);
+        let before = fs::read(&path).unwrap();
+        let mut changed = json(&path);
+        change(&mut changed);
+        fs::write(&path, changed.to_string()).unwrap();
+        let problem = load(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        fs::write(&path, before).unwrap();
+        problem
+    };
+    let unknown =
+        |json: &mut Json| json["image_encoder"] = serde_json::json!(["transformers", "CLIPVisionModel"]);
+    assert!(refused("model_index.json", &unknown).contains("`image_encoder`"));
+    let other = |json: &mut Json| json["_class_name"] = "KandinskyPipeline".into();
+    assert!(refused("model_index.json", &other).contains("KandinskyPipeline"));
+    let scheduler = |json: &mut Json| json["_class_name"] = "RePaintScheduler".into();
+    assert!(refused("scheduler/scheduler_config.json", &scheduler).contains("RePaintScheduler"));
+    let unet = |json: &mut Json| json["class_embed_type"] = "timestep".into();
+    let problem = refused("unet/config.json", &unet);
+    assert!(problem.contains("class_embed_type"), "{problem}");
+}
