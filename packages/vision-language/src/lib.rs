@@ -15,6 +15,8 @@ pub use weft_clip as clip;
 pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
+#[cfg(feature = "colpali")]
+pub use weft_colpali as colpali;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "exaone4_5")]
@@ -55,6 +57,8 @@ pub use weft_mistral3 as mistral3;
 pub use weft_owlv2 as owlv2;
 #[cfg(feature = "owlvit")]
 pub use weft_owlvit as owlvit;
+#[cfg(feature = "paddleocr_vl")]
+pub use weft_paddleocr_vl as paddleocr_vl;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
 #[cfg(feature = "qianfan_ocr")]
@@ -63,6 +67,10 @@ pub use weft_qianfan_ocr as qianfan_ocr;
 pub use weft_qwen2_5_vl as qwen2_5_vl;
 #[cfg(feature = "qwen2_vl")]
 pub use weft_qwen2_vl as qwen2_vl;
+#[cfg(feature = "qwen3_5")]
+pub use weft_qwen3_5 as qwen3_5;
+#[cfg(feature = "qwen3_5_moe")]
+pub use weft_qwen3_5_moe as qwen3_5_moe;
 #[cfg(feature = "qwen3_vl")]
 pub use weft_qwen3_vl as qwen3_vl;
 #[cfg(feature = "qwen3_vl_moe")]
@@ -92,6 +100,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
+    #[cfg(feature = "colpali")]
+    weft::DynArchitecture::of::<colpali::Model>(),
     #[cfg(feature = "deepseek_vl")]
     weft::DynArchitecture::of::<deepseek_vl::Model>(),
     #[cfg(feature = "exaone4_5")]
@@ -132,6 +142,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<owlv2::Model>(),
     #[cfg(feature = "owlvit")]
     weft::DynArchitecture::of::<owlvit::Model>(),
+    #[cfg(feature = "paddleocr_vl")]
+    weft::DynArchitecture::of::<paddleocr_vl::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "qianfan_ocr")]
@@ -140,6 +152,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen2_5_vl::Model>(),
     #[cfg(feature = "qwen2_vl")]
     weft::DynArchitecture::of::<qwen2_vl::Model>(),
+    #[cfg(feature = "qwen3_5")]
+    weft::DynArchitecture::of::<qwen3_5::Model>(),
+    #[cfg(feature = "qwen3_5_moe")]
+    weft::DynArchitecture::of::<qwen3_5_moe::Model>(),
     #[cfg(feature = "qwen3_vl")]
     weft::DynArchitecture::of::<qwen3_vl::Model>(),
     #[cfg(feature = "qwen3_vl_moe")]

@@ -7,9 +7,11 @@ from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
+from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.packed import PACKED
+from weft_reference.models.vision_language.paddleocr import PADDLEOCR_VL
 from weft_reference.vision_tasks import vision_language as tasks
 
 WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
@@ -199,4 +201,4 @@ TILED = (
     ),
 )
 
-FAMILIES = TILED + PACKED + NATIVE
+FAMILIES = TILED + PACKED + NATIVE + DELTAS + PADDLEOCR_VL
