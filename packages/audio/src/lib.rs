@@ -13,12 +13,16 @@ pub use weft_clap_audio as clap_audio;
 pub use weft_data2vec_audio as data2vec_audio;
 #[cfg(feature = "hubert")]
 pub use weft_hubert as hubert;
+#[cfg(feature = "sew")]
+pub use weft_sew as sew;
 #[cfg(feature = "unispeech")]
 pub use weft_unispeech as unispeech;
 #[cfg(feature = "unispeech-sat")]
 pub use weft_unispeech_sat as unispeech_sat;
 #[cfg(feature = "wav2vec2")]
 pub use weft_wav2vec2 as wav2vec2;
+#[cfg(feature = "wav2vec2-conformer")]
+pub use weft_wav2vec2_conformer as wav2vec2_conformer;
 #[cfg(feature = "wavlm")]
 pub use weft_wavlm as wavlm;
 
@@ -34,12 +38,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<data2vec_audio::Model>(),
     #[cfg(feature = "hubert")]
     weft::DynArchitecture::of::<hubert::Model>(),
+    #[cfg(feature = "sew")]
+    weft::DynArchitecture::of::<sew::Model>(),
     #[cfg(feature = "unispeech")]
     weft::DynArchitecture::of::<unispeech::Model>(),
     #[cfg(feature = "unispeech-sat")]
     weft::DynArchitecture::of::<unispeech_sat::Model>(),
     #[cfg(feature = "wav2vec2")]
     weft::DynArchitecture::of::<wav2vec2::Model>(),
+    #[cfg(feature = "wav2vec2-conformer")]
+    weft::DynArchitecture::of::<wav2vec2_conformer::Model>(),
     #[cfg(feature = "wavlm")]
     weft::DynArchitecture::of::<wavlm::Model>(),
 ];

@@ -7,6 +7,8 @@
 pub use weft_afmoe as afmoe;
 #[cfg(feature = "axk1")]
 pub use weft_axk1 as axk1;
+#[cfg(feature = "beam")]
+pub use weft_beam as beam;
 #[cfg(feature = "cohere2_moe")]
 pub use weft_cohere2_moe as cohere2_moe;
 #[cfg(feature = "dbrx")]
@@ -78,6 +80,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<afmoe::Model>(),
     #[cfg(feature = "axk1")]
     weft::DynArchitecture::of::<axk1::Model>(),
+    #[cfg(feature = "beam")]
+    weft::DynArchitecture::of::<beam::Model>(),
     #[cfg(feature = "cohere2_moe")]
     weft::DynArchitecture::of::<cohere2_moe::Model>(),
     #[cfg(feature = "dbrx")]

@@ -103,6 +103,8 @@ pub use weft_xlm_roberta_xl as xlm_roberta_xl;
 pub use weft_xlnet as xlnet;
 #[cfg(feature = "xmod")]
 pub use weft_xmod as xmod;
+#[cfg(feature = "yoso")]
+pub use weft_yoso as yoso;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
@@ -206,4 +208,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<xlnet::Model>(),
     #[cfg(feature = "xmod")]
     weft::DynArchitecture::of::<xmod::Model>(),
+    #[cfg(feature = "yoso")]
+    weft::DynArchitecture::of::<yoso::Model>(),
 ];

@@ -1,8 +1,28 @@
 //! Blocks of convolutional networks: convolution with batch normalisation, squeeze-and-excitation, layer scale, global pooling.
 
 use super::Activation;
-use crate::graph::{Conv, Dim, Graph, Reduction, Scope, Tensor, show};
+use crate::graph::{Conv, Dim, Graph, Reduction, Scope, Tensor, Unary, show};
 use crate::{Result, dims};
+
+/// The weight `[out, in, kernel]` of a convolution with weight normalisation along its kernel (`weight_norm` with `dim=2`): its direction,
+/// `parametrizations.weight.original1` at `w`, at the length that `original0` `[1, 1, kernel]` says.
+///
+/// # Errors
+/// When the shape has not three axes.
+pub fn weight_norm(g: &mut Graph, w: &Scope, shape: &[usize]) -> Result<Tensor> {
+    let parts = w.scope("parametrizations").scope("weight");
+    let &[_, _, kernel] = shape else {
+        g.enter(w);
+        return Err(g.error("weight_norm", format!("{shape:?} is not [out, in, kernel]")));
+    };
+    let magnitude = g.weight(&parts.name("original0"), &[1, 1, kernel])?;
+    let direction = g.weight(&parts.name("original1"), shape)?;
+    let squares = g.mul(&direction, &direction)?;
+    let squares = g.reduce(Reduction::Sum, &squares, &[0, 1], true)?;
+    let length = g.unary(Unary::Sqrt, &squares);
+    let scale = g.div(&magnitude, &length)?;
+    g.mul(&direction, &scale)
+}
 
 /// Convolution and batch normalisation (`ResNetConvLayer`): `convolution` and `normalization` of the layer at `w`.
 ///
@@ -127,6 +147,19 @@ mod tests {
     /// Two channels of two by two.
     fn map(g: &mut Graph) -> Result<Tensor> {
         g.constant(&[1, 2, 2, 2], vec![1.0, 2.0, 3.0, 6.0, -1.0, -1.0, 0.0, 4.0])
+    }
+
+    #[test]
+    fn each_place_of_a_kernel_has_its_length() {
+        let direction = [3.0, 1.0, 4.0, 0.0];
+        let weights: [(&str, &[f32]); 2] = [
+            ("w.parametrizations.weight.original0", &[10.0, 2.0]),
+            ("w.parametrizations.weight.original1", &direction),
+        ];
+        let build = |g: &mut Graph| weight_norm(g, &g.scope("w"), &[1, 2, 2]);
+        expect(&weights, build, &[1, 2, 2], &[6.0, 2.0, 8.0, 0.0]);
+        let problem = refusal(|g| weight_norm(g, &g.scope("w"), &[2, 2]));
+        insta::assert_snapshot!(problem, @"weight_norm in w: [2, 2] is not [out, in, kernel]");
     }
 
     #[test]

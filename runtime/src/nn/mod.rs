@@ -22,6 +22,7 @@ mod embeddings;
 mod experts;
 mod feature_encoder;
 mod feed_forward;
+mod hashing;
 mod heads;
 mod indexer;
 mod inverted_residual;
@@ -82,7 +83,7 @@ pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, learnable_affine,
-    squeeze_excite,
+    squeeze_excite, weight_norm,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
 pub use decomposed_rel_pos::decomposed_rel_pos;
@@ -102,6 +103,7 @@ pub use experts::{
 };
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
+pub use hashing::{arc_cosine, collision_probability};
 pub use heads::{
     clip_qkv, gate_heads, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last,
     split_qkv_groups,

@@ -162,9 +162,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     let x = nn::mask_hidden_states(g, &x, &frame_mask)?;
     let w = w.scope("encoder");
     let mask = g.reshape(&frame_mask, dims![BATCH, 1, 1, length])?;
-    let added = position_embeddings(g, c, &w.scope("pos_conv_embed"), &x)?;
-    let mut x = g.add(&x, &added)?;
-    x = g.layer_norm(&w.scope("layer_norm"), &x, c.layer_norm_eps)?;
+    let mut x = position_embeddings(g, c, &w, &x)?;
     let mut layers = vec![x.clone()];
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), &x, &mask)?;
@@ -193,8 +191,15 @@ fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Te
     }
 }
 
-/// Stacked convolutional position embeddings (`Data2VecAudioPositionalConvEmbedding`), each with layer norm.
+/// Hidden states with stacked convolutional position embeddings, normalised (`Data2VecAudioPositionalConvEmbedding`).
 fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let added = convolved_positions(g, c, &w.scope("pos_conv_embed"), x)?;
+    let x = g.add(x, &added)?;
+    g.layer_norm(&w.scope("layer_norm"), &x, c.layer_norm_eps)
+}
+
+/// Stacked convolutional position embeddings (`Data2VecAudioPositionalConvEmbedding`), each with layer norm.
+fn convolved_positions(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let kernel = c.conv_pos_kernel_size;
     // As many outputs as inputs: an even kernel is padded by one less at the end.
     let around = (kernel / 2, (kernel / 2).saturating_sub(usize::from(kernel.is_multiple_of(2))));

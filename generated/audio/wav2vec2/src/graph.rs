@@ -212,11 +212,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Enco
     let x = nn::mask_hidden_states(g, &x, &frame_mask)?;
     let w = w.scope("encoder");
     let mask = g.reshape(&frame_mask, dims![BATCH, 1, 1, length])?;
-    let added = position_embeddings(g, c, &w.scope("pos_conv_embed"), &x)?;
-    let mut x = g.add(&x, &added)?;
-    if !c.do_stable_layer_norm {
-        x = g.layer_norm(&w.scope("layer_norm"), &x, c.layer_norm_eps)?;
-    }
+    let mut x = position_embeddings(g, c, &w, &x)?;
     let mut layers = vec![x.clone()];
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), &x, &mask)?;
@@ -248,18 +244,22 @@ fn weighted_layer_sum(g: &mut Graph, c: &Config, encoded: &Encoded) -> Result<Te
     }
 }
 
-/// Convolutional position embeddings (`Wav2Vec2PositionalConvEmbedding`): a grouped convolution with weight norm.
+/// Hidden states with convolutional position embeddings (`Wav2Vec2PositionalConvEmbedding`), normalised where layers are post-norm.
 fn position_embeddings(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let added = convolved_positions(g, c, &w.scope("pos_conv_embed"), x)?;
+    let x = g.add(x, &added)?;
+    if c.do_stable_layer_norm {
+        Ok(x)
+    } else {
+        g.layer_norm(&w.scope("layer_norm"), &x, c.layer_norm_eps)
+    }
+}
+
+/// Convolutional position embeddings (`Wav2Vec2PositionalConvEmbedding`): a grouped convolution with weight norm.
+fn convolved_positions(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let (width, kernel, groups) = (c.hidden_size, c.num_conv_pos_embeddings, c.num_conv_pos_embedding_groups);
     let w = w.scope("conv");
-    let parts = w.scope("parametrizations").scope("weight");
-    let magnitude = g.weight(&parts.name("original0"), &[1, 1, kernel])?;
-    let direction = g.weight(&parts.name("original1"), &[width, width / groups.max(1), kernel])?;
-    let squares = g.mul(&direction, &direction)?;
-    let squares = g.reduce(Reduction::Sum, &squares, &[0, 1], true)?;
-    let length = g.unary(Unary::Sqrt, &squares);
-    let scale = g.div(&magnitude, &length)?;
-    let weight = g.mul(&direction, &scale)?;
+    let weight = nn::weight_norm(g, &w, &[width, width / groups.max(1), kernel])?;
     let bias = g.weight(&w.name("bias"), &[width])?;
     let x = g.transpose(x, &[0, 2, 1])?;
     let x = g.conv_with(&x, &weight, Some(&bias), &same_conv(c))?;

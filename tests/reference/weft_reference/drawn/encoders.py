@@ -53,6 +53,7 @@ FITTED: dict[str, Fit] = {
     "bros": lambda rng, _: {"hidden_size": 64, "num_attention_heads": rng.choice((2, 4, 8))},
     "big_bird": lambda rng, _: {"block_size": rng.randint(6, 20)},
     "nystromformer": lambda rng, _: {"conv_kernel_size": rng.choice((3, 5, 7))},
+    "yoso": lambda rng, _: {"conv_window": rng.choice((None, 3, 5)), "hash_code_len": rng.randint(1, 9)},
     "longformer": lambda rng, given: {
         "attention_window": rng.choice((6, [rng.choice((4, 8, 16)) for _ in range(given["num_hidden_layers"])])),
     },

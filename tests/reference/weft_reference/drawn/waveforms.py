@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -19,6 +20,15 @@ PREFIXES = {
     "wavlm": "WavLM",
     "unispeech": "UniSpeech",
     "unispeech-sat": "UniSpeechSat",
+    "sew": "SEW",
+    "wav2vec2-conformer": "Wav2Vec2Conformer",
+}
+OWN: dict[str, Callable[[Random], Changes]] = {
+    "SEW": lambda rng: {"squeeze_factor": rng.randint(1, 4), "use_weighted_layer_sum": False},
+    "Wav2Vec2Conformer": lambda rng: {
+        "conv_depthwise_kernel_size": rng.choice((1, 3, 7)),
+        "position_embeddings_type": rng.choice(("relative", "rotary", None)),
+    },
 }
 HEADS = ("Model", "ForCTC", "ForSequenceClassification")
 
@@ -42,6 +52,7 @@ def heard(prefix: str, rng: Random, path: str) -> Case:
     }
     if rng.random() < 0.5:
         made |= LARGE
+    made |= OWN[prefix](rng) if prefix in OWN else {}
     config = getattr(transformers, f"{prefix}Config")(**made)
     samples = tuple(200 + 40 * length for length in lengths(rng, 20))
     inputs = waves.batch(f"{path}.{rng.random()}", samples, rng.random() < 0.7)

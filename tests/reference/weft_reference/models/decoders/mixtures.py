@@ -250,6 +250,32 @@ DECODERS: tuple[Decoder, ...] = (
         },
     ),
     Decoder(
+        "beam",
+        "Beam",
+        ROUTED
+        | {
+            "num_experts": 8,
+            "n_group": 4,
+            "topk_group": 2,
+            "routed_scaling_factor": 1.5,
+            "mlp_layer_types": ["dense", "sparse"],
+        }
+        | LAYERS
+        | WINDOW,
+        {
+            "default-layers": {
+                "layer_types": None,
+                "mlp_layer_types": None,
+                "written": {"layer_types": None, "mlp_layer_types": None},
+            },
+            "not-normalised": {"norm_topk_prob": False, "n_group": 1, "topk_group": 1},
+            "not-capped": {"final_logit_softcapping": None},
+            "wide-heads": WIDE_HEADS,
+            "bias": BIAS,
+            "tied": TIED,
+        },
+    ),
+    Decoder(
         "laguna",
         "Laguna",
         ROUTED

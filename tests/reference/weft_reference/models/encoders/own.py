@@ -386,6 +386,18 @@ ENCODERS = {
         without=NO_CAUSAL,
         extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
     ),
+    "yoso": Encoder(
+        "Yoso",
+        {"hash_code_len": 5, "type_vocab_size": 2},
+        pad=1,
+        without=NO_CAUSAL,
+        extras=(
+            UNTIED,
+            FILE,
+            Extra("convolved", "base", "A convolution of values, without those of padding.", {"conv_window": 5}),
+            Extra("long-hashes", "masked-lm", "As many bits as published models have.", {"hash_code_len": 9}, lengths=(33, 25)),
+        ),
+    ),
     "longformer": Encoder(
         "Longformer",
         {"attention_window": 4},
