@@ -65,6 +65,8 @@ pub use weft_minimax_m2 as minimax_m2;
 pub use weft_mixtral as mixtral;
 #[cfg(feature = "olmoe")]
 pub use weft_olmoe as olmoe;
+#[cfg(feature = "openai_privacy_filter")]
+pub use weft_openai_privacy_filter as openai_privacy_filter;
 #[cfg(feature = "phimoe")]
 pub use weft_phimoe as phimoe;
 #[cfg(feature = "qwen2_moe")]
@@ -138,6 +140,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mixtral::Model>(),
     #[cfg(feature = "olmoe")]
     weft::DynArchitecture::of::<olmoe::Model>(),
+    #[cfg(feature = "openai_privacy_filter")]
+    weft::DynArchitecture::of::<openai_privacy_filter::Model>(),
     #[cfg(feature = "phimoe")]
     weft::DynArchitecture::of::<phimoe::Model>(),
     #[cfg(feature = "qwen2_moe")]

@@ -13,6 +13,8 @@ pub use weft_big_bird as big_bird;
 pub use weft_bros as bros;
 #[cfg(feature = "camembert")]
 pub use weft_camembert as camembert;
+#[cfg(feature = "canine")]
+pub use weft_canine as canine;
 #[cfg(feature = "clap-text")]
 pub use weft_clap_text as clap_text;
 #[cfg(feature = "clip-text")]
@@ -118,6 +120,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<bros::Model>(),
     #[cfg(feature = "camembert")]
     weft::DynArchitecture::of::<camembert::Model>(),
+    #[cfg(feature = "canine")]
+    weft::DynArchitecture::of::<canine::Model>(),
     #[cfg(feature = "clap-text")]
     weft::DynArchitecture::of::<clap_text::Model>(),
     #[cfg(feature = "clip-text")]

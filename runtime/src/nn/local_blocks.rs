@@ -2,7 +2,7 @@
 //! so that time and memory grow with the length and not with its square.
 
 use crate::Result;
-use crate::graph::{Dim, Dtype, Graph, PadMode, Tensor};
+use crate::graph::{Binary, Dim, Dtype, Graph, MASKED_SCORE, PadMode, Tensor};
 
 /// Blocks of `[batch, sequence]` or `[batch, sequence, width]`, zero-padded to a multiple of their length.
 #[derive(Clone, Debug)]
@@ -105,6 +105,25 @@ fn zero_pad(g: &mut Graph, x: &Tensor, before: usize, after: usize) -> Result<Te
     Ok(g.cast(&padded, x.dtype()))
 }
 
+/// Attention within blocks of this many positions (`CanineAttention` with `local`), as an additive mask f32
+/// `[batch, 1, sequence, sequence]` of the padding mask `[batch, 1, 1, sequence]`: in a block of padding alone, all get the mean of it.
+///
+/// # Errors
+/// When the mask has another shape.
+pub fn block_local_mask(g: &mut Graph, mask: &Tensor, block: usize) -> Result<Tensor> {
+    let [_, _, _, sequence] = mask.shape() else {
+        return Err(g.error("block_local_mask", "a padding mask is [batch, 1, 1, sequence]"));
+    };
+    let positions = g.arange(sequence);
+    let block = g.integer(block.max(1) as i64);
+    let blocks = g.div(&positions, &block)?;
+    let (queries, keys) = (g.unsqueeze(&blocks, 1)?, g.unsqueeze(&blocks, 0)?);
+    let same = g.binary(Binary::Equal, &queries, &keys)?;
+    let (seen, once, twice) = (g.scalar(0.0), g.scalar(MASKED_SCORE / 2.0), g.scalar(MASKED_SCORE));
+    let of_block = g.select(mask, &seen, &once)?;
+    g.select(&same, &of_block, &twice)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +136,22 @@ mod tests {
 
     fn blocks(before: usize) -> LocalBlocks {
         LocalBlocks::new(&Dim::Fixed(5), 2, before)
+    }
+
+    #[test]
+    fn other_blocks_are_lower_than_padding() {
+        let build = |g: &mut Graph| {
+            let mask = g.integers(&[1, 3], vec![1, 0, 1])?;
+            let mask = crate::nn::padding_mask(g, &mask)?;
+            block_local_mask(g, &mask, 2)
+        };
+        let (once, twice) = (MASKED_SCORE / 2.0, MASKED_SCORE);
+        expect(&[], build, &[1, 1, 3, 3], &[0.0, once, twice, 0.0, once, twice, twice, twice, 0.0]);
+        let problem = refusal(|g| {
+            let mask = g.integers(&[1, 5], vec![1; 5])?;
+            block_local_mask(g, &mask, 2)
+        });
+        insta::assert_snapshot!(problem, @"block_local_mask in the root: a padding mask is [batch, 1, 1, sequence]");
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub use indexer::Indexer;
 pub use inverted_residual::{InvertedResidual, make_divisible};
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use lightning::{lightning_attention, lightning_slopes};
-pub use local_blocks::LocalBlocks;
+pub use local_blocks::{LocalBlocks, block_local_mask};
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::mask_logits;

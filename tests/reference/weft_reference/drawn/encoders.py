@@ -53,6 +53,22 @@ FITTED: dict[str, Fit] = {
     "bros": lambda rng, _: {"hidden_size": 64, "num_attention_heads": rng.choice((2, 4, 8))},
     "big_bird": lambda rng, _: {"block_size": rng.randint(6, 20)},
     "nystromformer": lambda rng, _: {"conv_kernel_size": rng.choice((3, 5, 7))},
+    "canine": lambda rng, _: {
+        "hidden_size": 32,
+        "num_attention_heads": rng.choice((2, 4, 8)),
+        "num_hash_functions": rng.choice((1, 2, 4, 8, 16)),
+        "downsampling_rate": rng.randint(2, 4),
+        "upsampling_kernel_size": rng.randint(1, 6),
+        "local_transformer_stride": rng.choice((3, 8, 64)),
+    },
+    "openai_privacy_filter": lambda rng, _: {
+        "num_attention_heads": 4,
+        "num_key_value_heads": rng.choice((1, 2, 4)),
+        "head_dim": 2 * rng.randint(2, 8),
+        "sliding_window": rng.randint(1, 9),
+        "num_local_experts": rng.randint(4, 7),
+        "num_experts_per_tok": rng.randint(1, 4),
+    },
     "yoso": lambda rng, _: {"conv_window": rng.choice((None, 3, 5)), "hash_code_len": rng.randint(1, 9)},
     "longformer": lambda rng, given: {
         "attention_window": rng.choice((6, [rng.choice((4, 8, 16)) for _ in range(given["num_hidden_layers"])])),

@@ -29,6 +29,7 @@ SHARES = (
 AMINO = np.array([[0, 5, 9, 33, 7, 60, 12, 13, 2], [0, 50, 32, 52, 32, 54, 2, 1, 1]], np.int64)
 GLOBAL = np.zeros((2, 11), np.int64)
 GLOBAL[0, [0, 6]] = GLOBAL[1, [2, 9]] = 1
+FILE_BASE = replace(FILE, head="token-classification")
 SEPARATED = np.array([[0, 5, 9, 2, 2, 33, 7, 60, 12, 13, 2], [0, 50, 33, 52, 2, 2, 53, 2, 1, 1, 1]], np.int64)
 BIASES = {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True}
 WAVES = {
@@ -385,6 +386,34 @@ ENCODERS = {
         pad=1,
         without=NO_CAUSAL,
         extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
+    ),
+    "canine": Encoder(
+        "Canine",
+        without=("masked-lm", *NO_CAUSAL),
+        tiny={
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 48,
+            "max_position_embeddings": 40,
+            "type_vocab_size": 2,
+            "downsampling_rate": 3,
+            "upsampling_kernel_size": 4,
+            "num_hash_functions": 4,
+            "num_hash_buckets": 50,
+            "local_transformer_stride": 4,
+        },
+        extras=(
+            FILE_BASE,
+            POSITIONS,
+            Extra(
+                "whole-molecules",
+                "sequence-classification",
+                "Molecules without characters left over, blocks longer than a text, an odd kernel.",
+                {"downsampling_rate": 2, "upsampling_kernel_size": 5, "local_transformer_stride": 128, "num_labels": 3},
+                lengths=(12, 8),
+            ),
+        ),
     ),
     "yoso": Encoder(
         "Yoso",

@@ -48,6 +48,34 @@ RECENT = {
             ),
         ),
     ),
+    "openai_privacy_filter": Encoder(
+        "OpenAIPrivacyFilter",
+        {
+            "num_key_value_heads": 2,
+            "head_dim": 12,
+            "pad_token_id": 0,
+            "sliding_window": 3,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 4,
+        },
+        types=0,
+        without=(*NO_CAUSAL, "masked-lm", "sequence-classification", "multiple-choice", "question-answering"),
+        extras=(
+            POSITIONS,
+            Extra("sparse", "token-classification", "Two of five experts.", {"num_local_experts": 5, "num_experts_per_tok": 2}),
+            Extra(
+                "clamped",
+                "base",
+                "Clamped closely; no biases; other frequencies.",
+                {
+                    "swiglu_limit": 0.1,
+                    "swiglu_alpha": 1.2,
+                    "attention_bias": False,
+                    "rope_parameters": {"rope_type": "default", "rope_theta": 100.0},
+                },
+            ),
+        ),
+    ),
     "ultrabert": Encoder(
         "Ultrabert",
         {"num_key_value_heads": 2, "pad_token_id": 0, "sliding_window": 2, "num_hidden_layers": 3, "prediction_head_size": 14},
