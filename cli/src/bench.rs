@@ -113,6 +113,7 @@ fn call(task: Task, args: &Args) -> Result<(Json, Json)> {
         Task::QuestionAnswering => (json!({ "question": "What does it weave?", "context": text }), none),
         Task::ZeroShotClassification => (text, json!({ "candidate_labels": ["cloth", "code"] })),
         Task::ZeroShotImageClassification
+        | Task::ZeroShotObjectDetection
         | Task::ZeroShotVideoClassification
         | Task::ZeroShotAudioClassification => {
             (file(given)?, json!({ "candidate_labels": ["cloth", "code"] }))

@@ -46,6 +46,8 @@ pub enum Task {
     ImageTextToText,
     /// Labels of the caller's own for an image.
     ZeroShotImageClassification,
+    /// What texts say of an image, and where it is.
+    ZeroShotObjectDetection,
     /// Labels for a video.
     VideoClassification,
     /// Labels of the caller's own for a video.
@@ -84,6 +86,7 @@ impl Task {
         Self::DepthEstimation,
         Self::ImageTextToText,
         Self::ZeroShotImageClassification,
+        Self::ZeroShotObjectDetection,
         Self::VideoClassification,
         Self::ZeroShotVideoClassification,
         Self::AutomaticSpeechRecognition,
@@ -115,6 +118,7 @@ impl Task {
             Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
+            Self::ZeroShotObjectDetection => "zero-shot-object-detection",
             Self::VideoClassification => "video-classification",
             Self::ZeroShotVideoClassification => "zero-shot-video-classification",
             Self::AutomaticSpeechRecognition => "automatic-speech-recognition",

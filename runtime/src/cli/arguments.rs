@@ -82,7 +82,7 @@ const OPTIONS: [(&str, &str, &str); 13] = [
     (
         "--out",
         "FILE",
-        "object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found",
+        "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found",
     ),
     ("--set", "NAME=VALUE", "A parameter of the reference's pipeline: --set top_k=3"),
     ("--json", "", "One JSON document instead of plain text"),
@@ -252,7 +252,7 @@ mod tests {
           --chat                Text generation: each input is what a user says, put into the checkpoint's chat template
           --context TEXT        question-answering: the text with the answers; inputs are the questions
           --label TEXT          zero-shot tasks: a label to choose from; give it once for each
-          --out FILE            object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found
+          --out FILE            object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found
           --set NAME=VALUE      A parameter of the reference's pipeline: --set top_k=3
           --json                One JSON document instead of plain text
           --help                This text

@@ -12,6 +12,7 @@
 //! # }
 //! ```
 
+mod antialiased;
 mod anyres;
 mod centred_positions;
 mod draw;

@@ -9,8 +9,8 @@ pub(super) use defaults::with;
 use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, glm4v_defaults, idefics3_defaults, padded};
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
-    levit, llava, llava_next, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard,
-    textnet, vivit, yolos,
+    levit, llava, llava_next, owlv2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
+    standard, textnet, vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -67,6 +67,10 @@ pub(super) const CLASSES: &[Class] = &[
     class("PoolFormer", Layout::Images, false, poolformer, || {
         with(cropped(3, IMAGENET), json!({"crop_pct": 0.9}))
     }),
+    class("OwlViT", Layout::Images, true, standard, || {
+        with(exact(768, 3, OPENAI), json!({"crop_size": {"height": 768, "width": 768}}))
+    }),
+    class("Owlv2", Layout::Images, true, owlv2, || with(exact(960, 2, OPENAI), json!({"do_pad": true}))),
     class("Gemma3", Layout::Images, true, standard, || exact(224, 2, HALF)),
     class("Beit", Layout::Images, true, standard, || with(exact(224, 3, HALF), json!({"crop_size": 224}))),
     class("Pvt", Layout::Images, true, standard, || exact(224, 3, IMAGENET)),

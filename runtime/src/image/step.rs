@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use image::RgbImage;
 use ndarray::{Array3, Axis};
 
+use super::antialiased::resize_antialiased;
 use super::interpolation::resampled;
 use super::item::{Item, Part, pixels};
 use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
@@ -30,6 +31,8 @@ pub enum Step {
         /// `resample`.
         resample: Filter,
     },
+    /// `do_resize` of OWLv2 (`skimage.transform.resize`): numbers are blurred before they become fewer.
+    ResizeAntialiased(Pixels),
     /// `do_center_crop`: the middle, black where the image is smaller.
     CenterCrop(Pixels),
     /// `do_rescale`: levels times `rescale_factor`, and 1 less with `rescale_offset`.
@@ -50,6 +53,8 @@ pub enum Step {
     FlipChannels,
     /// `do_pad`: zeros to the right and below, up to `pad_size` or the largest image of the batch.
     Pad(Option<Pixels>),
+    /// `do_pad` of OWLv2: zeros to the right or below, up to a square.
+    PadBelow,
     /// `do_pad` of LLaVA (`expand2square`): the middle of a square of this colour.
     PadToSquare([u8; 3]),
     /// `image_grid_pinpoints` (`LlavaNextImageProcessor`): the whole image, and tiles of the size of the grid that suits it.
@@ -202,8 +207,8 @@ impl Step {
             Self::SmartResize { factor, pixels, small, .. } => {
                 smart_size(part, *factor, *pixels, *small).map(area)
             }
-            Self::CenterCrop(size) => Some(area(*size)),
-            Self::PadToSquare(_) => Some(area((part.0.max(part.1), part.0.max(part.1)))),
+            Self::CenterCrop(size) | Self::ResizeAntialiased(size) => Some(area(*size)),
+            Self::PadToSquare(_) | Self::PadBelow => Some(area((part.0.max(part.1), part.0.max(part.1)))),
             Self::AnyResTiles { grid, whole, .. } => {
                 Some(area(best(part, grid).unwrap_or(*whole)).saturating_add(area(*whole)))
             }
@@ -259,6 +264,12 @@ impl Step {
             }
             Self::PatchifySquares { patch_size, merge_size, frames } => {
                 Part::Patches(patchified_by_squares(&part.numbers()?, *patch_size, *merge_size, *frames)?)
+            }
+            Self::ResizeAntialiased(size) => Part::Numbers(resize_antialiased(&part.numbers()?, *size)),
+            Self::PadBelow => {
+                let numbers = part.numbers()?;
+                let (_, height, width) = numbers.dim();
+                Part::Numbers(padded(&numbers, (height.max(width), height.max(width)))?)
             }
             Self::CenterCrop(size) => owned(center_crop(part.levels()?, *size)),
             Self::PadToSquare(colour) => {

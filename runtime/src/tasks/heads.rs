@@ -31,7 +31,7 @@ impl Task {
             // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
             Self::TimeSeriesForecasting => &[],
             Self::QuestionAnswering => &["start_logits", "end_logits"],
-            Self::ObjectDetection => &["logits", "pred_boxes"],
+            Self::ObjectDetection | Self::ZeroShotObjectDetection => &["logits", "pred_boxes"],
             Self::MaskGeneration => &["iou_scores", "pred_masks"],
             Self::DepthEstimation => &["predicted_depth"],
             Self::ZeroShotImageClassification => &["logits_per_image"],

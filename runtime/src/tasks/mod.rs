@@ -82,6 +82,8 @@ mod video_classification;
 mod zero_shot_audio;
 #[cfg(all(feature = "image", feature = "text"))]
 mod zero_shot_image;
+#[cfg(all(feature = "image", feature = "text"))]
+mod zero_shot_objects;
 #[cfg(feature = "text")]
 mod zero_shot_text;
 #[cfg(all(feature = "text", feature = "video"))]
@@ -145,6 +147,8 @@ pub use video_classification::{VideoClassification, VideoClassificationOptions};
 pub use zero_shot_audio::ZeroShotAudioClassification;
 #[cfg(all(feature = "image", feature = "text"))]
 pub use zero_shot_image::ZeroShotImageClassification;
+#[cfg(all(feature = "image", feature = "text"))]
+pub use zero_shot_objects::{ZeroShotDetectionOptions, ZeroShotObjectDetection};
 #[cfg(feature = "text")]
 pub use zero_shot_text::{ZeroShotClassification, ZeroShotOptions};
 #[cfg(all(feature = "text", feature = "video"))]

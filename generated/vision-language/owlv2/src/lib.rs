@@ -9,6 +9,23 @@
 //! et al., 2023, arXiv:2306.09683).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let detector = weft_owlv2::tasks::ZeroShotObjectDetection::open("google/owlv2-base-patch16-ensemble")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image, &["a cat", "a dog"])?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_owlv2::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -35,6 +52,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -6,3 +6,23 @@
 //! What OWLv2 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Zero-shot object detection: boxes of what texts name in an image.
+///
+/// Takes checkpoints of `Owlv2ForObjectDetection`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft_owlv2::tasks::ZeroShotObjectDetection::open("google/owlv2-base-patch16-ensemble")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let found = detector.run(&image, &["a cat", "a dog"])?;
+/// for object in &found {
+///     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+/// }
+/// weft::tasks::draw(&image, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ZeroShotObjectDetection = weft::tasks::ZeroShotObjectDetection<crate::Model>;

@@ -8,6 +8,23 @@
 //! et al., 2022, arXiv:2205.06230).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let detector = weft_owlvit::tasks::ZeroShotObjectDetection::open("google/owlvit-base-patch32")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image, &["a cat", "a dog"])?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_owlvit::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -34,6 +51,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

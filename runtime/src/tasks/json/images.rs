@@ -127,7 +127,7 @@ impl JsonPipeline for DepthEstimation<DynModel> {
 }
 
 /// Writes the only image, with what was found in it drawn onto it, to the file that `out` names.
-fn drawn<T>(
+pub(super) fn drawn<T>(
     out: Option<String>,
     images: &[Image],
     found: &[T],

@@ -131,6 +131,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ZeroShotImageClassification => pipeline::<super::ZeroShotImageClassification<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::ZeroShotObjectDetection => pipeline::<super::ZeroShotObjectDetection<DynModel>>(model),
         #[cfg(feature = "video")]
         Task::VideoClassification => pipeline::<super::VideoClassification<DynModel>>(model),
         #[cfg(all(feature = "text", feature = "video"))]

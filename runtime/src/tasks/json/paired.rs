@@ -5,10 +5,10 @@ use serde_json::{Value as Json, json};
 use super::JsonPipeline;
 #[cfg(feature = "audio")]
 use super::audio::clips;
-#[cfg(feature = "image")]
-use super::images::images;
 #[cfg(feature = "video")]
 use super::images::paths;
+#[cfg(feature = "image")]
+use super::images::{drawn, images};
 use super::parameters::Parameters;
 use super::shapes::{shaped, texts};
 use crate::Result;
@@ -16,10 +16,10 @@ use crate::any_model::DynModel;
 use crate::tasks::HypothesisOptions;
 #[cfg(feature = "audio")]
 use crate::tasks::ZeroShotAudioClassification;
-#[cfg(feature = "image")]
-use crate::tasks::ZeroShotImageClassification;
 #[cfg(feature = "video")]
 use crate::tasks::{VideoOptions, ZeroShotVideoClassification};
+#[cfg(feature = "image")]
+use crate::tasks::{ZeroShotDetectionOptions, ZeroShotImageClassification, ZeroShotObjectDetection, draw};
 #[cfg(feature = "video")]
 use crate::video::Video;
 
@@ -35,6 +35,29 @@ impl JsonPipeline for ZeroShotImageClassification<DynModel> {
         let results: Result<Vec<_>> =
             images.iter().map(|image| self.run_with(image, &labels, &options)).collect();
         shaped(inputs, results?)
+    }
+}
+
+#[cfg(feature = "image")]
+impl JsonPipeline for ZeroShotObjectDetection<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = ZeroShotDetectionOptions::default();
+        let labels: Json = parameters.get("candidate_labels")?.unwrap_or_else(|| json!([]));
+        let options = ZeroShotDetectionOptions {
+            threshold: parameters.get("threshold")?.unwrap_or(defaults.threshold),
+            top_k: parameters.get("top_k")?,
+            text: defaults.text,
+        };
+        let out: Option<String> = parameters.get("out")?;
+        parameters.finish()?;
+        let labels = texts(&labels)?;
+        let images = images(inputs)?;
+        let found: Result<Vec<_>> =
+            images.iter().map(|image| self.run_with(image, &labels, &options)).collect();
+        let found = found?;
+        drawn(out, &images, &found, |image, found| Ok(draw(image, found)))?;
+        shaped(inputs, found)
     }
 }
 

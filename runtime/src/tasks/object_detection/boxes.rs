@@ -1,6 +1,6 @@
 //! A detector's outputs to boxes in pixels.
 
-use ndarray::{ArrayViewD, Axis, Ix2};
+use ndarray::{ArrayView1, ArrayViewD, Axis, Ix2};
 use serde::Serialize;
 
 use super::super::labels::Labels;
@@ -34,6 +34,21 @@ pub struct Bounds {
     pub xmax: i64,
     /// The lower edge.
     pub ymax: i64,
+}
+
+impl Bounds {
+    /// Those of a box `[4]`: middle across and down, width and height, in parts of `height` and `width`.
+    pub(in crate::tasks) fn of_centre(place: ArrayView1<'_, f32>, (height, width): Pixels) -> Self {
+        let edge = |middle: usize, half: f32, pixels: usize| {
+            ((place[middle] + half * place[middle + 2]) * pixels as f32) as i64
+        };
+        Self {
+            xmin: edge(0, -0.5, width),
+            ymin: edge(1, -0.5, height),
+            xmax: edge(0, 0.5, width),
+            ymax: edge(1, 0.5, height),
+        }
+    }
 }
 
 /// A copy of an image with the boxes of what was found, their labels and scores, a colour for each label.
@@ -73,7 +88,7 @@ impl DetectionScores {
     fn chosen(self, logits: &ndarray::ArrayView2<'_, f32>) -> Vec<(usize, usize, f32)> {
         match self {
             Self::Softmax => {
-                let best = |(query, logits): (usize, ndarray::ArrayView1<'_, f32>)| {
+                let best = |(query, logits): (usize, ArrayView1<'_, f32>)| {
                     let scores = softmax(&logits.to_vec());
                     let (_, classes) = scores.split_last().filter(|(_, classes)| !classes.is_empty())?;
                     let class = largest(classes);
@@ -96,7 +111,7 @@ impl DetectionScores {
 pub(super) fn detections(
     logits: ArrayViewD<'_, f32>,
     boxes: ArrayViewD<'_, f32>,
-    (height, width): Pixels,
+    size: Pixels,
     threshold: f32,
     scores: DetectionScores,
     labels: &Labels,
@@ -111,23 +126,17 @@ pub(super) fn detections(
     let mut found = Vec::new();
     for (query, class, score) in scores.chosen(&logits) {
         if score > threshold {
-            let place = boxes.row(query);
-            let edge = |middle: usize, half: f32, pixels: usize| {
-                ((place[middle] + half * place[middle + 2]) * pixels as f32) as i64
-            };
-            let bounds = Bounds {
-                xmin: edge(0, -0.5, width),
-                ymin: edge(1, -0.5, height),
-                xmax: edge(0, 0.5, width),
-                ymax: edge(1, 0.5, height),
-            };
+            let bounds = Bounds::of_centre(boxes.row(query), size);
             found.push(Detection { score, label: labels.name(class), bounds, class });
         }
     }
     Ok(found)
 }
 
-fn two_axes<'a>(name: &str, values: ArrayViewD<'a, f32>) -> Result<ndarray::ArrayView2<'a, f32>> {
+pub(in crate::tasks) fn two_axes<'a>(
+    name: &str,
+    values: ArrayViewD<'a, f32>,
+) -> Result<ndarray::ArrayView2<'a, f32>> {
     let shape = values.shape().to_vec();
     values.into_dimensionality::<Ix2>().map_err(|_| {
         let problem = format!("has shape {shape:?} for each image, instead of [queries, …]");

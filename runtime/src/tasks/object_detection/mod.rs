@@ -5,6 +5,8 @@
 mod boxes;
 
 use self::boxes::DetectionScores;
+#[cfg(feature = "text")]
+pub(super) use self::boxes::two_axes;
 pub use self::boxes::{Bounds, Detection, draw};
 use super::builder::opened;
 use super::images::{BATCH_SIZE, ImageModel};

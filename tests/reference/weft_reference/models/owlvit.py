@@ -10,9 +10,13 @@ from transformers import PreTrainedConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
+from weft_reference.byte_pairs import vocabulary
 from weft_reference.models import clip_text, clip_vision
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.objects import tasks
 
 MODELS = ("owlvit", "owlv2")
+POSITIONS = 24
 
 
 def config(prefix: str, text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None, **changes: Any) -> PreTrainedConfig:
@@ -24,9 +28,12 @@ def config(prefix: str, text: dict[str, Any] | None = None, vision: dict[str, An
     return getattr(transformers, f"{prefix}Config")(text_config=sizes[0], vision_config=sizes[1], **made)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in (("owlvit", "OwlViT"), ("owlv2", "Owlv2")):
         yield from family(model, prefix)
+        size = len(vocabulary())
+        text = {"vocab_size": size, "bos_token_id": size - 2, "eos_token_id": size - 1, "pad_token_id": size - 1, "max_position_embeddings": POSITIONS}
+        yield from tasks(model, prefix, config(prefix, text), POSITIONS, 0.5)
 
 
 def family(model: str, prefix: str) -> Iterator[Case]:

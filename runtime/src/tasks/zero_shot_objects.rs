@@ -1,0 +1,164 @@
+//! Zero-shot object detection: what texts of the caller's own say, and where it is in an image.
+//!
+//! Reference: `ZeroShotObjectDetectionPipeline`, and `post_process_object_detection` of the checkpoint's image processor.
+
+use ndarray::{ArrayView2, Axis};
+
+use super::batches::TextModel;
+use super::builder::opened;
+use super::object_detection::two_axes;
+use super::outputs::output;
+use super::{Bounds, Detection, Pipeline, ScoreFunction, Task, TextOptions};
+use crate::any_model::AnyModel;
+use crate::image::{Image, ImageProcessor, Pixels};
+use crate::text::{Padding, Text};
+use crate::{Error, Result};
+
+/// Finds what texts say in an image, each with a box.
+///
+/// ```no_run
+/// # fn example<A: weft::Architecture>() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft::tasks::ZeroShotObjectDetection::<A>::open("google/owlvit-base-patch32")?.load()?;
+/// let image = Image::open("cats.jpg")?;
+/// let found = detector.run(&image, &["a cat", "a remote control"])?;
+/// for object in &found {
+///     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+/// }
+/// weft::tasks::draw(&image, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ZeroShotObjectDetection<A> {
+    text: TextModel<A>,
+    processor: ImageProcessor,
+}
+
+/// Which objects count.
+#[derive(Clone, Debug)]
+pub struct ZeroShotDetectionOptions {
+    /// Objects count whose score is larger.
+    pub threshold: f32,
+    /// The most that are given; all where it is none.
+    pub top_k: Option<usize>,
+    /// Long and empty texts.
+    pub text: TextOptions,
+}
+
+impl Default for ZeroShotDetectionOptions {
+    fn default() -> Self {
+        Self { threshold: 0.1, top_k: None, text: TextOptions::default() }
+    }
+}
+
+impl<A: AnyModel> Pipeline<A> for ZeroShotObjectDetection<A> {
+    const TASK: Task = Task::ZeroShotObjectDetection;
+
+    fn from_model(model: A) -> Result<Self> {
+        let processor = ImageProcessor::from_checkpoint(model.checkpoint())?;
+        Ok(Self { text: TextModel::new(model)?, processor })
+    }
+}
+
+opened!(ZeroShotObjectDetection: text.model);
+
+impl<A: AnyModel> ZeroShotObjectDetection<A> {
+    /// What the texts say, best first, where the score is above 0.1.
+    ///
+    /// # Errors
+    /// When there are no texts, one is longer than the model's positions, or the model fails.
+    pub fn run(&self, image: &Image, candidate_labels: &[&str]) -> Result<Vec<Detection>> {
+        self.run_with(image, candidate_labels, &ZeroShotDetectionOptions::default())
+    }
+
+    /// The same with other than the default options.
+    ///
+    /// # Errors
+    /// As [`ZeroShotObjectDetection::run`].
+    pub fn run_with(
+        &self,
+        image: &Image,
+        candidate_labels: &[&str],
+        options: &ZeroShotDetectionOptions,
+    ) -> Result<Vec<Detection>> {
+        if candidate_labels.is_empty() {
+            return Err(Error::input("candidate_labels", "are none", "name what is looked for"));
+        }
+        let TextModel { model, tokenizer } = &self.text;
+        let texts: Vec<Text<'_>> = candidate_labels.iter().map(|label| Text::from(*label)).collect();
+        let rows = self.text.rows(&texts, &options.text)?;
+        let mut values = self.text.inputs(tokenizer.pad(&rows, &Padding::default())?);
+        values.extend(self.processor.process(std::slice::from_ref(image))?);
+        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
+        let outputs = model.run(values)?;
+        let of_image = |name: &str| -> Result<_> {
+            let values = output(&outputs, name)?;
+            Ok(values.clone().index_axis_move(Axis(0), 0))
+        };
+        let (logits, boxes) = (of_image("logits")?, of_image("pred_boxes")?);
+        let logits = two_axes("logits", logits.view())?;
+        let boxes = two_axes("pred_boxes", boxes.view())?;
+        if logits.ncols() != candidate_labels.len() || boxes.dim() != (logits.nrows(), 4) {
+            let problem = format!("has shape {:?} beside boxes of {:?}", logits.shape(), boxes.shape());
+            return Err(Error::input("logits", problem, "open a detector for this task"));
+        }
+        let (height, width) = (image.height(), image.width());
+        // Boxes are parts of what the processor padded to a square (`_scale_boxes`).
+        let size = match self.processor.class() {
+            "Owlv2" => (height.max(width), height.max(width)),
+            _ => (height, width),
+        };
+        Ok(best(&logits, &boxes, size, candidate_labels, options))
+    }
+}
+
+/// Boxes whose score for a text is above the threshold, best first; of equal ones those of the first text.
+fn best(
+    logits: &ArrayView2<'_, f32>,
+    boxes: &ArrayView2<'_, f32>,
+    size: Pixels,
+    labels: &[&str],
+    options: &ZeroShotDetectionOptions,
+) -> Vec<Detection> {
+    let mut found = vec![];
+    for (class, (label, logits)) in labels.iter().zip(logits.columns()).enumerate() {
+        let scores = ScoreFunction::Sigmoid.apply(&logits.to_vec());
+        for (score, place) in scores.into_iter().zip(boxes.rows()) {
+            if score > options.threshold {
+                let bounds = Bounds::of_centre(place, size);
+                found.push(Detection { score, label: (*label).to_owned(), bounds, class });
+            }
+        }
+    }
+    found.sort_by(|a, b| b.score.total_cmp(&a.score));
+    found.truncate(options.top_k.unwrap_or(found.len()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn boxes_of_all_texts_compete() {
+        let logits = array![[-3.0, 1.0], [2.0, -0.5], [0.0, -9.0]];
+        let boxes = array![[0.5, 0.5, 0.5, 0.5], [0.25, 0.5, 0.5, 1.0], [0.5, 0.5, 1.0, 1.0]];
+        let found = |threshold, top_k| {
+            let options = ZeroShotDetectionOptions { threshold, top_k, ..Default::default() };
+            let found = best(&logits.view(), &boxes.view(), (40, 100), &["cat", "dog"], &options);
+            found
+                .into_iter()
+                .map(|found| (found.label, found.bounds.xmin, found.bounds.xmax))
+                .collect::<Vec<_>>()
+        };
+        let all = [("cat", 0, 50), ("dog", 25, 75), ("cat", 0, 100), ("dog", 0, 50)];
+        let all = all.map(|(label, left, right)| (label.to_owned(), left, right));
+        assert_eq!(found(0.1, None), all);
+        assert_eq!(found(0.5, None), all[..2]);
+        assert_eq!(found(0.1, Some(1)), all[..1]);
+    }
+}
