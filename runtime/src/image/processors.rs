@@ -1,16 +1,20 @@
 //! The reference's image processors by name: the steps of each, its defaults, and what it gives.
 
 mod defaults;
+mod padding;
 mod steps;
 
 use serde_json::{Value as Json, json};
 
 pub(super) use defaults::with;
-use defaults::{HALF, IMAGENET, OPENAI, base, cropped, exact, glm4v_defaults, idefics3_defaults, padded};
+use defaults::{
+    HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
+};
+use padding::{eomt, maskformer, owlv2};
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
-    levit, llava, llava_next, owlv2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
-    standard, textnet, vivit, yolos,
+    levit, llava, llava_next, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard,
+    textnet, vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -82,6 +86,12 @@ pub(super) const CLASSES: &[Class] = &[
     class("DeformableDetr", Layout::Masked, false, standard, padded),
     class("RTDetr", Layout::Images, false, rt_detr, || {
         with(exact(640, 2, IMAGENET), json!({"do_normalize": false}))
+    }),
+    class("MaskFormer", Layout::Masked, false, maskformer, divided),
+    class("Mask2Former", Layout::Masked, false, maskformer, divided),
+    class("Eomt", Layout::Images, false, eomt, || {
+        let size = json!({"shortest_edge": 640, "longest_edge": 640});
+        with(base(&size, 2, IMAGENET), json!({"do_split_image": false}))
     }),
     class("Yolos", Layout::Masked, false, yolos, padded),
     class("Llava", Layout::Images, false, llava, || cropped(3, OPENAI)),

@@ -40,6 +40,7 @@ pub(super) struct Settings {
     /// `min_patches` and `max_patches`, where `crop_to_patches`.
     pub(super) crop_to_patches: Option<(usize, usize)>,
     pub(super) do_image_splitting: bool,
+    pub(super) do_split_image: bool,
     /// `longest_edge` of `max_image_size`.
     pub(super) max_image_size: usize,
     pub(super) merge_size: usize,
@@ -89,6 +90,8 @@ struct Written {
     max_patches: usize,
     #[serde(default)]
     do_image_splitting: bool,
+    #[serde(default)]
+    do_split_image: bool,
     #[serde(default)]
     max_image_size: Json,
     #[serde(default)]
@@ -262,6 +265,7 @@ impl Settings {
             max_num_patches: written.max_num_patches,
             crop_to_patches,
             do_image_splitting: written.do_image_splitting,
+            do_split_image: written.do_split_image,
             max_image_size: match Size::read(&written.max_image_size, true, None) {
                 Ok(Size::Longest(edge)) => edge,
                 _ => 0,

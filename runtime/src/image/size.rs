@@ -32,6 +32,16 @@ pub enum Size {
         /// `size_divisor`.
         multiple: usize,
     },
+    /// `shortest_edge` and `longest_edge` as in [`Size::Between`]; both are then rounded up to a multiple (`size_divisor` of
+    /// `MaskFormerImageProcessor`).
+    BetweenMultiple {
+        /// The shorter edge.
+        shortest: usize,
+        /// The most that the longer edge may have.
+        longest: usize,
+        /// `size_divisor`.
+        multiple: usize,
+    },
     /// `max_height` and `max_width`: as large as fits.
     Within(Pixels),
     /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
@@ -130,6 +140,10 @@ impl Size {
                 let (height, width) = Self::Shortest(edge).of((height, width));
                 (height.next_multiple_of(multiple), width.next_multiple_of(multiple))
             }
+            Self::BetweenMultiple { shortest, longest, multiple } => {
+                let (height, width) = Self::Between { shortest, longest }.of((height, width));
+                (height.next_multiple_of(multiple), width.next_multiple_of(multiple))
+            }
             Self::Within((most_height, most_width)) => {
                 let scale = (most_height as f64 / height as f64).min(most_width as f64 / width as f64);
                 let scaled = |edge: usize| ((edge as f64 * scale) as usize).max(1);
@@ -224,6 +238,8 @@ mod tests {
         assert_eq!(detr.of((480, 640)), (800, 1066));
         assert_eq!(detr.of((400, 1200)), (444, 1333));
         assert_eq!(detr.of((800, 1000)), (800, 1000));
+        let maskformer = Size::BetweenMultiple { shortest: 800, longest: 1333, multiple: 32 };
+        assert_eq!(maskformer.of((480, 640)), (800, 1088));
         assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
         assert_eq!(Size::Own.of((3, 4)), (3, 4));
         let multiples =

@@ -30,6 +30,8 @@ impl Task {
             Self::TextToImage => &["sample"],
             // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
             Self::TimeSeriesForecasting => &[],
+            // `logits`, and `pred_masks` where queries find segments, which may be `class_queries_logits` and `masks_queries_logits`.
+            Self::ImageSegmentation => &[],
             Self::QuestionAnswering => &["start_logits", "end_logits"],
             Self::ObjectDetection | Self::ZeroShotObjectDetection => &["logits", "pred_boxes"],
             Self::MaskGeneration => &["iou_scores", "pred_masks"],
@@ -46,7 +48,6 @@ impl Task {
             | Self::Summarization
             | Self::Translation
             | Self::ImageClassification
-            | Self::ImageSegmentation
             | Self::VideoClassification
             | Self::ImageTextToText
             | Self::AutomaticSpeechRecognition

@@ -127,7 +127,7 @@ fn best(
         let scores = ScoreFunction::Sigmoid.apply(&logits.to_vec());
         for (score, place) in scores.into_iter().zip(boxes.rows()) {
             if score > options.threshold {
-                let bounds = Bounds::of_centre(place, size);
+                let bounds = Bounds::of_centre(&place, size);
                 found.push(Detection { score, label: (*label).to_owned(), bounds, class });
             }
         }

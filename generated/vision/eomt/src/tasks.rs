@@ -5,3 +5,23 @@
 //! What EoMT checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `EomtForUniversalSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_eomt::tasks::ImageSegmentation::open("tue-mps/coco_panoptic_eomt_large_640")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;

@@ -7,6 +7,23 @@
 //! EoMT on DINOv3, with two-dimensional rotary position embeddings.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let segmenter = weft_eomt_dinov3::tasks::ImageSegmentation::open("tue-mps/eomt-dinov3-coco-panoptic-large-640")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let segments = segmenter.run(&image)?;
+//! for segment in &segments {
+//!     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+//! }
+//! weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_eomt_dinov3::heads::{Inputs, ForUniversalSegmentation};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,23 @@
 //! deformable attention (Cheng et al., 2021, arXiv:2112.01527).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let segmenter = weft_mask2former::tasks::ImageSegmentation::open("facebook/mask2former-swin-tiny-coco-instance")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let segments = segmenter.run(&image)?;
+//! for segment in &segments {
+//!     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+//! }
+//! weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_mask2former::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -29,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config, ResnetConfig, SwinConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -5,3 +5,23 @@
 //! What Mask2Former checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `Mask2FormerForUniversalSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_mask2former::tasks::ImageSegmentation::open("facebook/mask2former-swin-tiny-coco-instance")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;

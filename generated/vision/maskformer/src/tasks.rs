@@ -5,3 +5,23 @@
 //! What MaskFormer checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image segmentation: labels and masks of the segments of an image.
+///
+/// Takes checkpoints of `MaskFormerForInstanceSegmentation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let segmenter = weft_maskformer::tasks::ImageSegmentation::open("facebook/maskformer-resnet50-ade20k-full")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let segments = segmenter.run(&image)?;
+/// for segment in &segments {
+///     println!("{} {:?} {}", segment.label, segment.score, segment.mask.area());
+/// }
+/// weft::tasks::draw_segments(&image, &segments).save("segments.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSegmentation = weft::tasks::ImageSegmentation<crate::Model>;

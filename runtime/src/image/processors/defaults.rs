@@ -41,6 +41,12 @@ pub(in crate::image) fn with(mut settings: Json, over: Json) -> Json {
     settings
 }
 
+/// The same with edges that are multiples of 32 (`MaskFormerImageProcessor`).
+pub(super) fn divided() -> Json {
+    let size = json!({"shortest_edge": 800, "longest_edge": 1333});
+    with(base(&size, 2, IMAGENET), json!({"size_divisor": 32}))
+}
+
 pub(super) fn glm4v_defaults() -> Json {
     let size = json!({"shortest_edge": 112 * 112, "longest_edge": 28 * 28 * 15000});
     with(base(&size, 3, OPENAI), json!({"patch_size": 14, "temporal_patch_size": 2, "merge_size": 2}))

@@ -134,20 +134,6 @@ pub(super) fn sam(settings: &Settings) -> Steps {
     Ok(steps)
 }
 
-/// Numbers are padded to a square before they are resized.
-pub(super) fn owlv2(settings: &Settings) -> Steps {
-    let rescale = settings.rescale.unwrap_or(1.0);
-    let mut steps = vec![Step::Rescale { factor: rescale, offset: false }];
-    steps.extend(settings.do_pad.then_some(Step::PadBelow));
-    match settings.resize {
-        Some(Size::Exact(size)) => steps.push(Step::ResizeAntialiased(size)),
-        Some(_) => return Err("`size`: must have height and width".to_owned()),
-        None => {}
-    }
-    steps.extend(numbers(settings).into_iter().filter(|step| matches!(step, Step::Normalize { .. })));
-    Ok(steps)
-}
-
 /// Below 384, the middle of a larger image is taken; from there on the image is squeezed.
 pub(super) fn convnext(settings: &Settings) -> Steps {
     let mut steps = vec![];
@@ -242,7 +228,11 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         | Size::Longest(edge)
         | Size::ShortestMultiple { edge, .. } => ((edge, edge), edge),
         Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
-        Size::Own | Size::LongestRounded(_) | Size::WithinPatches { .. } | Size::LongestAtLeast { .. } => {
+        Size::BetweenMultiple { .. }
+        | Size::Own
+        | Size::LongestRounded(_)
+        | Size::WithinPatches { .. }
+        | Size::LongestAtLeast { .. } => {
             return Err("`size`: is missing".to_owned());
         }
     };

@@ -2,12 +2,14 @@
 //!
 //! Reference: `ImageSegmentationPipeline`, and the `post_process_*_segmentation` of the image processors.
 
+mod post_process;
 mod queries;
 mod semantic;
 
 use ndarray::{Array2, ArrayD, Ix2, Ix3};
 use serde::{Deserialize, Serialize};
 
+use self::post_process::PostProcess;
 pub use self::queries::{MaskQueries, QuerySegment};
 pub use self::semantic::semantic_map;
 use super::builder::opened;
@@ -148,10 +150,11 @@ impl<A: AnyModel> ImageSegmentation<A> {
             let logits = axes::<Ix3>("logits", output(outputs, "logits")?)?;
             return Ok(self.by_label(&semantic_map(&logits.view(), size)));
         };
+        let by = PostProcess::of(&self.images.processor)?;
         if options.subtask == Some(Subtask::Semantic) {
-            return Ok(self.by_label(&queries.semantic_map(size)));
+            return Ok(self.by_label(&by.semantic_map(&queries, size)));
         }
-        let found = queries.segments(size, options);
+        let found = by.segments(&queries, size, options);
         let segment = |QuerySegment { score, class, mask }| Segment {
             score: Some(score),
             label: self.labels.name(class),
@@ -174,11 +177,12 @@ impl<A: AnyModel> ImageSegmentation<A> {
 
 /// The queries of a model that finds segments by them; none where it has a logit of every label at every pixel.
 fn mask_queries(outputs: &Values) -> Result<Option<MaskQueries>> {
-    if !outputs.contains_key("pred_masks") {
+    let names = [["logits", "pred_masks"], ["class_queries_logits", "masks_queries_logits"]];
+    let Some([logits, masks]) = names.into_iter().find(|[_, masks]| outputs.contains_key(*masks)) else {
         return Ok(None);
-    }
-    let logits = axes::<Ix2>("logits", output(outputs, "logits")?)?;
-    let masks = axes::<Ix3>("pred_masks", output(outputs, "pred_masks")?)?;
+    };
+    let logits = axes::<Ix2>(logits, output(outputs, logits)?)?;
+    let masks = axes::<Ix3>(masks, output(outputs, masks)?)?;
     MaskQueries::new(logits, masks).map(Some)
 }
 

@@ -1,6 +1,6 @@
 //! Segments by queries: each has logits of labels, and a mask.
 
-use ndarray::{Array2, Array3, Axis};
+use ndarray::{Array2, Array3, Axis, s};
 
 use super::SegmentationOptions;
 use crate::image::{Interpolated, Interpolation, Mask, Pixels};
@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub struct MaskQueries {
     /// `[queries, num_labels + 1]`, the last of which is no object.
     labels: Array2<f32>,
-    /// `[queries, rows, columns]`
+    /// Their logits: `[queries, rows, columns]`.
     masks: Array3<f32>,
 }
 
@@ -32,7 +32,7 @@ impl MaskQueries {
     ///
     /// # Errors
     /// When there are not as many of each, or there is no label.
-    pub fn new(mut logits: Array2<f32>, mut masks: Array3<f32>) -> Result<Self> {
+    pub fn new(mut logits: Array2<f32>, masks: Array3<f32>) -> Result<Self> {
         let (queries, labels) = logits.dim();
         if queries != masks.dim().0 || labels == 0 {
             let problem = format!("has shape {:?} beside {} masks", logits.shape(), masks.dim().0);
@@ -42,8 +42,24 @@ impl MaskQueries {
             let probabilities = softmax(&row.to_vec());
             row.assign(&ndarray::aview1(&probabilities));
         }
-        masks.mapv_inplace(|logit| 1.0 / (1.0 + (-logit).exp()));
         Ok(Self { labels: logits, masks })
+    }
+
+    /// The probabilities of labels, `[queries, num_labels + 1]`, the last of which is no object.
+    pub(super) fn labels(&self) -> &Array2<f32> {
+        &self.labels
+    }
+
+    /// The logits of masks, `[queries, rows, columns]`.
+    pub(super) fn masks(&self) -> &Array3<f32> {
+        &self.masks
+    }
+
+    /// The same with masks of another size, their logits interpolated; of these the upper left part, where one is given.
+    pub(super) fn resized(&self, size: Pixels, part: Option<Pixels>) -> Self {
+        let masks = Interpolated::new(&self.masks.view(), size, Interpolation::Bilinear).maps();
+        let (rows, columns) = part.map_or(size, |(rows, columns)| (rows.min(size.0), columns.min(size.1)));
+        Self { labels: self.labels.clone(), masks: masks.slice(s![.., ..rows, ..columns]).to_owned() }
     }
 
     /// Each pixel's most probable label, `[height, width]`: the sum of the queries' masks, each times its label's probability
@@ -52,8 +68,9 @@ impl MaskQueries {
         let labels = self.labels.dim().1 - 1;
         let (_, rows, columns) = self.masks.dim();
         let mut sums = Array3::<f32>::zeros((labels, rows, columns));
+        let masks = self.masks.mapv(sigmoid);
         for (label, mut sum) in sums.axis_iter_mut(Axis(0)).enumerate() {
-            for (mask, probabilities) in self.masks.axis_iter(Axis(0)).zip(self.labels.rows()) {
+            for (mask, probabilities) in masks.axis_iter(Axis(0)).zip(self.labels.rows()) {
                 sum.scaled_add(probabilities[label], &mask);
             }
         }
@@ -64,6 +81,16 @@ impl MaskQueries {
     /// the pixels where its mask times its score is the largest, if these are enough of its own mask
     /// (`post_process_panoptic_segmentation`, `compute_segments`).
     pub fn segments(&self, size: Pixels, options: &SegmentationOptions) -> Vec<QuerySegment> {
+        self.panoptic(size, options, OwnMask::Weighted)
+    }
+
+    /// The same with another rule for what a query's own mask is.
+    pub(super) fn panoptic(
+        &self,
+        size: Pixels,
+        options: &SegmentationOptions,
+        own_mask: OwnMask,
+    ) -> Vec<QuerySegment> {
         let no_object = self.labels.dim().1 - 1;
         let best = |query: usize| {
             let row = self.labels.row(query).to_vec();
@@ -74,24 +101,44 @@ impl MaskQueries {
         let kept: Vec<_> =
             kept.filter(|(_, class, score)| *class != no_object && *score > options.threshold).collect();
         let chosen: Vec<usize> = kept.iter().map(|(query, ..)| *query).collect();
-        let masks = self.masks.select(Axis(0), &chosen);
-        let mut masks = Interpolated::new(&masks.view(), size, Interpolation::Bilinear).maps();
-        for (mut mask, (_, _, score)) in masks.axis_iter_mut(Axis(0)).zip(&kept) {
+        let masks = self.masks.select(Axis(0), &chosen).mapv(sigmoid);
+        let masks = Interpolated::new(&masks.view(), size, Interpolation::Bilinear).maps();
+        let mut weighted = masks.clone();
+        for (mut mask, (_, _, score)) in weighted.axis_iter_mut(Axis(0)).zip(&kept) {
             mask.mapv_inplace(|probability| probability * score);
         }
-        let winners: Array2<usize> = masks.map_axis(Axis(0), |pixel| largest(&pixel.to_vec()));
+        let winners: Array2<usize> = weighted.map_axis(Axis(0), |pixel| largest(&pixel.to_vec()));
+        let own_masks = if own_mask == OwnMask::Weighted { weighted } else { masks };
         let mut found = vec![];
         for (index, (_, class, score)) in kept.into_iter().enumerate() {
-            let mask = Mask::new(winners.mapv(|winner| winner == index));
-            let own = masks.index_axis(Axis(0), index);
-            let own = own.iter().filter(|probability| **probability >= options.mask_threshold).count();
-            let part = mask.area() as f32 / own as f32;
-            if own > 0 && mask.area() > 0 && part > options.overlap_mask_area_threshold {
+            let own = own_masks.index_axis(Axis(0), index);
+            let own = own.mapv(|probability| probability >= options.mask_threshold);
+            let mut mask = winners.mapv(|winner| winner == index);
+            let [area, own_area] = [&mask, &own].map(|mask| mask.iter().filter(|inside| **inside).count());
+            if own_mask == OwnMask::Unweighted {
+                mask.zip_mut_with(&own, |inside, own| *inside = *inside && *own);
+            }
+            let mask = Mask::new(mask);
+            let part = area as f32 / own_area as f32;
+            if own_area > 0 && mask.area() > 0 && part > options.overlap_mask_area_threshold {
                 found.push(QuerySegment { score, class, mask });
             }
         }
         found
     }
+}
+
+/// What a query's own mask is, of which a segment must be a part that is large enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnMask {
+    /// Where the mask's probability times the label's is above the threshold (DETR, MaskFormer).
+    Weighted,
+    /// Where the mask's probability is, and the segment lies within it (EoMT).
+    Unweighted,
+}
+
+pub(super) fn sigmoid(logit: f32) -> f32 {
+    1.0 / (1.0 + (-logit).exp())
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Those of a box `[4]`: middle across and down, width and height, in parts of `height` and `width`.
-    pub(in crate::tasks) fn of_centre(place: ArrayView1<'_, f32>, (height, width): Pixels) -> Self {
+    pub(in crate::tasks) fn of_centre(place: &ArrayView1<'_, f32>, (height, width): Pixels) -> Self {
         let edge = |middle: usize, half: f32, pixels: usize| {
             ((place[middle] + half * place[middle + 2]) * pixels as f32) as i64
         };
@@ -126,7 +126,7 @@ pub(super) fn detections(
     let mut found = Vec::new();
     for (query, class, score) in scores.chosen(&logits) {
         if score > threshold {
-            let bounds = Bounds::of_centre(boxes.row(query), size);
+            let bounds = Bounds::of_centre(&boxes.row(query), size);
             found.push(Detection { score, label: labels.name(class), bounds, class });
         }
     }

@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 import transformers
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import EomtImageProcessorPil, PreTrainedConfig, PreTrainedModel
 
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import universal
 
 MODELS = ("eomt", "eomt_dinov3")
 
@@ -33,9 +35,12 @@ def config(prefix: str, **changes: Any) -> PreTrainedConfig:
     return getattr(transformers, f"{prefix}Config")(**(sizes | queries | own | changes))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     for model, prefix in (("eomt", "Eomt"), ("eomt_dinov3", "EomtDinov3")):
         yield from family(model, prefix)
+        processor = EomtImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 32}, do_pad=True)
+        some = {"threshold": 0.02, "mask_threshold": 0.3, "overlap_mask_area_threshold": 0.1}
+        yield universal(model, f"{prefix}ForUniversalSegmentation", config(prefix), processor, some, 0.01, store=masking(0.0, 0.0))
 
 
 def family(model: str, prefix: str) -> Iterator[Case]:

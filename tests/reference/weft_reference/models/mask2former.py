@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import transformers
-from transformers import PreTrainedConfig
+from transformers import Mask2FormerImageProcessorPil, PreTrainedConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import universal
 
 STAGES = {"out_features": ["stage1", "stage2", "stage3", "stage4"]}
 SWIN = {"image_size": 64, "embed_dim": 4, "depths": [1, 1, 1, 1], "num_heads": [1, 1, 2, 2], "window_size": 4}
@@ -31,7 +33,7 @@ def config(backbone: PreTrainedConfig, **changes: Any) -> PreTrainedConfig:
     return transformers.Mask2FormerConfig(backbone_config=backbone, **(sizes | counts | changes))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, head: str, notes: str, backbone: PreTrainedConfig, size: tuple[int, int] = (64, 64), store: Store | None = None, **changes: Any) -> Case:
         pixels = {"pixel_values": floats("pixels", (2, 3, *size), -2.0, 2.0)}
         return Case(f"mask2former/{name}", f"Mask2Former{head}", config(backbone, **changes), pixels, notes, store)
@@ -45,3 +47,6 @@ def goldens() -> Iterator[Case]:
     strides = {"feature_strides": [4, 16, 32, 64], "decoder_layers": 2}
     yield one("larger-strides", segmentation, "Two further levels of the pyramid; one layer.", resnet(downsample_in_first_stage=False), (64, 64), **strides)
     yield one("file", segmentation, "model.safetensors as save_pretrained writes it.", swin(), store=stores.whole)
+    processor = Mask2FormerImageProcessorPil(size={"shortest_edge": 60, "longest_edge": 90})
+    some = {"threshold": 0.02, "mask_threshold": 0.01, "overlap_mask_area_threshold": 0.1}
+    yield universal("mask2former", "Mask2FormerForUniversalSegmentation", config(resnet(), hidden_dim=32), processor, some, 0.01)

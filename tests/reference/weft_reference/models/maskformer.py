@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import transformers
-from transformers import PreTrainedConfig
+from transformers import MaskFormerImageProcessorPil, PreTrainedConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.models.mask2former import resnet
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.segmentation import universal
 
 
 def config(decoder: dict[str, Any] | None = None, wide: int = 10, **changes: Any) -> PreTrainedConfig:
@@ -21,7 +23,7 @@ def config(decoder: dict[str, Any] | None = None, wide: int = 10, **changes: Any
     return transformers.MaskFormerConfig(backbone_config=resnet(hidden_sizes=[4, 6, 8, wide]), decoder_config=made, **(maps | changes))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, head: str, notes: str, size: tuple[int, int] = (64, 64), store: Store | None = None, **changes: Any) -> Case:
         pixels = {"pixel_values": floats("pixels", (2, 3, *size), -2.0, 2.0)}
         return Case(f"maskformer/{name}", f"MaskFormer{head}", config(**changes), pixels, notes, store)
@@ -32,3 +34,6 @@ def goldens() -> Iterator[Case]:
     same = {"auxiliary_loss": True, "activation_function": "gelu"}
     yield one("auxiliary", segmentation, "The backbone's width is the decoder's; a norm behind each layer.", decoder=same, wide=16)
     yield one("file", segmentation, "model.safetensors as save_pretrained writes it.", store=stores.whole)
+    processor = MaskFormerImageProcessorPil(size={"shortest_edge": 60, "longest_edge": 90})
+    some = {"threshold": 0.02, "mask_threshold": 0.01, "overlap_mask_area_threshold": 0.1}
+    yield universal("maskformer", "MaskFormerForInstanceSegmentation", config(), processor, some, 0.01)

@@ -15,7 +15,7 @@ import torch
 import transformers
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from weft_reference.cases import ruled_model, save_config
+from weft_reference.cases import Store, ruled_model, save_config
 from weft_reference.files import Files, folder_files
 from weft_reference.margins import margin
 from weft_reference.processors import pictures
@@ -43,7 +43,8 @@ def pipeline(task: str, model: PreTrainedModel, folder: Path) -> Answer:
 
 @dataclass(frozen=True)
 class VisionTaskCase:
-    """`processor` is an image processor of the PIL backend; calls name pictures of `pictures.files()`."""
+    """`processor` is an image processor of the PIL backend; calls name pictures of `pictures.files()`. `store` writes weights that
+    the rule does not give."""
 
     path: str
     task: str
@@ -54,6 +55,7 @@ class VisionTaskCase:
     notes: str = ""
     tokenizer: PreTrainedTokenizerBase | None = None
     answers: Answers = pipeline
+    store: Store | None = None
 
     def make(self) -> Files:
         model, parameters = ruled_model(self.model_class, self.config)
@@ -63,6 +65,9 @@ class VisionTaskCase:
             folder = Path(temporary)
             save_config(model, folder)
             self.processor.save_pretrained(folder)
+            if self.store:
+                self.store(model, folder)
+                parameters = {}
             if self.tokenizer:
                 self.tokenizer.save_pretrained(folder)
             files = folder_files(folder) | shown
