@@ -238,6 +238,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "ijepa", category: "vision", model_types: &["ijepa"] },
         KnownModel { name: "internvl-vision", category: "vision", model_types: &["internvl_vision"] },
         KnownModel { name: "levit", category: "vision", model_types: &["levit"] },
+        KnownModel { name: "lw_detr", category: "vision", model_types: &["lw_detr"] },
+        KnownModel { name: "lw_detr_vit", category: "vision", model_types: &["lw_detr_vit"] },
         KnownModel { name: "mask2former", category: "vision", model_types: &["mask2former"] },
         KnownModel { name: "maskformer", category: "vision", model_types: &["maskformer"] },
         KnownModel { name: "mlcd", category: "vision", model_types: &["mlcd", "mlcd_vision_model"] },

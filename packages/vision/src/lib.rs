@@ -63,6 +63,10 @@ pub use weft_ijepa as ijepa;
 pub use weft_internvl_vision as internvl_vision;
 #[cfg(feature = "levit")]
 pub use weft_levit as levit;
+#[cfg(feature = "lw_detr")]
+pub use weft_lw_detr as lw_detr;
+#[cfg(feature = "lw_detr_vit")]
+pub use weft_lw_detr_vit as lw_detr_vit;
 #[cfg(feature = "mask2former")]
 pub use weft_mask2former as mask2former;
 #[cfg(feature = "maskformer")]
@@ -224,6 +228,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl_vision::Model>(),
     #[cfg(feature = "levit")]
     weft::DynArchitecture::of::<levit::Model>(),
+    #[cfg(feature = "lw_detr")]
+    weft::DynArchitecture::of::<lw_detr::Model>(),
+    #[cfg(feature = "lw_detr_vit")]
+    weft::DynArchitecture::of::<lw_detr_vit::Model>(),
     #[cfg(feature = "mask2former")]
     weft::DynArchitecture::of::<mask2former::Model>(),
     #[cfg(feature = "maskformer")]

@@ -1,6 +1,6 @@
 //! Blocks of detection transformers (DETR, arXiv:2005.12872).
 
-use super::{Activation, merge_heads, reference_points, split_heads};
+use super::{Activation, merge_heads, reference_points, split_heads, split_last};
 use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Scope, Tensor, Unary};
 use crate::{Result, dims};
 
@@ -132,6 +132,22 @@ pub fn anchors(g: &mut Graph, levels: &[[Dim; 2]], size: f32) -> Result<(Tensor,
     Ok((g.select(&valid, &logits, &far)?, g.cast(&valid, Dtype::F32)))
 }
 
+/// Boxes `[…, 4]` that are moved by parts of their extents and made larger by powers of e (`refine_bboxes` of LW-DETR): centre, width
+/// and height.
+///
+/// # Errors
+/// When the shapes do not fit.
+pub fn refine_extents(g: &mut Graph, boxes: &Tensor, deltas: &Tensor) -> Result<Tensor> {
+    let axis = boxes.rank().saturating_sub(1);
+    let [middle, extent] = split_last(g, boxes, [2, 2])?;
+    let [shift, growth] = split_last(g, deltas, [2, 2])?;
+    let shift = g.mul(&shift, &extent)?;
+    let middle = g.add(&shift, &middle)?;
+    let growth = g.unary(Unary::Exp, &growth);
+    let extent = g.mul(&growth, &extent)?;
+    g.concat(&[&middle, &extent], axis)
+}
+
 /// Two halves of each head side by side (`ConditionalDetrDecoderCrossAttention`): `content` and `place`
 /// `[batch, positions, heads·size]` to `[batch, positions, heads·2·size]`.
 ///
@@ -148,6 +164,16 @@ pub fn concat_heads(g: &mut Graph, content: &Tensor, place: &Tensor, heads: usiz
 mod tests {
     use super::super::testing::expect;
     use super::*;
+
+    #[test]
+    fn boxes_move_by_their_extents_and_grow_by_powers() {
+        let refined = |g: &mut Graph| {
+            let boxes = g.constant(&[1, 4], vec![0.5, 0.25, 0.2, 0.4])?;
+            let deltas = g.constant(&[1, 4], vec![0.5, -0.25, 0.0, 2_f32.ln()])?;
+            refine_extents(g, &boxes, &deltas)
+        };
+        expect(&[], refined, &[1, 4], &[0.6, 0.15, 0.2, 0.8]);
+    }
 
     #[test]
     fn three_layers_have_relu_between_them_and_none_behind() {

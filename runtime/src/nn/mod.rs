@@ -55,6 +55,7 @@ mod rwkv;
 mod similarity;
 mod sinusoidal;
 mod sliding_window;
+mod split_windows;
 #[cfg(test)]
 pub(crate) mod testing;
 mod time_series;
@@ -92,7 +93,8 @@ pub use deformable_attention::{
 };
 pub use delta::{DeltaInputs, DeltaRule, repeat_heads};
 pub use detection::{
-    anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, sine_grid, sine_positions,
+    anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, refine_extents, sine_grid,
+    sine_positions,
 };
 pub use differential::{differential_lambda, differential_values};
 pub use dpt::{FeatureFusion, reassemble};
@@ -152,6 +154,7 @@ pub use rwkv::{time_mix, time_shift, wkv};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
 pub use sliding_window::SlidingWindow;
+pub use split_windows::{SplitWindows, join_windows};
 pub use time_series::{ScaledSeries, patchify_series, scale_series};
 pub use token_shift::{shift_right, shift_tokens_right};
 pub use transient_global::{TransientGlobal, TransientGlobalContext};

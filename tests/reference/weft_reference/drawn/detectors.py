@@ -130,10 +130,48 @@ def rt_detr(prefix: str, rng: Random, path: str) -> Case:
     return Case(path, prefix + rng.choice(HEADS), config, inputs, "Drawn at random.", store(rng))
 
 
+def lw_detr(rng: Random, path: str) -> Case:
+    side, patch, layers, heads = rng.randint(1, 3), rng.choice((4, 8)), rng.randint(1, 4), rng.choice((1, 2, 3))
+    vit = transformers.LwDetrViTConfig(
+        hidden_size=heads * 4 * rng.randint(1, 3),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        mlp_ratio=rng.randint(1, 4),
+        hidden_act=rng.choice(("gelu", "relu")),
+        patch_size=patch,
+        image_size=side**3,
+        pretrain_image_size=patch * rng.randint(2, 6),
+        num_windows=side * side,
+        qkv_bias=rng.random() < 0.5,
+        window_block_indices=[index for index in range(layers) if rng.random() < 0.6],
+        out_indices=sorted(rng.sample(range(layers + 1), rng.randint(1, layers))),
+    )
+    decoder_heads = rng.choice((1, 2, 4))
+    made = {
+        "projector_scale_factors": [rng.choice((0.5, 1.0, 2.0)) for _ in range(rng.randint(1, 3))],
+        "d_model": 8 * decoder_heads,
+        "num_queries": rng.randint(1, 4),
+        "group_detr": rng.randint(1, 3),
+        "decoder_layers": rng.randint(1, 3),
+        "decoder_ffn_dim": rng.randint(4, 24),
+        "decoder_n_points": rng.randint(1, 4),
+        "decoder_self_attention_heads": decoder_heads,
+        "decoder_cross_attention_heads": rng.choice((1, 2, 8)),
+        "decoder_activation_function": rng.choice(("relu", "gelu", "silu")),
+        "activation_function": rng.choice(("relu", "gelu", "silu")),
+        "c2f_num_blocks": rng.randint(0, 3),
+        "attention_bias": rng.random() < 0.7,
+        "num_labels": rng.randint(2, 5),
+    }
+    inputs = images(rng, path, 2 * side * patch, least=64, masked=rng.random() < 0.5)
+    return Case(path, f"LwDetr{rng.choice(HEADS)}", transformers.LwDetrConfig(backbone_config=vit, **made), inputs, "Drawn at random.", store(rng))
+
+
 DRAWN = {
     "conditional_detr": conditional,
     "dab-detr": dab,
     "deformable_detr": deformable,
+    "lw_detr": lw_detr,
     "rt_detr": partial(rt_detr, "RTDetr"),
     "rt_detr_v2": partial(rt_detr, "RTDetrV2"),
 }
