@@ -315,6 +315,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "glm4v_moe", category: "vision-language", model_types: &["glm4v_moe"] },
         KnownModel { name: "glm_ocr", category: "vision-language", model_types: &["glm_ocr"] },
         KnownModel { name: "got_ocr2", category: "vision-language", model_types: &["got_ocr2"] },
+        KnownModel { name: "groupvit", category: "vision-language", model_types: &["groupvit"] },
         KnownModel { name: "hyperclovax_vision_v2", category: "vision-language", model_types: &["hyperclovax_vision_v2", "vlm"] },
         KnownModel { name: "idefics3", category: "vision-language", model_types: &["idefics3"] },
         KnownModel { name: "internvl", category: "vision-language", model_types: &["internvl"] },

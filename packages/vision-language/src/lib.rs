@@ -33,6 +33,8 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "groupvit")]
+pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
 #[cfg(feature = "idefics3")]
@@ -118,6 +120,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     weft::DynArchitecture::of::<got_ocr2::Model>(),
+    #[cfg(feature = "groupvit")]
+    weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
     #[cfg(feature = "idefics3")]

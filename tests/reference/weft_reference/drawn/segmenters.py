@@ -11,7 +11,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.inputs import floats, integers
-from weft_reference.models import clip_text, clip_vision, clipseg, mask2former, maskformer, owlvit, sam2, vitdet
+from weft_reference.models import clip_text, clip_vision, clipseg, groupvit, mask2former, maskformer, owlvit, sam2, vitdet
 from weft_reference.models.eomt import masking
 
 
@@ -143,7 +143,33 @@ def hiera(rng: Random, path: str) -> Case:
     return Case(path, "Sam2VisionModel", config, pixels(rng, path, 3, 96), "Drawn at random.", store(rng))
 
 
+def grouping(rng: Random, path: str) -> Case:
+    stages, heads, patch = rng.randint(1, 3), rng.choice((1, 2, 3)), rng.choice((4, 8))
+    counts = sorted((rng.randint(2, 9) for _ in range(stages)), reverse=True)
+    keeps = stages > 1 and rng.random() < 0.5
+    vision = {
+        "hidden_size": heads * 2 * rng.randint(2, 5),
+        "intermediate_size": rng.randint(4, 24),
+        "num_attention_heads": heads,
+        "depths": [rng.randint(1, 2) for _ in range(stages)],
+        "num_group_tokens": counts[:-1] + [0] if keeps else counts,
+        "num_output_groups": counts[:-1] + [counts[-2]] if keeps else counts,
+        "image_size": patch * rng.randint(3, 7),
+        "patch_size": patch,
+        "hidden_act": rng.choice(ACTIVATIONS),
+        "layer_norm_eps": rng.choice(EPSILONS),
+        "assign_eps": rng.choice((1.0, 0.1)),
+        "assign_mlp_ratio": [rng.choice((0.5, 1.0)), rng.choice((2.0, 4.0))],
+    }
+    text = {"hidden_act": rng.choice(ACTIVATIONS), "num_hidden_layers": rng.randint(1, 3)}
+    made = {"projection_dim": rng.randint(4, 12), "projection_intermediate_dim": rng.randint(4, 12), "output_segmentation": rng.random() < 0.6}
+    config = groupvit.config(text, vision, **made)
+    texts = clip_text.texts(tuple(rng.randint(3, 9) for _ in range(rng.randint(1, 4))))
+    return Case(path, "GroupViTModel", config, texts | clip_vision.images(config.vision_config, rng.randint(1, 3)), "Drawn at random.", store(rng))
+
+
 DRAWN = {
+    "groupvit": grouping,
     "maskformer": queries,
     "vitdet": plain_backbone,
     "vitmatte": matting,
