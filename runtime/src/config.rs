@@ -1,10 +1,12 @@
 //! What typed configurations are made of besides numbers and texts, and what older files say otherwise.
 
 mod conv_block;
+mod layer_numbers;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use conv_block::ConvBlock;
+pub use layer_numbers::LayerNumbers;
 pub use serde_json::Value as Json;
 
 use crate::Configuration;

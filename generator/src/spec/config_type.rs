@@ -45,6 +45,9 @@ pub enum ConfigType {
     /// Stages of depthwise separable convolutions: `[kernel_size, in_channels, out_channels, stride, squeeze_excitation]` each.
     #[serde(rename = "[[conv_block]]")]
     ConvBlocks,
+    /// Stages of layers that are each a list of numbers; truth values among these are 0 and 1.
+    #[serde(rename = "[[numbers]]")]
+    NumberLists,
     /// Height and width: one number for both, a list of two, or a map of the two names.
     #[serde(rename = "pair")]
     Pair,

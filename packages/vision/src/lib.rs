@@ -7,6 +7,8 @@
 pub use weft_beit as beit;
 #[cfg(feature = "bit")]
 pub use weft_bit as bit;
+#[cfg(feature = "chmv2")]
+pub use weft_chmv2 as chmv2;
 #[cfg(feature = "clip-vision")]
 pub use weft_clip_vision as clip_vision;
 #[cfg(feature = "conditional_detr")]
@@ -59,6 +61,8 @@ pub use weft_hgnet_v2 as hgnet_v2;
 pub use weft_hiera as hiera;
 #[cfg(feature = "ijepa")]
 pub use weft_ijepa as ijepa;
+#[cfg(feature = "imagegpt")]
+pub use weft_imagegpt as imagegpt;
 #[cfg(feature = "internvl-vision")]
 pub use weft_internvl_vision as internvl_vision;
 #[cfg(feature = "levit")]
@@ -71,6 +75,10 @@ pub use weft_lw_detr_vit as lw_detr_vit;
 pub use weft_mask2former as mask2former;
 #[cfg(feature = "maskformer")]
 pub use weft_maskformer as maskformer;
+#[cfg(feature = "maskformer-swin")]
+pub use weft_maskformer_swin as maskformer_swin;
+#[cfg(feature = "mgp-str")]
+pub use weft_mgp_str as mgp_str;
 #[cfg(feature = "mlcd")]
 pub use weft_mlcd as mlcd;
 #[cfg(feature = "mobilenet_v1")]
@@ -115,6 +123,8 @@ pub use weft_prompt_depth_anything as prompt_depth_anything;
 pub use weft_pvt as pvt;
 #[cfg(feature = "pvt_v2")]
 pub use weft_pvt_v2 as pvt_v2;
+#[cfg(feature = "radio")]
+pub use weft_radio as radio;
 #[cfg(feature = "regnet")]
 pub use weft_regnet as regnet;
 #[cfg(feature = "resnet")]
@@ -141,6 +151,8 @@ pub use weft_siglip_vision as siglip_vision;
 pub use weft_swiftformer as swiftformer;
 #[cfg(feature = "swin")]
 pub use weft_swin as swin;
+#[cfg(feature = "swin2sr")]
+pub use weft_swin2sr as swin2sr;
 #[cfg(feature = "swinv2")]
 pub use weft_swinv2 as swinv2;
 #[cfg(feature = "table-transformer")]
@@ -149,8 +161,14 @@ pub use weft_table_transformer as table_transformer;
 pub use weft_textnet as textnet;
 #[cfg(feature = "upernet")]
 pub use weft_upernet as upernet;
+#[cfg(feature = "uvdoc")]
+pub use weft_uvdoc as uvdoc;
+#[cfg(feature = "uvdoc_backbone")]
+pub use weft_uvdoc_backbone as uvdoc_backbone;
 #[cfg(feature = "vit")]
 pub use weft_vit as vit;
+#[cfg(feature = "vit_mae")]
+pub use weft_vit_mae as vit_mae;
 #[cfg(feature = "vit_msn")]
 pub use weft_vit_msn as vit_msn;
 #[cfg(feature = "vitdet")]
@@ -172,6 +190,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<beit::Model>(),
     #[cfg(feature = "bit")]
     weft::DynArchitecture::of::<bit::Model>(),
+    #[cfg(feature = "chmv2")]
+    weft::DynArchitecture::of::<chmv2::Model>(),
     #[cfg(feature = "clip-vision")]
     weft::DynArchitecture::of::<clip_vision::Model>(),
     #[cfg(feature = "conditional_detr")]
@@ -224,6 +244,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<hiera::Model>(),
     #[cfg(feature = "ijepa")]
     weft::DynArchitecture::of::<ijepa::Model>(),
+    #[cfg(feature = "imagegpt")]
+    weft::DynArchitecture::of::<imagegpt::Model>(),
     #[cfg(feature = "internvl-vision")]
     weft::DynArchitecture::of::<internvl_vision::Model>(),
     #[cfg(feature = "levit")]
@@ -236,6 +258,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mask2former::Model>(),
     #[cfg(feature = "maskformer")]
     weft::DynArchitecture::of::<maskformer::Model>(),
+    #[cfg(feature = "maskformer-swin")]
+    weft::DynArchitecture::of::<maskformer_swin::Model>(),
+    #[cfg(feature = "mgp-str")]
+    weft::DynArchitecture::of::<mgp_str::Model>(),
     #[cfg(feature = "mlcd")]
     weft::DynArchitecture::of::<mlcd::Model>(),
     #[cfg(feature = "mobilenet_v1")]
@@ -280,6 +306,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<pvt::Model>(),
     #[cfg(feature = "pvt_v2")]
     weft::DynArchitecture::of::<pvt_v2::Model>(),
+    #[cfg(feature = "radio")]
+    weft::DynArchitecture::of::<radio::Model>(),
     #[cfg(feature = "regnet")]
     weft::DynArchitecture::of::<regnet::Model>(),
     #[cfg(feature = "resnet")]
@@ -306,6 +334,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<swiftformer::Model>(),
     #[cfg(feature = "swin")]
     weft::DynArchitecture::of::<swin::Model>(),
+    #[cfg(feature = "swin2sr")]
+    weft::DynArchitecture::of::<swin2sr::Model>(),
     #[cfg(feature = "swinv2")]
     weft::DynArchitecture::of::<swinv2::Model>(),
     #[cfg(feature = "table-transformer")]
@@ -314,8 +344,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<textnet::Model>(),
     #[cfg(feature = "upernet")]
     weft::DynArchitecture::of::<upernet::Model>(),
+    #[cfg(feature = "uvdoc")]
+    weft::DynArchitecture::of::<uvdoc::Model>(),
+    #[cfg(feature = "uvdoc_backbone")]
+    weft::DynArchitecture::of::<uvdoc_backbone::Model>(),
     #[cfg(feature = "vit")]
     weft::DynArchitecture::of::<vit::Model>(),
+    #[cfg(feature = "vit_mae")]
+    weft::DynArchitecture::of::<vit_mae::Model>(),
     #[cfg(feature = "vit_msn")]
     weft::DynArchitecture::of::<vit_msn::Model>(),
     #[cfg(feature = "vitdet")]

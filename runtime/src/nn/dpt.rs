@@ -36,7 +36,7 @@ pub struct FeatureFusion {
 }
 
 impl FeatureFusion {
-    /// The fused maps, the smallest first, of maps `[batch, width, rows, columns]`, the largest first.
+    /// The fused maps, the smallest first, of maps `[batch, width, rows, columns]`, the largest first, by layers at `w`.
     ///
     /// # Errors
     /// When maps have not these axes.
@@ -57,7 +57,7 @@ impl FeatureFusion {
     ) -> Result<Vec<Tensor>> {
         let mut fused: Vec<Tensor> = vec![];
         for (index, map) in maps.iter().rev().enumerate() {
-            let w = w.scope("layers").index(index);
+            let w = w.index(index);
             let mut x = map.clone();
             if let Some(before) = fused.last() {
                 let map = match before.shape() == map.shape() {
@@ -176,7 +176,7 @@ mod tests {
                 let large = g.constant(&[1, 1, 1, 3], vec![1.0, -2.0, 0.0])?;
                 let small = g.constant(&[1, 1, 1, 1], vec![3.0])?;
                 let fusion = FeatureFusion { width: 1, bias: true, batch_norm: false, next_size };
-                Ok(fusion.forward(g, &Scope::root(), &[large, small])?.remove(0))
+                Ok(fusion.forward(g, &Scope::root().scope("layers"), &[large, small])?.remove(0))
             }
         };
         // The small map is doubled by its residual layer.
@@ -186,7 +186,7 @@ mod tests {
             move |g: &mut Graph| {
                 let small = g.constant(&[1, 1, 1, 1], vec![3.0])?;
                 let fusion = FeatureFusion { width: 1, bias: true, batch_norm: false, next_size };
-                Ok(fusion.forward(g, &Scope::root(), &[small])?.remove(0))
+                Ok(fusion.forward(g, &Scope::root().scope("layers"), &[small])?.remove(0))
             }
         };
         expect(&names, last(true), &[1, 1, 2, 2], &[6.0; 4]);
@@ -196,7 +196,7 @@ mod tests {
             let large = g.constant(&[1, 1, 1, 3], vec![1.0, -2.0, 0.0])?;
             let small = g.constant(&[1, 1, 1, 1], vec![3.0])?;
             let fusion = FeatureFusion { width: 1, bias: true, batch_norm: false, next_size: true };
-            Ok(fusion.forward(g, &Scope::root(), &[large, small])?.remove(1))
+            Ok(fusion.forward(g, &Scope::root().scope("layers"), &[large, small])?.remove(1))
         };
         // Residuals of 1, -2 and 0 are 8, 1 and 3; with 6 that is 14, 7 and 9, and twice that and 2 the fused map, in two rows of six.
         let row = [30.0, 24.4, 18.8, 16.8, 18.4, 20.0];

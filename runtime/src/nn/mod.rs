@@ -2,6 +2,7 @@
 //! patches, windows, convolutions, pooling. Each names the paper or the class of `transformers` that defines it.
 
 mod alibi;
+mod any_windows;
 mod attention;
 mod backbone;
 mod block_sparse;
@@ -74,6 +75,7 @@ pub use alibi::{
     alibi, alibi_bfloat16, alibi_by_key, alibi_slopes, alibi_slopes_with_max, attention_sinks,
     causal_and_padding_mask,
 };
+pub use any_windows::{AnyWindows, patch_merge_any};
 pub use attention::{
     bidirectional_mask, causal_mask, causal_mask_or, causal_padding_mask, decoder_mask, encoder_mask,
     or_mask, padding_mask, same_segment_mask,

@@ -83,5 +83,5 @@ fn neck(
         batch_norm: false,
         next_size: true,
     };
-    fusion.forward_prompted(g, &w.scope("fusion_stage"), &features, prompt)
+    fusion.forward_prompted(g, &w.scope("fusion_stage.layers"), &features, prompt)
 }

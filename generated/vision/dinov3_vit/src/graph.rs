@@ -145,23 +145,33 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
     g.take(hidden, 1, 0)
 }
 
-/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
-fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+/// The selected hidden states (`out_features`) of class token, register tokens and patches, normalised where backbones do:
+/// `[batch, 1 + num_register_tokens + patches, hidden_size]`.
+fn selected_states(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let states = hidden_states(g, c, w, pixel_values)?;
     let stages = nn::BackboneStages {
         out_features: c.out_features.as_deref(),
         out_indices: c.out_indices.as_ref(),
         stem: true,
     };
-    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
     // Where it is not read.
     g.unused_scope(&w.scope("norm"));
-    let mut maps = vec![];
+    let mut selected = vec![];
     for index in stages.selected(g, states.len())? {
         let mut x = states[index].clone();
         if c.apply_layernorm || index == c.num_hidden_layers {
             x = g.layer_norm(&w.scope("norm"), &x, c.layer_norm_eps)?;
         }
+        selected.push(x);
+    }
+    Ok(selected)
+}
+
+/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
+    let mut maps = vec![];
+    for x in selected_states(g, c, w, pixel_values)? {
         let end = x.shape()[1].clone();
         let x = g.slice_dims(&x, 1, (1 + c.num_register_tokens).into(), end)?;
         maps.push(nn::unflatten_feature_map(g, &x, &grid)?);

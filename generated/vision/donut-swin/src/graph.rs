@@ -181,7 +181,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 
 /// Window attention with relative position bias (`SwinAttention`): x `[batch, positions, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
-    let WindowContext { windows, width, heads, .. } = *context;
+    let (windows, width, heads) = (&context.windows, context.width, context.heads);
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let reach = 2 * windows.window - 1;
     let table = g.weight(&w.name("self.relative_position_bias_table"), &[reach * reach, heads])?;

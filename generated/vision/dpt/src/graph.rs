@@ -163,7 +163,7 @@ fn neck(g: &mut Graph, c: &Config, pixels: &Tensor) -> Result<Tensor> {
     let batch_norm = c.use_batch_norm_in_fusion_residual;
     let bias = c.use_bias_in_fusion_residual.unwrap_or(!batch_norm);
     let fusion = nn::FeatureFusion { width: c.fusion_hidden_size, bias, batch_norm, next_size: false };
-    let mut fused = fusion.forward(g, &w.scope("fusion_stage"), &features)?;
+    let mut fused = fusion.forward(g, &w.scope("fusion_stage.layers"), &features)?;
     Ok(fused.pop().unwrap_or_else(|| pixels.clone()))
 }
 

@@ -238,7 +238,7 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowConte
 
 /// Scaled cosine window attention (`Swinv2SelfAttention`): x `[batch, positions, width]`.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &WindowContext) -> Result<Tensor> {
-    let WindowContext { windows, width, heads, .. } = *context;
+    let (windows, width, heads) = (&context.windows, context.width, context.heads);
     let (batch, x) = (&x.shape()[0], windows.partition(g, x)?);
     let own = w.scope("self");
     let q = g.linear_biased(&own.scope("query"), &x, width, c.qkv_bias)?;

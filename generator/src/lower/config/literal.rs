@@ -60,6 +60,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Pairs => "Vec<ImageSize>",
         ConfigType::PairLists => "Vec<Vec<ImageSize>>",
         ConfigType::ConvBlocks => "Vec<Vec<ConvBlock>>",
+        ConfigType::NumberLists => "Vec<Vec<LayerNumbers>>",
         ConfigType::Pair => "ImageSize",
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",
@@ -75,10 +76,15 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
 
 /// A value as a Rust expression of this type; or what is wrong with it, and the nearest valid name.
 pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (String, Option<String>)> {
-    if let (ConfigType::ConvBlocks, Scalar::List(stages)) = (kind, value) {
+    let layer = match kind {
+        ConfigType::ConvBlocks => Some(conv_block as fn(&Scalar) -> _),
+        ConfigType::NumberLists => Some(layer_numbers as fn(&Scalar) -> _),
+        _ => None,
+    };
+    if let (Some(layer), Scalar::List(stages)) = (layer, value) {
         let stage = |stage: &Scalar| match stage {
             Scalar::List(layers) => {
-                let layers: Result<Vec<_>, _> = layers.iter().map(conv_block).collect();
+                let layers: Result<Vec<_>, _> = layers.iter().map(layer).collect();
                 layers.map(|layers| format!("vec![{}]", layers.join(", ")))
             }
             other => Err((format!("`{}` is not a list of layers", other.show()), None)),
@@ -177,6 +183,18 @@ fn conv_block(layer: &Scalar) -> Result<String, (String, Option<String>)> {
     let (kernel, from, out) = (size(kernel)?, size(from)?, size(out)?);
     let stride = literal(ConfigType::Pair, stride)?;
     Ok(format!("ConvBlock::new({kernel}, [{from}, {out}], {stride}, {squeeze})"))
+}
+
+/// The numbers of a layer, as [`literal`].
+fn layer_numbers(layer: &Scalar) -> Result<String, (String, Option<String>)> {
+    let unfit = || (format!("`{}` is not a list of numbers and truth values", layer.show()), None);
+    let Scalar::List(values) = layer else { return Err(unfit()) };
+    let number = |value: &Scalar| match value {
+        Scalar::Bool(value) => Ok(usize::from(*value).to_string()),
+        other => literal(ConfigType::Usize, other),
+    };
+    let numbers: Result<Vec<_>, _> = values.iter().map(number).collect();
+    Ok(format!("LayerNumbers(vec![{}])", numbers?.join(", ")))
 }
 
 /// `30522` as `30_522`.

@@ -82,9 +82,10 @@ pub(super) fn kind(field: &Field) -> Kind {
             ConfigType::Strings => Kind::List(Item::Text),
             ConfigType::Bools => Kind::List(Item::Bool),
             ConfigType::Pairs => Kind::Other("heights and widths"),
-            ConfigType::UsizeLists | ConfigType::PairLists | ConfigType::ConvBlocks => {
-                Kind::Other("a list of lists")
-            }
+            ConfigType::UsizeLists
+            | ConfigType::PairLists
+            | ConfigType::ConvBlocks
+            | ConfigType::NumberLists => Kind::Other("a list of lists"),
             ConfigType::Pair => Kind::Other("a height and a width"),
             ConfigType::Tokens => Kind::Other("ids of tokens"),
             ConfigType::Layers => Kind::Other("states of layers"),
