@@ -3,6 +3,8 @@
 
 //! Vision: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "aimv2-vision")]
+pub use weft_aimv2_vision as aimv2_vision;
 #[cfg(feature = "beit")]
 pub use weft_beit as beit;
 #[cfg(feature = "bit")]
@@ -186,6 +188,8 @@ pub use weft_yolos as yolos;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "aimv2-vision")]
+    weft::DynArchitecture::of::<aimv2_vision::Model>(),
     #[cfg(feature = "beit")]
     weft::DynArchitecture::of::<beit::Model>(),
     #[cfg(feature = "bit")]

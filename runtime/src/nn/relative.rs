@@ -43,8 +43,17 @@ impl RelativeBuckets {
     /// When the distances are not whole numbers.
     pub fn bias(self, g: &mut Graph, w: &Scope, distance: &Tensor, heads: usize) -> Result<Tensor> {
         let table = g.weight(&w.name("weight"), &[self.count, heads])?;
-        let index = by_distance(g, distance, self.rows())?;
+        let index = self.index(g, distance)?;
         g.gather(&table, &index, 0)
+    }
+
+    /// The bucket `[…]` i64 of each distance `[…]` i64, how far a key is after its query
+    /// (`LayoutLMv3Encoder.relative_position_bucket`).
+    ///
+    /// # Errors
+    /// When the distances are not whole numbers.
+    pub fn index(self, g: &mut Graph, distance: &Tensor) -> Result<Tensor> {
+        by_distance(g, distance, self.rows())
     }
 
     /// The buckets of all distances that have others than those beyond.
@@ -213,6 +222,17 @@ mod tests {
         let before = RelativeBuckets { causal: true, ..both };
         assert_eq!([5, 0, -3, -15, -16, -127, -128].map(|d| before.of(d)), [0, 0, 3, 15, 16, 31, 31]);
         assert_eq!((both.reach(), before.reach()), (128, 128));
+    }
+
+    #[test]
+    fn distances_between_items_have_buckets() {
+        let buckets = RelativeBuckets { count: 8, max_distance: 16, causal: false };
+        let build = |g: &mut Graph| {
+            let distance = g.integers(&[2, 3], vec![0, -1, 1, 300, -300, 3])?;
+            let index = buckets.index(g, &distance)?;
+            Ok(g.cast(&index, Dtype::F32))
+        };
+        expect(&[], build, &[2, 3], &[0.0, 1.0, 5.0, 7.0, 3.0, 6.0]);
     }
 
     #[test]

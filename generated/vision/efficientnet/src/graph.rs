@@ -55,6 +55,14 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
 
 /// Stem, blocks and top convolution (`EfficientNetEncoder`): the last feature map, `[batch, channels, rows, columns]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
+    let x = blocks(g, c, w, pixel_values)?;
+    let w = w.scope("encoder");
+    let conv = Conv::new(round_filters(c, 1280), &[1, 1]).no_bias();
+    conv_bn_act(g, c, [&w.scope("top_conv"), &w.scope("top_bn")], &x, &conv)
+}
+
+/// Stem and blocks (`AlignVisionEncoder`): a feature map, `[batch, channels, rows, columns]`.
+fn blocks(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let stem = w.scope("embeddings");
     let conv = Conv::new(round_filters(c, 32), &[3, 3])
         .stride(&[2, 2])
@@ -86,8 +94,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
             count += 1;
         }
     }
-    let conv = Conv::new(round_filters(c, 1280), &[1, 1]).no_bias();
-    conv_bn_act(g, c, [&w.scope("top_conv"), &w.scope("top_bn")], &x, &conv)
+    Ok(x)
 }
 
 /// Global average or max pooling: `[batch, channels]`.
