@@ -3,16 +3,14 @@
 
 //! Vision-language: a module and a cargo feature for each model; the feature `all` has them together.
 
-#[cfg(feature = "aimv2")]
-pub use weft_aimv2 as aimv2;
-#[cfg(feature = "align")]
-pub use weft_align as align;
 #[cfg(feature = "altclip")]
 pub use weft_altclip as altclip;
 #[cfg(feature = "aya_vision")]
 pub use weft_aya_vision as aya_vision;
-#[cfg(feature = "bridgetower")]
-pub use weft_bridgetower as bridgetower;
+#[cfg(feature = "blip")]
+pub use weft_blip as blip;
+#[cfg(feature = "blip-2")]
+pub use weft_blip_2 as blip_2;
 #[cfg(feature = "chinese_clip")]
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
@@ -39,16 +37,14 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
-#[cfg(feature = "groupvit")]
-pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
 #[cfg(feature = "idefics3")]
 pub use weft_idefics3 as idefics3;
+#[cfg(feature = "instructblip")]
+pub use weft_instructblip as instructblip;
 #[cfg(feature = "internvl")]
 pub use weft_internvl as internvl;
-#[cfg(feature = "layoutlmv3")]
-pub use weft_layoutlmv3 as layoutlmv3;
 #[cfg(feature = "lfm2_vl")]
 pub use weft_lfm2_vl as lfm2_vl;
 #[cfg(feature = "lighton_ocr")]
@@ -59,8 +55,6 @@ pub use weft_llava as llava;
 pub use weft_llava_next as llava_next;
 #[cfg(feature = "llava_onevision")]
 pub use weft_llava_onevision as llava_onevision;
-#[cfg(feature = "lxmert")]
-pub use weft_lxmert as lxmert;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
@@ -95,27 +89,23 @@ pub use weft_siglip as siglip;
 pub use weft_siglip2 as siglip2;
 #[cfg(feature = "smolvlm")]
 pub use weft_smolvlm as smolvlm;
-#[cfg(feature = "vilt")]
-pub use weft_vilt as vilt;
+#[cfg(feature = "trocr")]
+pub use weft_trocr as trocr;
 #[cfg(feature = "vipllava")]
 pub use weft_vipllava as vipllava;
-#[cfg(feature = "vision-text-dual-encoder")]
-pub use weft_vision_text_dual_encoder as vision_text_dual_encoder;
-#[cfg(feature = "visual_bert")]
-pub use weft_visual_bert as visual_bert;
+#[cfg(feature = "vision-encoder-decoder")]
+pub use weft_vision_encoder_decoder as vision_encoder_decoder;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
-    #[cfg(feature = "aimv2")]
-    weft::DynArchitecture::of::<aimv2::Model>(),
-    #[cfg(feature = "align")]
-    weft::DynArchitecture::of::<align::Model>(),
     #[cfg(feature = "altclip")]
     weft::DynArchitecture::of::<altclip::Model>(),
     #[cfg(feature = "aya_vision")]
     weft::DynArchitecture::of::<aya_vision::Model>(),
-    #[cfg(feature = "bridgetower")]
-    weft::DynArchitecture::of::<bridgetower::Model>(),
+    #[cfg(feature = "blip")]
+    weft::DynArchitecture::of::<blip::Model>(),
+    #[cfg(feature = "blip-2")]
+    weft::DynArchitecture::of::<blip_2::Model>(),
     #[cfg(feature = "chinese_clip")]
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
@@ -142,16 +132,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     weft::DynArchitecture::of::<got_ocr2::Model>(),
-    #[cfg(feature = "groupvit")]
-    weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
     #[cfg(feature = "idefics3")]
     weft::DynArchitecture::of::<idefics3::Model>(),
+    #[cfg(feature = "instructblip")]
+    weft::DynArchitecture::of::<instructblip::Model>(),
     #[cfg(feature = "internvl")]
     weft::DynArchitecture::of::<internvl::Model>(),
-    #[cfg(feature = "layoutlmv3")]
-    weft::DynArchitecture::of::<layoutlmv3::Model>(),
     #[cfg(feature = "lfm2_vl")]
     weft::DynArchitecture::of::<lfm2_vl::Model>(),
     #[cfg(feature = "lighton_ocr")]
@@ -162,8 +150,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<llava_next::Model>(),
     #[cfg(feature = "llava_onevision")]
     weft::DynArchitecture::of::<llava_onevision::Model>(),
-    #[cfg(feature = "lxmert")]
-    weft::DynArchitecture::of::<lxmert::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
@@ -198,12 +184,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<siglip2::Model>(),
     #[cfg(feature = "smolvlm")]
     weft::DynArchitecture::of::<smolvlm::Model>(),
-    #[cfg(feature = "vilt")]
-    weft::DynArchitecture::of::<vilt::Model>(),
+    #[cfg(feature = "trocr")]
+    weft::DynArchitecture::of::<trocr::Model>(),
     #[cfg(feature = "vipllava")]
     weft::DynArchitecture::of::<vipllava::Model>(),
-    #[cfg(feature = "vision-text-dual-encoder")]
-    weft::DynArchitecture::of::<vision_text_dual_encoder::Model>(),
-    #[cfg(feature = "visual_bert")]
-    weft::DynArchitecture::of::<visual_bert::Model>(),
+    #[cfg(feature = "vision-encoder-decoder")]
+    weft::DynArchitecture::of::<vision_encoder_decoder::Model>(),
 ];

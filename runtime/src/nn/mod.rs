@@ -154,7 +154,9 @@ pub use rotary::Rotary;
 pub use routers::{GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
 pub use rwkv::{time_mix, time_shift, wkv};
 pub use similarity::{contrastive_logits, l2_normalize};
-pub use sinusoidal::{positions_after_padding, positions_from_mask, sinusoidal, zero_padding};
+pub use sinusoidal::{
+    positions_after_padding, positions_from_mask, sinusoidal, sinusoidal_after_padding, zero_padding,
+};
 pub use sliding_window::SlidingWindow;
 pub use split_windows::{SplitWindows, join_windows};
 pub use time_series::{ScaledSeries, patchify_series, scale_series};

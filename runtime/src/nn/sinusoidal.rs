@@ -77,6 +77,29 @@ pub fn sinusoidal(
     g.concat(&[&sines, &cosines], 2)
 }
 
+/// Sinusoidal position embeddings that skip padding (`M2M100SinusoidalPositionalEmbedding`): tokens counted after `padding` and
+/// the first of `position_ids`, zeros at padding. Ids and positions `[batch, sequence]` to `[batch, sequence, width]`.
+///
+/// # Errors
+/// When the shapes do not fit.
+pub fn sinusoidal_after_padding(
+    g: &mut Graph,
+    ids: &Tensor,
+    position_ids: &Tensor,
+    width: usize,
+    padding: i64,
+) -> Result<Tensor> {
+    let (none, one, padding_id) = (g.integer(0), g.integer(1), g.integer(padding));
+    let padded = g.binary(Binary::Equal, ids, &padding_id)?;
+    let mask = g.select(&padded, &none, &one)?;
+    let counted = g.cumsum(&mask, 1)?;
+    let past = g.slice_dims(position_ids, 1, Dim::Fixed(0), Dim::Fixed(1))?;
+    let counted = g.add(&counted, &past)?;
+    let counted = g.mul(&counted, &mask)?;
+    let embeddings = sinusoidal(g, &counted, width, padding, 1)?;
+    zero_padding(g, &embeddings, &counted, Some(0))
+}
+
 /// Position embeddings with zeros at `padding_idx` `row`; unchanged where there is none, or it is negative.
 ///
 /// # Errors
@@ -119,6 +142,18 @@ mod tests {
             positions_after_padding(g, &ids, &mask, &Dim::Fixed(3), 1)
         };
         expect(&[], build, &[2, 4], &[1.0, 1.0, 2.0, 3.0, 5.0, 6.0, 1.0, 7.0]);
+    }
+
+    #[test]
+    fn padding_has_no_sinusoidal_position() {
+        let build = |g: &mut Graph| {
+            let ids = g.integers(&[1, 3], vec![1, 7, 8])?;
+            let positions = g.integers(&[1, 3], vec![2, 3, 4])?;
+            sinusoidal_after_padding(g, &ids, &positions, 2, 1)
+        };
+        // Padding, then rows 1 + 2 + 1 and 1 + 2 + 2 of the table, frequency 1.
+        let (near, far) = (4.0_f32, 5.0_f32);
+        expect(&[], build, &[1, 3, 2], &[0.0, 0.0, near.sin(), near.cos(), far.sin(), far.cos()]);
     }
 
     #[test]

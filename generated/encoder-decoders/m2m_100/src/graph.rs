@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/m2m_100/modeling_m2m_100.py`.
 
 use weft::graph::dims::{BATCH, ENCODER_SEQUENCE, SEQUENCE};
-use weft::graph::{Binary, Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::graph::{Graph, Input, InputDefault, Scope, Tensor};
 use weft::nn::{self, Attention, Cache, CrossAttention, CrossKv};
 use weft::{GraphKind, Result, dims};
 
@@ -278,16 +278,7 @@ fn position_embeddings(
     ids: &Tensor,
     positions: &Tensor,
 ) -> Result<Tensor> {
-    let padding = g.integer(c.pad_token_id as i64);
-    let padded = g.binary(Binary::Equal, ids, &padding)?;
-    let (one, none) = (g.integer(1), g.integer(0));
-    let mask = g.select(&padded, &none, &one)?;
-    let counted = g.cumsum(&mask, 1)?;
-    let past = g.slice_dims(positions, 1, Dim::Fixed(0), Dim::Fixed(1))?;
-    let counted = g.add(&counted, &past)?;
-    let counted = g.mul(&counted, &mask)?;
-    let embeddings = nn::sinusoidal(g, &counted, c.d_model, c.pad_token_id as i64, 1)?;
-    nn::zero_padding(g, &embeddings, &counted, Some(0))
+    nn::sinusoidal_after_padding(g, ids, positions, c.d_model, c.pad_token_id as i64)
 }
 
 /// Logits over the vocabulary: `[batch, sequence, vocab_size]`.

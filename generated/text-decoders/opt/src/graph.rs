@@ -141,6 +141,17 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
     } else {
         g.linear_no_bias(&w.scope("project_in"), &inputs_embeds, c.hidden_size)?
     };
+    add_positions(g, c, &w, &inputs_embeds, inputs)
+}
+
+/// Embeddings with the learned position embeddings of the decoder at `w` (`OPTLearnedPositionalEmbedding`).
+fn add_positions(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    inputs_embeds: &Tensor,
+    inputs: &Inputs,
+) -> Result<Tensor> {
     let positions = nn::positions_from_mask(g, &inputs.attention_mask, &inputs.cache.past(), 2)?;
     let positions = g.embedding(
         &w.scope("embed_positions"),
@@ -148,7 +159,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<T
         c.max_position_embeddings + 2,
         c.hidden_size,
     )?;
-    g.add(&inputs_embeds, &positions)
+    g.add(inputs_embeds, &positions)
 }
 
 /// One layer (`OPTDecoderLayer`): causal self-attention and feed-forward, pre-norm or post-norm.

@@ -33,7 +33,7 @@ class Images:
 @dataclass(frozen=True)
 class Family:
     """`model` is the folder of the goldens; `text`, `vision` and `changes` are a tiny configuration, `image` makes the images of
-    texts that have so many each; `extras` are cases of its own: notes, and changes of `text`, `vision` and the rest."""
+    texts that have so many each; `alone` says whether the reference takes texts without images; `extras` are cases of its own: notes, and changes of `text`, `vision` and the rest."""
 
     model: str
     prefix: str
@@ -49,6 +49,7 @@ class Family:
     heads: tuple[str, ...] = ("Model", WRITER)
     without: tuple[str, ...] = ()
     flat: bool = False
+    alone: bool = True
 
     def config(self, text: Changes | None = None, vision: Changes | None = None, **changes: Any) -> PreTrainedConfig:
         return getattr(transformers, f"{self.prefix}Config")(
@@ -82,10 +83,8 @@ class Family:
         base, writer = self.heads[0], self.heads[-1]
         yield self.case("base", base, "Two texts with an image each.", [[2], [1]])
         yield self.case("next-token", writer, "Two texts with an image each.", [[2], [1]])
-        alone = text_batch(IMAGE, (7, 4), "left", key=self.model)
-        del alone["token_type_ids"]
-        notes = "Two texts without images, one padded on the left."
-        yield Case(f"{self.model}/text-alone", self.prefix + writer, self.config(), alone, notes)
+        if self.alone:
+            yield self.text_alone()
         notes = "Two images in the first text, one in the second, which is padded on the {}."
         yield self.case("two-images", writer, notes.format("left"), [[1, 4], [2]])
         yield self.case("padded-right", writer, notes.format("right"), [[1, 4], [2]], "right")
@@ -96,6 +95,13 @@ class Family:
             yield self.case(name, writer, notes, [[1, 3], [2]], **changes)
         if self.tasks:
             yield from self.tasks(self)
+
+    def text_alone(self) -> Case:
+        """Texts without images, which some classes of the reference do not take."""
+        alone = text_batch(IMAGE, (7, 4), "left", key=self.model)
+        del alone["token_type_ids"]
+        notes = "Two texts without images, one padded on the left."
+        return Case(f"{self.model}/text-alone", self.prefix + self.heads[-1], self.config(), alone, notes)
 
     def flattened(self) -> Case:
         """The text's fields beside those of the whole, as older files have them."""
