@@ -21,10 +21,14 @@ pub use weft_clipseg as clipseg;
 pub use weft_cohere2_vision as cohere2_vision;
 #[cfg(feature = "colpali")]
 pub use weft_colpali as colpali;
+#[cfg(feature = "colqwen2")]
+pub use weft_colqwen2 as colqwen2;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "exaone4_5")]
 pub use weft_exaone4_5 as exaone4_5;
+#[cfg(feature = "fuyu")]
+pub use weft_fuyu as fuyu;
 #[cfg(feature = "gemma3")]
 pub use weft_gemma3 as gemma3;
 #[cfg(feature = "glm46v")]
@@ -45,6 +49,8 @@ pub use weft_idefics3 as idefics3;
 pub use weft_instructblip as instructblip;
 #[cfg(feature = "internvl")]
 pub use weft_internvl as internvl;
+#[cfg(feature = "janus")]
+pub use weft_janus as janus;
 #[cfg(feature = "lfm2_vl")]
 pub use weft_lfm2_vl as lfm2_vl;
 #[cfg(feature = "lighton_ocr")]
@@ -116,10 +122,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
     #[cfg(feature = "colpali")]
     weft::DynArchitecture::of::<colpali::Model>(),
+    #[cfg(feature = "colqwen2")]
+    weft::DynArchitecture::of::<colqwen2::Model>(),
     #[cfg(feature = "deepseek_vl")]
     weft::DynArchitecture::of::<deepseek_vl::Model>(),
     #[cfg(feature = "exaone4_5")]
     weft::DynArchitecture::of::<exaone4_5::Model>(),
+    #[cfg(feature = "fuyu")]
+    weft::DynArchitecture::of::<fuyu::Model>(),
     #[cfg(feature = "gemma3")]
     weft::DynArchitecture::of::<gemma3::Model>(),
     #[cfg(feature = "glm46v")]
@@ -140,6 +150,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<instructblip::Model>(),
     #[cfg(feature = "internvl")]
     weft::DynArchitecture::of::<internvl::Model>(),
+    #[cfg(feature = "janus")]
+    weft::DynArchitecture::of::<janus::Model>(),
     #[cfg(feature = "lfm2_vl")]
     weft::DynArchitecture::of::<lfm2_vl::Model>(),
     #[cfg(feature = "lighton_ocr")]

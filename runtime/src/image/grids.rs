@@ -22,7 +22,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// How many patches it has.
-    fn count(self) -> Option<usize> {
+    pub(super) fn count(self) -> Option<usize> {
         self.frames.checked_mul(self.rows)?.checked_mul(self.columns)
     }
 
@@ -248,7 +248,9 @@ pub(super) fn grids(values: &Values, merge: usize) -> Result<Vec<Grid>> {
         .iter()
         .try_fold(0_usize, |sum, grid| sum.checked_add(grid.count()?))
         .filter(|said| *said <= MOST);
-    let given = values.get("pixel_values").and_then(|pixels| pixels.shape().first().copied());
+    // Of images that are padded to as many patches each, `unpadded_patches` counts them.
+    let pixels = values.get("pixel_values").filter(|pixels| pixels.shape().len() != 3);
+    let given = pixels.and_then(|pixels| pixels.shape().first().copied());
     match (said, given) {
         (Some(said), Some(given)) if said != given => {
             let problem = format!("says {said} patches, and pixel_values has {given}");

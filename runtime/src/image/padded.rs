@@ -63,6 +63,26 @@ pub fn unpadded_image_rows(values: &Values, each: usize) -> Result<Value> {
     Ok(Value::I64(Array1::from_vec(rows).into_dyn()))
 }
 
+/// Indices of the patches that images have among those of all, where each image is padded to as many: `[patches]` i64, from
+/// `image_grid_thw` `[images, 3]` and `pixel_values` `[images, most, values]` (`ColQwen2ForRetrieval`).
+///
+/// # Errors
+/// When one of them is missing, or an image has more patches than `most`.
+pub fn unpadded_patches(values: &Values) -> Result<Value> {
+    let pixels = values.get("pixel_values").ok_or_else(|| missing("pixel_values"))?;
+    let most = pixels.shape().get(1).copied().unwrap_or_default();
+    let mut all = vec![];
+    for (image, grid) in super::grids::grids(values, 1)?.into_iter().enumerate() {
+        let count = grid.count().filter(|count| *count <= most).ok_or_else(|| {
+            let problem =
+                format!("says more patches of image {image} than the {most} that pixel_values has of each");
+            Error::input("image_grid_thw", problem, "make both with the checkpoint's processor")
+        })?;
+        all.extend((image * most..image * most + count).map(|patch| patch as i64));
+    }
+    Ok(Value::I64(Array1::from_vec(all).into_dyn()))
+}
+
 /// Of each image the patches that are no padding, rows and columns.
 fn grids(values: &Values, patch_size: usize) -> Result<Vec<Array2<bool>>> {
     const NAME: &str = "pixel_attention_mask";
@@ -142,5 +162,20 @@ mod tests {
         );
         let error = unpadded_image_rows(&Values::new(), 2).unwrap_err().to_string();
         assert!(error.contains("pixel_values"), "{error}");
+    }
+
+    #[test]
+    fn patches_beyond_an_image_are_none() {
+        let values = |most: usize| {
+            let pixels = ndarray::Array3::<f32>::zeros((2, most, 3)).into_dyn();
+            let grids = ndarray::array![[1_i64, 1, 2], [1, 2, 2]].into_dyn();
+            Values::from([("pixel_values".into(), pixels.into()), ("image_grid_thw".into(), grids.into())])
+        };
+        assert_eq!(
+            unpadded_patches(&values(4)).unwrap(),
+            Value::I64(ndarray::array![0, 1, 4, 5, 6, 7].into_dyn())
+        );
+        let error = unpadded_patches(&values(3)).unwrap_err().to_string();
+        assert!(error.contains("more patches of image 1 than the 3"), "{error}");
     }
 }

@@ -51,6 +51,18 @@ def halved_twice(config: PreTrainedConfig) -> int:
     return ((side + 3) // 4) ** 2
 
 
+"""The side of Janus that writes images, which is not read."""
+JANUS_WRITER: Changes = {
+    "embed_dim": 4,
+    "num_embeddings": 8,
+    "latent_channels": 32,
+    "base_channels": 32,
+    "channel_multiplier": [1],
+    "num_res_blocks": 1,
+    "projection_dim": 8,
+    "image_token_embed_dim": 8,
+}
+
 TILED = (
     Family(
         "aya_vision",
@@ -157,6 +169,29 @@ TILED = (
             "unused-head": ("The vision model has a head that is not used.", {"vision": {"vision_use_head": True}}),
         },
         tasks=tasks.deepseek_vl,
+    ),
+    Family(
+        "janus",
+        "Janus",
+        {"model_type": "llama"},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head", "intermediate_size")}
+        | {"mlp_ratio": 1.5, "projection_dim": 16},
+        {"image_token_id": IMAGE, "vq_config": JANUS_WRITER},
+        square(patches),
+        {
+            "deeper": (
+                "A projector of three layers; no biases of queries, keys and values.",
+                {"vision": {"depth": 3, "attention_bias": False, "hidden_act": "relu"}},
+            ),
+            "untied": ("Scores of tokens have a table of their own.", {"tie_word_embeddings": False}),
+        },
+        vary=lambda rng, config: {
+            "vision": {
+                "projection_dim": config.text_config.hidden_size,
+                "mlp_ratio": rng.choice((1.0, 1.5, 2.0)),
+                "depth": rng.randint(1, 3),
+            }
+        },
     ),
     Family(
         "qianfan_ocr",
