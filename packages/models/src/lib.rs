@@ -321,6 +321,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "llava_onevision", category: "vision-language", model_types: &["llava_onevision"] },
         KnownModel { name: "metaclip_2", category: "vision-language", model_types: &["metaclip_2"] },
         KnownModel { name: "mistral3", category: "vision-language", model_types: &["mistral3"] },
+        KnownModel { name: "ovis2", category: "vision-language", model_types: &["ovis2"] },
         KnownModel { name: "owlv2", category: "vision-language", model_types: &["owlv2"] },
         KnownModel { name: "owlvit", category: "vision-language", model_types: &["owlvit"] },
         KnownModel { name: "paddleocr_vl", category: "vision-language", model_types: &["paddleocr_vl"] },

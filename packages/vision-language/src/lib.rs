@@ -65,6 +65,8 @@ pub use weft_llava_onevision as llava_onevision;
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "ovis2")]
+pub use weft_ovis2 as ovis2;
 #[cfg(feature = "owlv2")]
 pub use weft_owlv2 as owlv2;
 #[cfg(feature = "owlvit")]
@@ -166,6 +168,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "ovis2")]
+    weft::DynArchitecture::of::<ovis2::Model>(),
     #[cfg(feature = "owlv2")]
     weft::DynArchitecture::of::<owlv2::Model>(),
     #[cfg(feature = "owlvit")]

@@ -51,6 +51,15 @@ def halved_twice(config: PreTrainedConfig) -> int:
     return ((side + 3) // 4) ** 2
 
 
+def surrounded(inputs: Inputs) -> Inputs:
+    """Ids of which the first that are no padding stand around images."""
+    ids = np.array(inputs["input_ids"])
+    for row, line in enumerate(ids):
+        tokens = np.flatnonzero((line != 0) & (line != IMAGE))
+        ids[row, tokens[:2]] = (70, 73)
+    return {"input_ids": ids}
+
+
 """The side of Janus that writes images, which is not read."""
 JANUS_WRITER: Changes = {
     "embed_dim": 4,
@@ -192,6 +201,28 @@ TILED = (
                 "depth": rng.randint(1, 3),
             }
         },
+    ),
+    Family(
+        "ovis2",
+        "Ovis2",
+        {"model_type": "qwen2"},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head")}
+        | {"vocab_size": 14, "hidden_stride": 2, "num_visual_indicator_tokens": 5},
+        {"image_token_id": IMAGE, "visual_indicator_token_ids": [70, 71, 72, 73, 74], "hidden_size": 16, "vocab_size": 99},
+        square(lambda config: patches(config) // config.vision_config.hidden_stride**2),
+        {
+            "every-patch": (
+                "Every patch is a token; biases everywhere.",
+                {"vision": {"hidden_stride": 1, "qkv_bias": True, "mlp_bias": True, "hidden_act": "gelu"}},
+            ),
+            "untied": ("Scores of tokens have a table of their own.", {"tie_word_embeddings": False}),
+        },
+        vary=lambda rng, config: {
+            "vision": {"hidden_stride": rng.choice((1, 2, 4)), "vocab_size": rng.randint(7, 30)},
+            "hidden_size": config.text_config.hidden_size,
+            "vocab_size": config.text_config.vocab_size,
+        },
+        given=surrounded,
     ),
     Family(
         "qianfan_ocr",
