@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
+use super::combine;
 use crate::{Error, Result};
 
 /// What the model predicts (`prediction_type`).
@@ -63,10 +64,12 @@ pub enum AlgorithmType {
 pub enum SolverType {
     /// By the midpoint.
     #[default]
-    #[serde(alias = "logrho", alias = "bh1", alias = "bh2")]
+    #[serde(alias = "logrho", alias = "bh2")]
     Midpoint,
     /// By Heun's method.
     Heun,
+    /// As the midpoint's, but of UniPC, which then divides by the step itself (its section 3.3).
+    Bh1,
 }
 
 /// The last sigma (`final_sigmas_type`).
@@ -108,6 +111,21 @@ pub struct SchedulerConfig {
     pub solver_type: SolverType,
     pub lower_order_final: Option<bool>,
     pub euler_at_final: bool,
+    pub original_inference_steps: Option<usize>,
+    pub timestep_scaling: Option<f64>,
+    pub predict_x0: Option<bool>,
+    pub disable_corrector: Vec<usize>,
+    pub shift: Option<f64>,
+    pub use_dynamic_shifting: Option<bool>,
+    pub base_shift: Option<f64>,
+    pub max_shift: Option<f64>,
+    pub base_image_seq_len: Option<usize>,
+    pub max_image_seq_len: Option<usize>,
+    pub time_shift_type: Option<String>,
+    pub shift_terminal: Option<f64>,
+    pub invert_sigmas: bool,
+    pub stochastic_sampling: bool,
+    pub sigma_data: Option<f64>,
     // What has one supported value is refused otherwise, in `check`.
     pub(super) thresholding: bool,
     pub(super) interpolation_type: Option<String>,
@@ -116,14 +134,13 @@ pub struct SchedulerConfig {
     pub(super) use_beta_sigmas: Option<bool>,
     pub(super) use_lu_lambdas: Option<bool>,
     pub(super) use_flow_sigmas: Option<bool>,
-    pub(super) use_dynamic_shifting: Option<bool>,
     pub(super) variance_type: Option<String>,
+    pub(super) solver_p: Option<Json>,
     pub(super) lambda_min_clipped: Option<Json>,
     // What the fields above leave without effect.
     pub(super) dynamic_thresholding_ratio: Option<f64>,
     pub(super) sample_max_value: Option<f64>,
     pub(super) flow_shift: Option<f64>,
-    pub(super) time_shift_type: Option<String>,
     #[serde(skip)]
     pub(super) path: PathBuf,
 }
@@ -142,15 +159,33 @@ impl SchedulerConfig {
         let class = class.ok_or_else(|| Error::config(path, "has no `_class_name`", help))?.to_owned();
         // `_diffusers_version` and such say nothing of the numbers; nulls are defaults.
         let own = fields.iter().filter(|(name, value)| !name.starts_with('_') && !value.is_null());
-        let own: Map<String, Json> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut own: Map<String, Json> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let defaults: &[(&str, Json)] = match class.as_str() {
+            "LCMScheduler" | "TCDScheduler" => &[
+                ("beta_start", json!(0.00085)),
+                ("beta_end", json!(0.012)),
+                ("beta_schedule", json!("scaled_linear")),
+            ],
+            "HeunDiscreteScheduler" | "KDPM2DiscreteScheduler" => {
+                &[("beta_start", json!(0.00085)), ("beta_end", json!(0.012))]
+            }
+            _ => &[],
+        };
+        for (name, default) in defaults {
+            own.entry(*name).or_insert_with(|| default.clone());
+        }
+        if class == "SCMScheduler" && own.get("prediction_type").is_some_and(|kind| kind == "trigflow") {
+            own.remove("prediction_type");
+        }
         let config: Self = serde_path_to_error::deserialize(&Json::Object(own))
             .map_err(|e| Error::config(path, format!("{}: {}", e.path(), e.inner()), help))?;
         let config = Self { path: path.to_owned(), ..config };
-        config.check()?;
+        config.check(&class)?;
         Ok((class, config))
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, class: &str) -> Result<()> {
+        let flow = class == "FlowMatchEulerDiscreteScheduler";
         let set = |flag: Option<bool>| flag == Some(true);
         let other = |text: &Option<String>, known: &str| text.as_ref().is_some_and(|text| text != known);
         let minus_infinity = |json: &Json| {
@@ -166,7 +201,7 @@ impl SchedulerConfig {
             ("use_beta_sigmas", set(self.use_beta_sigmas)),
             ("use_lu_lambdas", set(self.use_lu_lambdas)),
             ("use_flow_sigmas", set(self.use_flow_sigmas)),
-            ("use_dynamic_shifting", set(self.use_dynamic_shifting)),
+            ("use_dynamic_shifting", set(self.use_dynamic_shifting) && !flow),
             ("variance_type", self.variance_type.as_ref().is_some_and(|kind| kind.starts_with("learned"))),
             (
                 "lambda_min_clipped",
@@ -186,6 +221,41 @@ impl SchedulerConfig {
     /// How many timesteps the model was trained with.
     pub fn steps(&self) -> usize {
         self.num_train_timesteps.unwrap_or(1000)
+    }
+
+    /// The kind of variance that DDPM's noise has.
+    pub(super) fn variance_type(&self) -> &str {
+        self.variance_type.as_deref().unwrap_or("fixed_small")
+    }
+
+    /// The sample without noise that an output stands for, where sample and noise have these shares.
+    pub(super) fn original(&self, [alpha, noise]: [f32; 2], output: &[f32], sample: &[f32]) -> Vec<f32> {
+        match self.prediction_type {
+            PredictionType::Epsilon => combine(&[(1.0 / alpha, sample), (-noise / alpha, output)]),
+            PredictionType::Sample => output.to_vec(),
+            PredictionType::VPrediction => combine(&[(alpha, sample), (-noise, output)]),
+        }
+    }
+
+    /// The noise that an output stands for, where sample and noise have these shares.
+    pub(super) fn epsilon(&self, [alpha, noise]: [f32; 2], output: &[f32], sample: &[f32]) -> Vec<f32> {
+        match self.prediction_type {
+            PredictionType::Epsilon => output.to_vec(),
+            PredictionType::Sample => combine(&[(1.0 / noise, sample), (-alpha / noise, output)]),
+            PredictionType::VPrediction => combine(&[(alpha, output), (noise, sample)]),
+        }
+    }
+
+    /// The sample without noise that an output stands for, where the sample has all of itself and `sigma` noise.
+    pub(super) fn original_of_sigma(&self, sigma: f32, output: &[f32], sample: &[f32]) -> Vec<f32> {
+        let square = sigma * sigma + 1.0;
+        match self.prediction_type {
+            PredictionType::Epsilon => combine(&[(1.0, sample), (-sigma, output)]),
+            PredictionType::Sample => output.to_vec(),
+            PredictionType::VPrediction => {
+                combine(&[(-sigma / square.sqrt(), output), (1.0 / square, sample)])
+            }
+        }
     }
 
     /// An error about a field.

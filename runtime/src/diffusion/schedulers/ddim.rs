@@ -1,6 +1,6 @@
 //! DDIM (Song et al., 2020, arXiv:2010.02502; `DDIMScheduler`), without noise of its own (`eta` 0).
 
-use super::config::{PredictionType, SchedulerConfig, TimestepSpacing};
+use super::config::{SchedulerConfig, TimestepSpacing};
 use super::{Noise, Scheduler, clamp, combine, tables};
 use crate::Result;
 
@@ -54,13 +54,8 @@ impl Scheduler for Ddim {
         let alpha = alpha_at(&self.alphas_cumprod, timestep, one);
         let next = alpha_at(&self.alphas_cumprod, timestep - self.stride, one);
         let (a, b) = (alpha.sqrt(), (1.0 - alpha).sqrt());
-        let (mut original, epsilon) = match self.config.prediction_type {
-            PredictionType::Epsilon => (combine(&[(1.0 / a, sample), (-b / a, output)]), output.to_vec()),
-            PredictionType::Sample => (output.to_vec(), combine(&[(1.0 / b, sample), (-a / b, output)])),
-            PredictionType::VPrediction => {
-                (combine(&[(a, sample), (-b, output)]), combine(&[(a, output), (b, sample)]))
-            }
-        };
+        let mut original = self.config.original([a, b], output, sample);
+        let epsilon = self.config.epsilon([a, b], output, sample);
         if self.config.clip_sample.unwrap_or(true) {
             clamp(&mut original, self.config.clip_sample_range);
         }

@@ -1,7 +1,7 @@
 //! Euler's method over sigmas (Karras et al., 2022, arXiv:2206.00364; `EulerDiscreteScheduler`), and with ancestral sampling
 //! (`EulerAncestralDiscreteScheduler`).
 
-use super::config::{FinalSigmas, PredictionType, SchedulerConfig, TimestepSpacing};
+use super::config::{FinalSigmas, PredictionType, SchedulerConfig};
 use super::{Noise, Scheduler, combine, tables};
 use crate::Result;
 
@@ -31,30 +31,18 @@ impl Euler {
         let trained = tables::sigmas(&config);
         Ok(Self { config, ancestral, trained, timesteps: vec![], sigmas: vec![] })
     }
-
-    fn spacing(&self) -> TimestepSpacing {
-        self.config.timestep_spacing.unwrap_or(TimestepSpacing::Linspace)
-    }
 }
 
 impl Scheduler for Euler {
     fn set_timesteps(&mut self, steps: usize) -> Result<()> {
-        let single = |t: f64| f64::from(t as f32);
-        let spaced = tables::spaced(&self.config, self.spacing(), steps);
-        self.timesteps = spaced.into_iter().map(single).collect();
-        let sigmas = self.timesteps.iter().map(|&t| tables::interpolate(t, &self.trained));
-        let mut sigmas: Vec<f64> = sigmas.collect();
-        // Ancestral sampling knows no other sigmas.
-        let (mut last, mut karras) =
-            (self.config.final_sigmas_type, self.config.use_karras_sigmas == Some(true));
+        let mut config = self.config.clone();
         if self.ancestral {
-            (last, karras) = (FinalSigmas::Zero, false);
+            // Ancestral sampling knows no other sigmas.
+            (config.final_sigmas_type, config.use_karras_sigmas) = (FinalSigmas::Zero, None);
         }
-        if karras {
-            sigmas = tables::karras(&self.config, sigmas[0], sigmas[steps - 1], steps);
-            let timesteps = sigmas.iter().map(|&sigma| single(tables::timestep_of(sigma, &self.trained)));
-            self.timesteps = timesteps.collect();
-        }
+        let last = config.final_sigmas_type;
+        let (timesteps, sigmas) = tables::single_step(&config, &self.trained, steps);
+        self.timesteps = timesteps;
         self.sigmas = sigmas.into_iter().map(|sigma| sigma as f32).collect();
         self.sigmas.push(if last == FinalSigmas::Zero { 0.0 } else { self.trained[0] });
         Ok(())
@@ -69,25 +57,16 @@ impl Scheduler for Euler {
     }
 
     fn init_noise_sigma(&self) -> f32 {
-        let most = self.sigmas.iter().copied().fold(0.0, f32::max);
-        if self.spacing() == TimestepSpacing::Leading { (most * most + 1.0).sqrt() } else { most }
+        tables::init_noise_sigma(&self.config, &self.sigmas)
     }
 
     fn scale_model_input(&self, index: usize, sample: &[f32]) -> Vec<f32> {
-        let sigma = self.sigmas[index];
-        let divisor = (sigma * sigma + 1.0).sqrt();
-        sample.iter().map(|x| x / divisor).collect()
+        tables::scaled_input(self.sigmas[index], sample)
     }
 
     fn step(&mut self, index: usize, output: &[f32], sample: &[f32], noise: Noise<'_>) -> Vec<f32> {
         let (sigma, next) = (self.sigmas[index], self.sigmas[index + 1]);
-        let square = sigma * sigma + 1.0;
-        let original = match self.config.prediction_type {
-            PredictionType::VPrediction => {
-                combine(&[(-sigma / square.sqrt(), output), (1.0 / square, sample)])
-            }
-            _ => combine(&[(1.0, sample), (-sigma, output)]),
-        };
+        let original = self.config.original_of_sigma(sigma, output, sample);
         let slope: Vec<f32> = sample.iter().zip(&original).map(|(x, y)| (x - y) / sigma).collect();
         if !self.ancestral {
             return combine(&[(1.0, sample), (next - sigma, &slope)]);

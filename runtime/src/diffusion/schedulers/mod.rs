@@ -2,13 +2,20 @@
 //! name of the class of `diffusers` that it stands for.
 
 mod config;
+mod consistency;
 mod ddim;
+mod ddpm;
+mod deis;
 mod dpm_solver;
 mod euler;
+mod flow_match;
+mod lms;
 mod pndm;
+mod second_order;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod unipc;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -18,10 +25,17 @@ use serde_json::Value as Json;
 pub use config::{
     AlgorithmType, BetaSchedule, FinalSigmas, PredictionType, SchedulerConfig, SolverType, TimestepSpacing,
 };
+pub use consistency::Consistency;
 pub use ddim::Ddim;
+pub use ddpm::Ddpm;
+pub use deis::Deis;
 pub use dpm_solver::DpmSolverMultistep;
 pub use euler::Euler;
+pub use flow_match::{FlowMatchEuler, Scm};
+pub use lms::Lms;
 pub use pndm::Pndm;
+pub use second_order::SecondOrder;
+pub use unipc::UniPc;
 
 use crate::{Error, Result};
 
@@ -30,6 +44,11 @@ pub type Noise<'a> = &'a mut dyn FnMut(usize) -> Vec<f32>;
 
 /// A scheduler (`SchedulerMixin`). Steps are run one after the other, each by its index among the timesteps.
 pub trait Scheduler: Debug + Send {
+    /// How many tokens the image has, which sigmas are shifted by (`use_dynamic_shifting`); before
+    /// [`Scheduler::set_timesteps`].
+    fn set_image_tokens(&mut self, tokens: usize) {
+        let _ = tokens;
+    }
     /// Begins anew, with so many steps.
     ///
     /// # Errors
@@ -68,9 +87,19 @@ pub fn read(json: &Json, path: &Path) -> Result<Box<dyn Scheduler>> {
         "EulerDiscreteScheduler" => Box::new(Euler::new(config, false)?),
         "EulerAncestralDiscreteScheduler" => Box::new(Euler::new(config, true)?),
         "DPMSolverMultistepScheduler" => Box::new(DpmSolverMultistep::new(config)?),
+        "DDPMScheduler" => Box::new(Ddpm::new(config)?),
+        "LCMScheduler" => Box::new(Consistency::new(config, false)),
+        "TCDScheduler" => Box::new(Consistency::new(config, true)),
+        "HeunDiscreteScheduler" => Box::new(SecondOrder::new(config, false)?),
+        "KDPM2DiscreteScheduler" => Box::new(SecondOrder::new(config, true)?),
+        "LMSDiscreteScheduler" => Box::new(Lms::new(config)),
+        "DEISMultistepScheduler" => Box::new(Deis::new(config)?),
+        "UniPCMultistepScheduler" => Box::new(UniPc::new(config)?),
+        "FlowMatchEulerDiscreteScheduler" => Box::new(FlowMatchEuler::new(config)?),
+        "SCMScheduler" => Box::new(Scm::new(config)),
         other => {
-            let help = "choose one of DDIMScheduler, PNDMScheduler, EulerDiscreteScheduler, \
-                        EulerAncestralDiscreteScheduler and DPMSolverMultistepScheduler";
+            let help = "choose one of the DDIM, DDPM, PNDM, Euler, Euler ancestral, DPM-Solver multistep, UniPC, Heun, KDPM2, LMS, \
+                        DEIS, LCM, TCD, flow matching Euler and SCM schedulers";
             return Err(Error::config(path, format!("`_class_name` is `{other}`, which is not here"), help));
         }
     })

@@ -125,6 +125,52 @@ pub(super) fn karras(config: &SchedulerConfig, largest: f64, smallest: f64, coun
     ramp.into_iter().map(|ramp| (high + ramp * (low - high)).powf(RHO)).collect()
 }
 
+/// Timesteps of single precision and their sigmas, as methods of one step have them (`EulerDiscreteScheduler`).
+pub(super) fn single_step(config: &SchedulerConfig, trained: &[f32], steps: usize) -> (Vec<f64>, Vec<f64>) {
+    let single = |t: f64| f64::from(t as f32);
+    let spacing = config.timestep_spacing.unwrap_or(TimestepSpacing::Linspace);
+    let timesteps: Vec<f64> = spaced(config, spacing, steps).into_iter().map(single).collect();
+    let sigmas: Vec<f64> = timesteps.iter().map(|&t| interpolate(t, trained)).collect();
+    if config.use_karras_sigmas != Some(true) {
+        return (timesteps, sigmas);
+    }
+    let sigmas = karras(config, sigmas[0], sigmas[steps - 1], steps);
+    (sigmas.iter().map(|&sigma| single(timestep_of(sigma, trained))).collect(), sigmas)
+}
+
+/// Whole timesteps and their sigmas, as methods of multiple steps have them (`DPMSolverMultistepScheduler`).
+pub(super) fn multistep(
+    config: &SchedulerConfig,
+    trained: &[f32],
+    steps: usize,
+    whole: fn(f64) -> f64,
+) -> (Vec<f64>, Vec<f64>) {
+    if config.use_karras_sigmas == Some(true) {
+        let sigmas = karras(config, trained[trained.len() - 1].into(), trained[0].into(), steps);
+        return (sigmas.iter().map(|&sigma| whole(timestep_of(sigma, trained))).collect(), sigmas);
+    }
+    let spacing = config.timestep_spacing.unwrap_or(TimestepSpacing::Linspace);
+    // One more than are run, of which the last is left out.
+    let more = usize::from(spacing != TimestepSpacing::Trailing);
+    let spaced = spaced(config, spacing, steps + more).into_iter().take(steps);
+    let timesteps: Vec<f64> = spaced.map(f64::round_ties_even).collect();
+    let sigmas = timesteps.iter().map(|&t| interpolate(t, trained)).collect();
+    (timesteps, sigmas)
+}
+
+/// What the first noise is multiplied with, where samples have all of themselves and `sigma` noise.
+pub(super) fn init_noise_sigma(config: &SchedulerConfig, sigmas: &[f32]) -> f32 {
+    let most = sigmas.iter().copied().fold(0.0, f32::max);
+    let leading = config.timestep_spacing == Some(TimestepSpacing::Leading);
+    if leading { (most * most + 1.0).sqrt() } else { most }
+}
+
+/// A sample with `sigma` noise, divided by its standard deviation.
+pub(super) fn scaled_input(sigma: f32, sample: &[f32]) -> Vec<f32> {
+    let divisor = (sigma * sigma + 1.0).sqrt();
+    sample.iter().map(|x| x / divisor).collect()
+}
+
 /// The timestep of a sigma, between two of the training's (`_sigma_to_t`).
 pub(super) fn timestep_of(sigma: f64, sigmas: &[f32]) -> f64 {
     let log = sigma.max(1e-10).ln();

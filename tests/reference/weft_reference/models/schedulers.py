@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,8 @@ import torch
 from weft_reference import diffusion
 from weft_reference.files import Files, to_json, to_safetensors
 
+calculate_shift = diffusion.diffusers.pipelines.flux.pipeline_flux.calculate_shift
+
 ROOTS = ("schedulers",)
 SHAPE = (2, 4, 4, 6)
 SEED = 5
@@ -20,39 +23,61 @@ STABLE_DIFFUSION = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "
 
 @dataclass(frozen=True)
 class SchedulerCase:
-    """`changes` are fields besides those of Stable Diffusion; `written` those that only the file has."""
+    """`changes` are fields besides those of Stable Diffusion; `written` those that only the file has; `tokens` are the image's,
+    by which pipelines shift sigmas that they space evenly."""
 
     path: str
     scheduler: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     steps: int = 10
     written: Mapping[str, Any] = field(default_factory=dict)
+    tokens: int | None = None
 
     def make(self) -> Files:
         cls = getattr(diffusion.diffusers, self.scheduler)
-        scheduler = cls(**{**STABLE_DIFFUSION, **self.changes})
-        scheduler.set_timesteps(self.steps)
+        given = STABLE_DIFFUSION if "beta_start" in inspect.signature(cls).parameters else {}
+        scheduler = cls(**{**given, **self.changes})
+        self.set_timesteps(scheduler)
         generator = torch.Generator().manual_seed(SEED)
         sample = torch.randn(SHAPE, generator=generator)
         noise = torch.randn(SHAPE, generator=generator)
-        half = len(scheduler.timesteps) // 2
-        noised = scheduler.add_noise(sample, noise, scheduler.timesteps[half : half + 1].repeat(SHAPE[0]))
-        tensors = {"timesteps": scheduler.timesteps.double().numpy(), "noised": noised.numpy()}
+        # The last of `SCMScheduler` is no run.
+        timesteps = scheduler.timesteps[: self.steps] if self.scheduler == "SCMScheduler" else scheduler.timesteps
+        middle = timesteps[len(timesteps) // 2 :][:1].repeat(SHAPE[0])
+        tensors = {"timesteps": timesteps.double().numpy()}
+        if add := getattr(scheduler, "add_noise", None):
+            tensors["noised"] = add(sample, noise, middle).numpy()
+        elif hasattr(scheduler, "scale_noise"):
+            tensors["noised"] = scheduler.scale_noise(sample, middle, noise).numpy()
         if hasattr(scheduler, "sigmas"):
             tensors["sigmas"] = scheduler.sigmas.float().numpy()
-        sample = sample * scheduler.init_noise_sigma
-        for index, timestep in enumerate(scheduler.timesteps):
-            seen = scheduler.scale_model_input(sample, timestep)
+        init = float(getattr(scheduler, "init_noise_sigma", 1.0))
+        sample = sample * init
+        for index, timestep in enumerate(timesteps):
+            scale = getattr(scheduler, "scale_model_input", lambda sample, _timestep: sample)
+            seen = scale(sample, timestep)
             extra = {} if "generator" not in cls.step.__code__.co_varnames else {"generator": generator}
             sample = scheduler.step(model(seen, float(timestep)), timestep, sample, **extra).prev_sample
             tensors[f"sample.{index:02}"] = sample.numpy()
         config = {key: value for key, value in scheduler.config.items() if key != "_use_default_values"}
         config = {"_class_name": self.scheduler, **config, **self.written}
         config = {key: None if value == -float("inf") else value for key, value in config.items()}
-        case = {"steps": self.steps, "seed": SEED, "init_noise_sigma": float(scheduler.init_noise_sigma)}
+        case = {"steps": self.steps, "seed": SEED, "init_noise_sigma": init}
+        if self.tokens:
+            case["tokens"] = self.tokens
         files = {"scheduler_config.json": config, "case.json": case}
         made = {f"{self.path}/{name}": to_json(value) for name, value in files.items()}
         return made | {f"{self.path}/io.safetensors": to_safetensors(tensors)}
+
+    def set_timesteps(self, scheduler: Any) -> None:
+        if self.tokens:
+            fields = ("base_image_seq_len", "max_image_seq_len", "base_shift", "max_shift")
+            shift = calculate_shift(self.tokens, *(scheduler.config[name] for name in fields))
+            scheduler.set_timesteps(sigmas=np.linspace(1.0, 1 / self.steps, self.steps), mu=shift)
+        elif self.scheduler == "SCMScheduler" and self.steps != 2:
+            scheduler.set_timesteps(self.steps, intermediate_timesteps=None)
+        else:
+            scheduler.set_timesteps(self.steps)
 
 
 def model(sample: torch.Tensor, timestep: float) -> torch.Tensor:
@@ -64,7 +89,7 @@ def model(sample: torch.Tensor, timestep: float) -> torch.Tensor:
 def goldens() -> Iterator[SchedulerCase]:
     def cases(prefix: str, scheduler: str, table: Mapping[str, Mapping[str, Any]]) -> Iterator[SchedulerCase]:
         for name, changes in table.items():
-            own = {key: changes[key] for key in ("steps", "written") if key in changes}
+            own = {key: changes[key] for key in ("steps", "written", "tokens") if key in changes}
             fields = {key: value for key, value in changes.items() if key not in own}
             yield SchedulerCase(f"schedulers/{prefix}{name}", scheduler, fields, **own)
 
@@ -126,3 +151,56 @@ def goldens() -> Iterator[SchedulerCase]:
             "-sample": {"prediction_type": "sample", "lower_order_final": False},
         },
     )
+    yield from cases(
+        "ddpm",
+        "DDPMScheduler",
+        {
+            "": {"clip_sample": False, "steps_offset": 1},
+            "-large": {"variance_type": "fixed_large", "timestep_spacing": "trailing", **velocity},
+            "-sample": {"variance_type": "fixed_small_log", "prediction_type": "sample", "steps": 7},
+        },
+    )
+    yield from cases(
+        "lcm",
+        "LCMScheduler",
+        {"": {"steps": 4}, "-velocity": {"original_inference_steps": 100, "clip_sample": True, "steps": 7, **velocity}},
+    )
+    yield from cases("tcd", "TCDScheduler", {"": {"steps": 4}, "-velocity": {"timestep_scaling": 5.0, "steps": 8, **velocity}})
+    heun = {"use_karras_sigmas": True, "clip_sample": True, "clip_sample_range": 2.0, **velocity}
+    leading = {"timestep_spacing": "leading", "steps_offset": 1}
+    yield from cases("heun", "HeunDiscreteScheduler", {"": {}, "-karras": heun, "-leading": leading})
+    kdpm2 = {"use_karras_sigmas": True, "timestep_spacing": "trailing", **velocity}
+    yield from cases("kdpm2", "KDPM2DiscreteScheduler", {"": {}, "-karras": kdpm2})
+    yield from cases("lms", "LMSDiscreteScheduler", {"": {}, "-karras": {"use_karras_sigmas": True, **leading, **velocity}})
+    yield from cases(
+        "deis",
+        "DEISMultistepScheduler",
+        {
+            "": {},
+            "-third": {"solver_order": 3, "steps": 16, **leading},
+            "-karras": {"use_karras_sigmas": True, "solver_order": 3, **velocity},
+        },
+    )
+    yield from cases(
+        "unipc",
+        "UniPCMultistepScheduler",
+        {
+            "": {},
+            "-third": {"solver_order": 3, "solver_type": "bh1", "steps": 12, **leading},
+            "-karras": {"use_karras_sigmas": True, "disable_corrector": [0, 4], **velocity},
+            "-noise": {"predict_x0": False, "final_sigmas_type": "sigma_min", "lower_order_final": False, "solver_order": 3},
+        },
+    )
+    flux = {"use_dynamic_shifting": True, "shift": 3.0, "tokens": 1024}
+    yield from cases(
+        "flow-match-euler",
+        "FlowMatchEulerDiscreteScheduler",
+        {
+            "": {"shift": 3.0},
+            "-tokens": flux,
+            "-terminal": {**flux, "shift_terminal": 0.02, "time_shift_type": "linear", "steps": 7},
+            "-karras": {"use_karras_sigmas": True, "stochastic_sampling": True},
+            "-inverted": {"invert_sigmas": True, "steps": 4},
+        },
+    )
+    yield from cases("scm", "SCMScheduler", {"": {"steps": 2}, "-even": {"steps": 5}})
