@@ -13,6 +13,7 @@ use crate::terminal::bad_input;
 #[command(after_help = "Examples:
   weft run sentence-transformers/all-MiniLM-L6-v2 \"A warp thread.\" --json
   weft run ./detr image.png --out boxes.png
+  weft run ./stable-diffusion \"A loom at night.\" --out loom.png --set seed=42
   weft run ./whisper --hw auto speech.wav
   weft run ./bert-qa \"Who wove it?\" \"The cloth was woven by Anni.\"")]
 pub struct Args {
@@ -36,7 +37,8 @@ pub struct Args {
     /// Zero-shot tasks: a label to choose from; give it once for each.
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
-    /// Object detection, image segmentation and depth estimation: the image with what was found drawn onto it.
+    /// Object detection, image segmentation and depth estimation: the image with what was found drawn onto it; text-to-image: the
+    /// image.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
     /// A parameter of the reference's pipeline: `--set top_k=3`.
