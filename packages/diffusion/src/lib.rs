@@ -5,6 +5,10 @@
 
 #[cfg(feature = "autoencoder-kl")]
 pub use weft_autoencoder_kl as autoencoder_kl;
+#[cfg(feature = "autoencoder-tiny")]
+pub use weft_autoencoder_tiny as autoencoder_tiny;
+#[cfg(feature = "flux-transformer-2d")]
+pub use weft_flux_transformer_2d as flux_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
 pub use weft_stable_diffusion as stable_diffusion;
 #[cfg(feature = "unet-2d-condition")]
@@ -14,6 +18,10 @@ pub use weft_unet_2d_condition as unet_2d_condition;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "autoencoder-kl")]
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
+    #[cfg(feature = "autoencoder-tiny")]
+    weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
+    #[cfg(feature = "flux-transformer-2d")]
+    weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]
     weft::DynArchitecture::of::<stable_diffusion::Model>(),
     #[cfg(feature = "unet-2d-condition")]

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`loader`] chooses hardware, precision and class before. A cargo feature for each category says which models are built:
-//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
+//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `diffusion`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
 
 pub use weft;
 
@@ -39,6 +39,8 @@ pub use weft_vision_language as vision_language;
 pub use weft_video as video;
 #[cfg(feature = "speech-text")]
 pub use weft_speech_text as speech_text;
+#[cfg(feature = "diffusion")]
+pub use weft_diffusion as diffusion;
 #[cfg(feature = "mixture-of-experts")]
 pub use weft_mixture_of_experts as mixture_of_experts;
 #[cfg(feature = "state-space")]
@@ -65,6 +67,8 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         video::ARCHITECTURES,
         #[cfg(feature = "speech-text")]
         speech_text::ARCHITECTURES,
+        #[cfg(feature = "diffusion")]
+        diffusion::ARCHITECTURES,
         #[cfg(feature = "mixture-of-experts")]
         mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "state-space")]
@@ -292,17 +296,12 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "wavlm", category: "audio", model_types: &["wavlm"] },
         KnownModel { name: "altclip", category: "vision-language", model_types: &["altclip"] },
         KnownModel { name: "aya_vision", category: "vision-language", model_types: &["aya_vision"] },
-        KnownModel { name: "blip", category: "vision-language", model_types: &["blip"] },
-        KnownModel { name: "blip-2", category: "vision-language", model_types: &["blip-2"] },
         KnownModel { name: "chinese_clip", category: "vision-language", model_types: &["chinese_clip"] },
         KnownModel { name: "clip", category: "vision-language", model_types: &["clip"] },
         KnownModel { name: "clipseg", category: "vision-language", model_types: &["clipseg"] },
         KnownModel { name: "cohere2_vision", category: "vision-language", model_types: &["cohere2_vision"] },
-        KnownModel { name: "colpali", category: "vision-language", model_types: &["colpali"] },
-        KnownModel { name: "colqwen2", category: "vision-language", model_types: &["colqwen2"] },
         KnownModel { name: "deepseek_vl", category: "vision-language", model_types: &["deepseek_vl"] },
         KnownModel { name: "exaone4_5", category: "vision-language", model_types: &["exaone4_5"] },
-        KnownModel { name: "fuyu", category: "vision-language", model_types: &["fuyu"] },
         KnownModel { name: "gemma3", category: "vision-language", model_types: &["gemma3"] },
         KnownModel { name: "glm46v", category: "vision-language", model_types: &["glm46v"] },
         KnownModel { name: "glm4v", category: "vision-language", model_types: &["glm4v"] },
@@ -311,9 +310,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "got_ocr2", category: "vision-language", model_types: &["got_ocr2"] },
         KnownModel { name: "hyperclovax_vision_v2", category: "vision-language", model_types: &["hyperclovax_vision_v2", "vlm"] },
         KnownModel { name: "idefics3", category: "vision-language", model_types: &["idefics3"] },
-        KnownModel { name: "instructblip", category: "vision-language", model_types: &["instructblip"] },
         KnownModel { name: "internvl", category: "vision-language", model_types: &["internvl"] },
-        KnownModel { name: "janus", category: "vision-language", model_types: &["janus"] },
         KnownModel { name: "lfm2_vl", category: "vision-language", model_types: &["lfm2_vl"] },
         KnownModel { name: "lighton_ocr", category: "vision-language", model_types: &["lighton_ocr"] },
         KnownModel { name: "llava", category: "vision-language", model_types: &["llava"] },
@@ -321,31 +318,30 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "llava_onevision", category: "vision-language", model_types: &["llava_onevision"] },
         KnownModel { name: "metaclip_2", category: "vision-language", model_types: &["metaclip_2"] },
         KnownModel { name: "mistral3", category: "vision-language", model_types: &["mistral3"] },
-        KnownModel { name: "ovis2", category: "vision-language", model_types: &["ovis2"] },
         KnownModel { name: "owlv2", category: "vision-language", model_types: &["owlv2"] },
         KnownModel { name: "owlvit", category: "vision-language", model_types: &["owlvit"] },
-        KnownModel { name: "paddleocr_vl", category: "vision-language", model_types: &["paddleocr_vl"] },
         KnownModel { name: "paligemma", category: "vision-language", model_types: &["paligemma"] },
         KnownModel { name: "qianfan_ocr", category: "vision-language", model_types: &["qianfan_ocr"] },
         KnownModel { name: "qwen2_5_vl", category: "vision-language", model_types: &["qwen2_5_vl"] },
         KnownModel { name: "qwen2_vl", category: "vision-language", model_types: &["qwen2_vl"] },
-        KnownModel { name: "qwen3_5", category: "vision-language", model_types: &["qwen3_5"] },
-        KnownModel { name: "qwen3_5_moe", category: "vision-language", model_types: &["qwen3_5_moe"] },
         KnownModel { name: "qwen3_vl", category: "vision-language", model_types: &["qwen3_vl"] },
         KnownModel { name: "qwen3_vl_moe", category: "vision-language", model_types: &["qwen3_vl_moe"] },
         KnownModel { name: "shieldgemma2", category: "vision-language", model_types: &["shieldgemma2"] },
         KnownModel { name: "siglip", category: "vision-language", model_types: &["siglip"] },
         KnownModel { name: "siglip2", category: "vision-language", model_types: &["siglip2"] },
         KnownModel { name: "smolvlm", category: "vision-language", model_types: &["smolvlm"] },
-        KnownModel { name: "trocr", category: "vision-language", model_types: &["trocr"] },
         KnownModel { name: "vipllava", category: "vision-language", model_types: &["vipllava"] },
-        KnownModel { name: "vision-encoder-decoder", category: "vision-language", model_types: &["vision-encoder-decoder"] },
         KnownModel { name: "timesformer", category: "video", model_types: &["timesformer"] },
         KnownModel { name: "videomae", category: "video", model_types: &["videomae"] },
         KnownModel { name: "vivit", category: "video", model_types: &["vivit"] },
         KnownModel { name: "vjepa2", category: "video", model_types: &["vjepa2"] },
         KnownModel { name: "xclip", category: "video", model_types: &["xclip"] },
         KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
+        KnownModel { name: "autoencoder-kl", category: "diffusion", model_types: &["diffusers:AutoencoderKL"] },
+        KnownModel { name: "autoencoder-tiny", category: "diffusion", model_types: &["diffusers:AutoencoderTiny"] },
+        KnownModel { name: "flux-transformer-2d", category: "diffusion", model_types: &["diffusers:FluxTransformer2DModel"] },
+        KnownModel { name: "stable-diffusion", category: "diffusion", model_types: &["diffusers:StableDiffusionPipeline"] },
+        KnownModel { name: "unet-2d-condition", category: "diffusion", model_types: &["diffusers:UNet2DConditionModel"] },
         KnownModel { name: "afmoe", category: "mixture-of-experts", model_types: &["afmoe"] },
         KnownModel { name: "axk1", category: "mixture-of-experts", model_types: &["axk1"] },
         KnownModel { name: "cohere2_moe", category: "mixture-of-experts", model_types: &["cohere2_moe"] },

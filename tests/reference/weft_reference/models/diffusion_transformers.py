@@ -1,0 +1,96 @@
+"""Diffusion transformers, and autoencoders that are distilled: two in a batch, non-square, all tensors filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft_reference.diffusion import ModelCase, forward
+from weft_reference.inputs import floats
+from weft_reference.models.stable_diffusion import decode
+
+MODELS = ("autoencoder-tiny", "flux-transformer-2d")
+ROOTS = MODELS
+
+
+def goldens() -> Iterator[ModelCase]:
+    yield from tiny()
+    yield from flux()
+
+
+def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {"latents": model.encode(inputs["sample"]).latents}
+
+
+def tiny() -> Iterator[ModelCase]:
+    images = {"sample": floats("images", (2, 3, 16, 24))}
+    latents = {"latents": floats("latents", (2, 4, 4, 6), -4.0, 4.0)}
+    blocks = {"encoder_block_out_channels": (8, 8, 8), "decoder_block_out_channels": (8, 8, 8)}
+    config = blocks | {"num_encoder_blocks": (1, 2, 1), "num_decoder_blocks": (2, 1, 1)}
+
+    def case(name: str, notes: str, inputs: dict[str, np.ndarray], **changes: Any) -> ModelCase:
+        own = {key: changes.pop(key) for key in ("call", "head", "without") if key in changes}
+        return ModelCase(f"autoencoder-tiny/{name}", "AutoencoderTiny", config | changes, inputs, notes, **own)
+
+    half = {"call": encode, "head": "AutoencoderTinyEncoder", "without": ("decoder.",)}
+    other = {"call": decode, "head": "AutoencoderTinyDecoder", "without": ("encoder.",)}
+    yield case("base", "Images that are encoded to 256 levels and decoded.", images)
+    yield case("encoder", "Latents of images with odd sides.", {"sample": floats("odd", (2, 3, 15, 22))}, **half)
+    yield case("decoder", "Images of latents.", latents, **other)
+    yield case(
+        "gelu",
+        "Another activation, five channels, other magnitudes, wider layers for the decoder.",
+        images,
+        act_fn="gelu",
+        latent_channels=5,
+        latent_magnitude=2,
+        latent_shift=0.25,
+        decoder_block_out_channels=(12, 12, 12),
+    )
+    yield case("tripled", "Rows and columns three times.", latents, upsampling_scaling_factor=3, **other)
+
+
+FLUX = {
+    "patch_size": 1,
+    "in_channels": 8,
+    "num_layers": 2,
+    "num_single_layers": 2,
+    "attention_head_dim": 8,
+    "num_attention_heads": 3,
+    "joint_attention_dim": 12,
+    "pooled_projection_dim": 10,
+    "axes_dims_rope": (2, 2, 4),
+}
+
+
+def flux() -> Iterator[ModelCase]:
+    def case(name: str, notes: str, more: dict[str, np.ndarray] | None = None, **changes: Any) -> ModelCase:
+        rows, columns, words = 2, 3, 5
+        places = [(0, row, column) for row in range(rows) for column in range(columns)]
+        inputs = {
+            "hidden_states": floats("latents", (2, rows * columns, 8), -2.0, 2.0),
+            "encoder_hidden_states": floats("text", (2, words, 12), -2.0, 2.0),
+            "pooled_projections": floats("pooled", (2, 10)),
+            "timestep": np.array([1.0, 0.25], np.float32),
+            "img_ids": np.array(places, np.int64),
+            "txt_ids": np.zeros((words, 3), np.int64),
+        }
+        inputs |= more or {}
+        return ModelCase(
+            f"flux-transformer-2d/{name}", "FluxTransformer2DModel", FLUX | changes, inputs, notes, call=forward
+        )
+
+    yield case("base", "Two blocks of each kind, an image that is not square.")
+    yield case(
+        "guidance",
+        "An embedded guidance scale, other channels than the input's.",
+        {"guidance": np.array([3.5, 1.0], np.float32)},
+        guidance_embeds=True,
+        out_channels=6,
+        num_single_layers=1,
+    )
+    places = [(1, row, column + 7) for row in range(2) for column in range(3)]
+    yield case("moved", "Places of another image, and of texts.", {"img_ids": np.array(places, np.int64), "txt_ids": np.full((5, 3), 2)})
