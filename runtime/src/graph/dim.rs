@@ -92,7 +92,8 @@ impl Dim {
         let by = narrow(divisor.max(1));
         let (mut whole, mut rest) = (Polynomial::default(), Polynomial::default());
         for (factors, n) in self.polynomial().0 {
-            let (quotient, remainder) = match factors.is_empty() || n % by == 0 {
+            // What is left is never below zero, where engines round towards zero.
+            let (quotient, remainder) = match factors.is_empty() || n % by == 0 || n < 0 {
                 true => (n.div_euclid(by), n.rem_euclid(by)),
                 false => (0, n),
             };
@@ -315,6 +316,10 @@ mod tests {
         assert_eq!(conv(Dim::Fixed(104)), Dim::Fixed(19));
         assert_eq!((SEQUENCE * Dim::Fixed(4) + Dim::Fixed(3)).floor_div(2).to_string(), "1+2*sequence");
         assert_eq!(SEQUENCE.floor_div(2), (SEQUENCE + Dim::Fixed(2)).floor_div(2) - Dim::Fixed(1));
+        // Half of what is left of 7, whose half rounds towards zero below it.
+        let middle = (Dim::Fixed(7) - SEQUENCE).floor_div(2);
+        assert_eq!(middle, Dim::Fixed(3) - SEQUENCE + (SEQUENCE + Dim::Fixed(1)).floor_div(2));
+        assert_eq!(middle.evaluate(&|_| Some(4)), Some(1));
         assert_eq!((SEQUENCE - SEQUENCE).to_string(), "0");
         assert!(length.mentions("sequence") && !length.mentions("batch"));
         assert_eq!(Dim::Fixed(7).ceil_div(2), Dim::Fixed(4));
