@@ -132,7 +132,7 @@ pub fn command(python: &Path) -> Command {
 
 /// A Python command that finds `diffusers` too: what tests/reference/requirements-diffusion.txt pins lies in a folder of its own
 /// in the cache, over the environment of all else, so that neither makes the other again.
-fn with_diffusers(python: &Path) -> Result<Command> {
+pub fn with_diffusers(python: &Path) -> Result<Command> {
     let requirements = folder().join("requirements-diffusion.txt");
     let pins = fs::read(&requirements).with_context(|| format!("reading {}", requirements.display()))?;
     let packages = setup::cache_folder()?.join("reference-diffusion").join(fingerprint(&pins));

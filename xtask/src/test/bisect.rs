@@ -66,7 +66,7 @@ fn intermediates(member: &Member, filter: Option<&str>, dir: &Path) -> Result<()
     if own.exists() {
         std::fs::remove_dir_all(&own).with_context(|| format!("emptying {}", own.display()))?;
     }
-    let mut command = reference::command(&reference::python(None)?);
+    let mut command = reference::with_diffusers(&reference::python(None)?)?;
     command.args(["-m", "weft_reference", "--model", &member.model, "--intermediate"]).arg(dir);
     // A scratch folder for the goldens: looking into them leaves the committed ones as they are.
     command.arg("--out").arg(dir.join("goldens"));
