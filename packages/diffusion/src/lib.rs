@@ -9,6 +9,8 @@ pub use weft_autoencoder_kl as autoencoder_kl;
 pub use weft_autoencoder_tiny as autoencoder_tiny;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "sd3-transformer-2d")]
+pub use weft_sd3_transformer_2d as sd3_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
 pub use weft_stable_diffusion as stable_diffusion;
 #[cfg(feature = "unet-2d-condition")]
@@ -22,6 +24,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
+    #[cfg(feature = "sd3-transformer-2d")]
+    weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]
     weft::DynArchitecture::of::<stable_diffusion::Model>(),
     #[cfg(feature = "unet-2d-condition")]

@@ -340,6 +340,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "autoencoder-kl", category: "diffusion", model_types: &["diffusers:AutoencoderKL"] },
         KnownModel { name: "autoencoder-tiny", category: "diffusion", model_types: &["diffusers:AutoencoderTiny"] },
         KnownModel { name: "flux-transformer-2d", category: "diffusion", model_types: &["diffusers:FluxTransformer2DModel"] },
+        KnownModel { name: "sd3-transformer-2d", category: "diffusion", model_types: &["diffusers:SD3Transformer2DModel"] },
         KnownModel { name: "stable-diffusion", category: "diffusion", model_types: &["diffusers:StableDiffusionPipeline"] },
         KnownModel { name: "unet-2d-condition", category: "diffusion", model_types: &["diffusers:UNet2DConditionModel"] },
         KnownModel { name: "afmoe", category: "mixture-of-experts", model_types: &["afmoe"] },

@@ -16,10 +16,29 @@ pub fn modulation<const N: usize>(
     embedding: &Tensor,
     width: usize,
 ) -> Result<[Tensor; N]> {
-    let h = g.activation(Activation::Silu, embedding)?;
-    let h = g.linear(&w.scope("linear"), &h, N * width)?;
-    let h = g.unsqueeze(&h, 1)?;
+    let h = projected(g, w, embedding, N * width)?;
     crate::nn::split_last(g, &h, [width; N])
+}
+
+/// The same where their number is known as the graph is built.
+///
+/// # Errors
+/// As [`modulation`].
+pub fn modulation_parts(
+    g: &mut Graph,
+    w: &Scope,
+    embedding: &Tensor,
+    width: usize,
+    count: usize,
+) -> Result<Vec<Tensor>> {
+    let h = projected(g, w, embedding, count * width)?;
+    g.split(&h, 2, &vec![width; count])
+}
+
+fn projected(g: &mut Graph, w: &Scope, embedding: &Tensor, width: usize) -> Result<Tensor> {
+    let h = g.activation(Activation::Silu, embedding)?;
+    let h = g.linear(&w.scope("linear"), &h, width)?;
+    g.unsqueeze(&h, 1)
 }
 
 /// x times one more than `scale`, and `shift`: x `[batch, positions, width]`, the others `[batch, 1, width]`.

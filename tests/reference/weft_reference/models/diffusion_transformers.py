@@ -12,13 +12,14 @@ from weft_reference.diffusion import ModelCase, forward
 from weft_reference.inputs import floats
 from weft_reference.models.stable_diffusion import decode
 
-MODELS = ("autoencoder-tiny", "flux-transformer-2d")
+MODELS = ("autoencoder-tiny", "flux-transformer-2d", "sd3-transformer-2d")
 ROOTS = MODELS
 
 
 def goldens() -> Iterator[ModelCase]:
     yield from tiny()
     yield from flux()
+    yield from sd3()
 
 
 def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -94,3 +95,39 @@ def flux() -> Iterator[ModelCase]:
     )
     places = [(1, row, column + 7) for row in range(2) for column in range(3)]
     yield case("moved", "Places of another image, and of texts.", {"img_ids": np.array(places, np.int64), "txt_ids": np.full((5, 3), 2)})
+
+
+SD3 = {
+    "sample_size": 8,
+    "patch_size": 2,
+    "in_channels": 4,
+    "num_layers": 3,
+    "attention_head_dim": 8,
+    "num_attention_heads": 3,
+    "joint_attention_dim": 12,
+    "caption_projection_dim": 24,
+    "pooled_projection_dim": 10,
+    "out_channels": 4,
+    "pos_embed_max_size": 7,
+}
+
+
+def sd3() -> Iterator[ModelCase]:
+    def case(name: str, notes: str, size: tuple[int, int] = (8, 12), **changes: Any) -> ModelCase:
+        inputs = {
+            "hidden_states": floats("latents", (2, 4, *size), -2.0, 2.0),
+            "encoder_hidden_states": floats("text", (2, 5, 12), -2.0, 2.0),
+            "pooled_projections": floats("pooled", (2, 10)),
+            "timestep": np.array([981.0, 20.5], np.float32),
+        }
+        return ModelCase(f"sd3-transformer-2d/{name}", "SD3Transformer2DModel", SD3 | changes, inputs, notes)
+
+    yield case("base", "Three blocks, of which the last has done with the text; fewer patches than positions, not evenly.")
+    yield case(
+        "dual",
+        "As 3.5 medium: a second attention in two of the blocks, queries and keys normalised, other channels.",
+        dual_attention_layers=(0, 2),
+        qk_norm="rms_norm",
+        out_channels=6,
+    )
+    yield case("pixels", "Patches of one position, as many as are stored.", (7, 6), patch_size=1)
