@@ -60,13 +60,15 @@ pub enum Task {
     ZeroShotAudioClassification,
     /// Images of a text.
     TextToImage,
+    /// Images of a text, begun from an image.
+    ImageToImage,
     /// What follows a time series, by its mean and quantiles.
     TimeSeriesForecasting,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -93,6 +95,7 @@ impl Task {
         Self::AudioClassification,
         Self::ZeroShotAudioClassification,
         Self::TextToImage,
+        Self::ImageToImage,
         Self::TimeSeriesForecasting,
     ];
 
@@ -125,6 +128,7 @@ impl Task {
             Self::AudioClassification => "audio-classification",
             Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
             Self::TextToImage => "text-to-image",
+            Self::ImageToImage => "image-to-image",
             Self::TimeSeriesForecasting => "time-series-forecasting",
         }
     }

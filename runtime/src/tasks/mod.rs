@@ -136,7 +136,9 @@ pub use text_classification::{ClassificationOptions, TextClassification};
 #[cfg(feature = "text")]
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
 #[cfg(feature = "diffusion")]
-pub use text_to_image::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions};
+pub use text_to_image::{
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+};
 #[cfg(feature = "text")]
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 #[cfg(feature = "text")]

@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use weft::tasks::TextToImageOptions;
+use weft::image::Image;
+use weft::tasks::{DenoisingStep, GeneratedImage, ImageToImageOptions, TextToImageOptions};
 use weft::{Hardware, Value, Values};
-use weft_stable_diffusion::tasks::TextToImage;
+use weft_stable_diffusion::tasks::{ImageToImage, TextToImage};
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/text-to-image/stable-diffusion")
@@ -62,6 +63,23 @@ fn tensors(path: &Path) -> Values {
     weft::golden::tensors(path).unwrap()
 }
 
+/// Runs the pipeline of a call: from an image, where it has one.
+fn run(
+    folder: &Path,
+    call: &Json,
+    (prompts, options): (&[&str], TextToImageOptions),
+    on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
+) -> weft::Result<Vec<GeneratedImage>> {
+    let Some(image) = call["image"].as_str() else {
+        return load(folder)?.run_with(prompts, &options, on_step);
+    };
+    let image = Image::open(golden().join(image))?;
+    let options =
+        ImageToImageOptions { strength: call["options"]["strength"].as_f64().unwrap(), generation: options };
+    let pipeline = ImageToImage::open(folder.to_str().unwrap())?.hardware(Hardware::Cpu).threads(1).load()?;
+    pipeline.run_with(prompts, &image, &options, on_step)
+}
+
 #[test]
 fn latents_after_each_step_and_images_are_the_references() {
     let folder = copy();
@@ -69,11 +87,10 @@ fn latents_after_each_step_and_images_are_the_references() {
         let name = call["name"].as_str().unwrap();
         fs::write(folder.path().join("scheduler/scheduler_config.json"), call["scheduler"].to_string())
             .unwrap();
-        let pipeline = load(folder.path()).unwrap();
         let want = tensors(&golden().join(format!("{name}.safetensors")));
         let (prompts, options) = options(call);
         let mut steps = 0;
-        let made = pipeline.run_with(&prompts, &options, &mut |step| {
+        let made = run(folder.path(), call, (&prompts, options), &mut |step| {
             let Value::F32(want) = &want[&format!("latents.{:02}", step.index)] else { panic!("{name}") };
             let most = want.iter().fold(1.0_f32, |most, x| most.max(x.abs()));
             let error = step.latents.iter().zip(want).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
@@ -129,6 +146,14 @@ fn what_does_not_fit_is_refused_by_name() {
     ] {
         let problem = problem(options);
         assert!(problem.contains(named) && problem.contains("help"), "{problem}");
+    }
+    let images = ImageToImage::open(golden().to_str().unwrap()).unwrap().hardware(Hardware::Cpu).load().unwrap();
+    let image = Image::open(golden().join("image.png")).unwrap();
+    for (strength, steps) in [(0.0, 10), (1.5, 10), (0.05, 10)] {
+        let generation = TextToImageOptions { num_inference_steps: steps, ..defaults() };
+        let options = ImageToImageOptions { strength, generation };
+        let problem = images.run(&["A loom"], &image, &options).unwrap_err().to_string();
+        assert!(problem.contains("strength") && problem.contains("help"), "{problem}");
     }
     let folder = copy();
     let refused = |file: &str, change: &dyn Fn(&mut Json)| {

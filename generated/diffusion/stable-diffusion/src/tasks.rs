@@ -8,6 +8,23 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
+/// Image-to-image: images of a text that are like an image, to which noise is added that a seed gives.
+///
+/// Takes checkpoints of `StableDiffusionPipeline`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+/// use weft::tasks::ImageToImageOptions;
+///
+/// let pipeline = weft_stable_diffusion::tasks::ImageToImage::open("stable-diffusion-v1-5/stable-diffusion-v1-5")?.load()?;
+/// let options = ImageToImageOptions { strength: 0.6, ..ImageToImageOptions::default() };
+/// pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageToImage = weft::tasks::ImageToImage<crate::Model>;
+
 /// Text-to-image: images of a text, of noise that a seed gives.
 ///
 /// Takes checkpoints of `StableDiffusionPipeline`.

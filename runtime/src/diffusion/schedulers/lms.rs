@@ -77,7 +77,8 @@ impl Scheduler for Lms {
         let original = self.config.original_of_sigma(sigma, output, sample);
         self.slopes.push_front(sample.iter().zip(&original).map(|(x, y)| (x - y) / sigma).collect());
         self.slopes.truncate(ORDER);
-        let shares = self.coefficients(index, self.slopes.len());
+        // As many as there would be from the first step on; those that are not there have no share.
+        let shares = self.coefficients(index, (index + 1).min(ORDER));
         let mut parts = vec![(1.0, sample)];
         parts.extend(shares.into_iter().zip(&self.slopes).map(|(share, slope)| (share, &slope[..])));
         combine(&parts)

@@ -64,6 +64,10 @@ pub trait Scheduler: Debug + Send {
     fn init_noise_sigma(&self) -> f32 {
         1.0
     }
+    /// How many runs a step takes.
+    fn order(&self) -> usize {
+        1
+    }
     /// What the denoiser gets of a sample.
     fn scale_model_input(&self, index: usize, sample: &[f32]) -> Vec<f32> {
         let _ = index;

@@ -90,6 +90,10 @@ impl Scheduler for SecondOrder {
         tables::init_noise_sigma(&self.config, &self.sigmas)
     }
 
+    fn order(&self) -> usize {
+        2
+    }
+
     fn scale_model_input(&self, index: usize, sample: &[f32]) -> Vec<f32> {
         let sigma = if index.is_multiple_of(2) { self.sigmas[index] } else { self.second[index] };
         tables::scaled_input(sigma, sample)

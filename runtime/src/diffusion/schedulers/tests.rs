@@ -54,7 +54,7 @@ fn timesteps_sigmas_and_samples_are_the_references() {
         match name.as_str() {
             // Between two of the training's, by logarithms of single precision.
             "euler-karras" | "heun-karras" | "kdpm2" | "kdpm2-karras" | "lms-karras" => {
-                near(&timesteps, &floats("timesteps"), 1e-7, &name)
+                near(&timesteps, &floats("timesteps"), 1e-7, &name);
             }
             _ => assert_eq!(timesteps, floats("timesteps"), "{name}"),
         }

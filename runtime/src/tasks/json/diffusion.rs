@@ -1,4 +1,4 @@
-//! Text-to-image: inputs are texts, answers the files that the images were written to.
+//! Text-to-image and image-to-image: inputs are texts or an image, answers the files that the images were written to.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,7 +10,10 @@ use super::parameters::Parameters;
 use super::shapes::texts;
 use super::{JsonPipeline, OnText};
 use crate::any_model::DynModel;
-use crate::tasks::{TextToImage, TextToImageOptions};
+use crate::image::Image;
+use crate::tasks::{
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+};
 use crate::{Error, Result};
 
 impl JsonPipeline for TextToImage<DynModel> {
@@ -20,42 +23,82 @@ impl JsonPipeline for TextToImage<DynModel> {
 
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
-        let defaults = TextToImageOptions::default();
-        let options = TextToImageOptions {
-            negative_prompt: parameters.get("negative_prompt")?,
-            num_inference_steps: parameters
-                .get("num_inference_steps")?
-                .unwrap_or(defaults.num_inference_steps),
-            guidance_scale: parameters.get("guidance_scale")?.unwrap_or(defaults.guidance_scale),
-            guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
-            height: parameters.get("height")?,
-            width: parameters.get("width")?,
-            num_images_per_prompt: parameters
-                .get("num_images_per_prompt")?
-                .unwrap_or(defaults.num_images_per_prompt),
-            seed: parameters.get("seed")?,
-            latents: None,
-        };
-        let out: Option<String> = parameters.get("out")?;
+        let options = generation(&parameters)?;
+        let out = out(&parameters)?;
         parameters.finish()?;
-        let out = out.ok_or_else(|| {
-            Error::input("out", "is missing", "say where the image is to be written: `--out image.png`")
-        })?;
         let prompts = texts(inputs)?;
-        let start = Instant::now();
-        let made = self.run_with(&prompts, &options, &mut |step| {
-            let done = step.index + 1;
-            let left = start.elapsed().as_secs_f64() / done as f64 * (step.count - done) as f64;
-            on_text(&format!("\nstep {done} of {}, {left:.1} s left", step.count))
-        })?;
-        let mut files = vec![];
-        for (index, image) in made.iter().enumerate() {
-            let file = if made.len() > 1 { numbered(&out, index) } else { out.clone() };
-            image.save(&file)?;
-            files.push(json!({"image": file, "parameters": image.parameters}));
-        }
-        Ok(files.into())
+        written(&out, &self.run_with(&prompts, &options, &mut told(on_text))?)
     }
+}
+
+impl JsonPipeline for ImageToImage<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        self.run_streaming(inputs, parameters, &mut |_| ControlFlow::Continue(()))
+    }
+
+    fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let defaults = ImageToImageOptions::default();
+        let options = ImageToImageOptions {
+            strength: parameters.get("strength")?.unwrap_or(defaults.strength),
+            generation: generation(&parameters)?,
+        };
+        let prompt: Option<String> = parameters.get("prompt")?;
+        let out = out(&parameters)?;
+        parameters.finish()?;
+        let help = "say what the image is to become: `--set prompt=\"A loom at night.\"`";
+        let prompt = prompt.ok_or_else(|| Error::input("prompt", "is missing", help))?;
+        let [image] = texts(inputs)?[..] else {
+            return Err(Error::input("inputs", "are not one image", "give the path of one image"));
+        };
+        let image = Image::open(image)?;
+        written(&out, &self.run_with(&[&prompt], &image, &options, &mut told(on_text))?)
+    }
+}
+
+/// The options of both tasks.
+fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
+    let defaults = TextToImageOptions::default();
+    let steps = parameters.get("num_inference_steps")?.unwrap_or(defaults.num_inference_steps);
+    let images = parameters.get("num_images_per_prompt")?.unwrap_or(defaults.num_images_per_prompt);
+    Ok(TextToImageOptions {
+        negative_prompt: parameters.get("negative_prompt")?,
+        num_inference_steps: steps,
+        guidance_scale: parameters.get("guidance_scale")?.unwrap_or(defaults.guidance_scale),
+        guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
+        height: parameters.get("height")?,
+        width: parameters.get("width")?,
+        num_images_per_prompt: images,
+        seed: parameters.get("seed")?,
+        latents: None,
+    })
+}
+
+fn out(parameters: &Parameters<'_>) -> Result<String> {
+    let out: Option<String> = parameters.get("out")?;
+    let help = "say where the image is to be written: `--out image.png`";
+    out.ok_or_else(|| Error::input("out", "is missing", help))
+}
+
+/// Tells of each step and of the time left.
+fn told(on_text: &mut OnText<'_>) -> impl FnMut(&DenoisingStep<'_>) -> ControlFlow<()> {
+    let start = Instant::now();
+    move |step| {
+        let done = step.index + 1;
+        let left = start.elapsed().as_secs_f64() / done as f64 * (step.count - done) as f64;
+        on_text(&format!("\nstep {done} of {}, {left:.1} s left", step.count))
+    }
+}
+
+/// Writes the images, and says where.
+fn written(out: &str, made: &[GeneratedImage]) -> Result<Json> {
+    let mut files = vec![];
+    for (index, image) in made.iter().enumerate() {
+        let file = if made.len() > 1 { numbered(out, index) } else { out.to_owned() };
+        image.save(&file)?;
+        files.push(json!({"image": file, "parameters": image.parameters}));
+    }
+    Ok(files.into())
 }
 
 /// `image.png` as `image-2.png`, counted from 1.

@@ -3,8 +3,11 @@
 //! Reference: `StableDiffusionPipeline` of `diffusers`. Noise is drawn as it draws it, so that a seed gives the same image.
 
 mod guidance;
+mod image_to_image;
 mod png;
 mod prompt;
+
+pub use image_to_image::{ImageToImage, ImageToImageOptions};
 
 use std::ops::ControlFlow;
 
@@ -19,6 +22,7 @@ use crate::diffusion::schedulers::{self, Scheduler};
 use crate::image::Image;
 use crate::text::Tokenizer;
 use crate::{Error, GraphKind, Result, Value, Values};
+use image_to_image::Start;
 
 /// Makes images of texts.
 ///
@@ -198,10 +202,21 @@ impl<A: AnyModel> TextToImage<A> {
         options: &TextToImageOptions,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
+        self.make(prompts, options, None, on_step)
+    }
+
+    /// Images from noise, or from an image with noise.
+    fn make(
+        &self,
+        prompts: &[&str],
+        options: &TextToImageOptions,
+        start: Option<&Start<'_>>,
+        on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<GeneratedImage>> {
         let [height, width] = self.size(options)?;
         let now = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
         let seed = options.seed.unwrap_or_else(now);
-        let latents = self.denoise(prompts, options, [height, width], seed, on_step)?;
+        let latents = self.denoise(prompts, options, (start, [height, width], seed), on_step)?;
         let images = self.decode(&latents)?;
         let parameters = |index: usize| {
             png::parameters(prompts[index / options.num_images_per_prompt], options, seed, [height, width])
@@ -215,31 +230,27 @@ impl<A: AnyModel> TextToImage<A> {
         &self,
         prompts: &[&str],
         options: &TextToImageOptions,
-        [height, width]: [usize; 2],
-        seed: u64,
+        (start, [height, width], seed): (Option<&Start<'_>>, [usize; 2], u64),
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Array4<f32>> {
         let images = prompts.len() * options.num_images_per_prompt;
         let shape =
             [images, self.settings.channels, height / self.settings.scale, width / self.settings.scale];
         let mut generator = Generator::new(seed);
-        let first = match &options.latents {
-            Some(latents) if latents.shape() == shape => latents.clone(),
-            Some(latents) => {
-                let problem = format!("has shape {:?}, not {shape:?}", latents.shape());
-                return Err(Error::input("latents", problem, "give a batch of latents for the images' size"));
-            }
-            None => Array4::from_shape_vec(shape, generator.randn(shape.iter().product()))
-                .map_err(|error| misshapen(&error))?,
-        };
         let mut scheduler = self.scheduler()?;
         scheduler.set_timesteps(options.num_inference_steps)?;
         let guided = options.guidance_scale > 1.0 && self.settings.guidance_width.is_none();
         let text = self.text(prompts, options, guided)?;
-        let scale = scheduler.init_noise_sigma();
-        let mut latents = first.mapv(|x| x * scale);
+        let (begin, mut latents) = match start {
+            Some(start) => self.noised(start, options, (&*scheduler, shape), &mut generator)?,
+            None => {
+                let scale = scheduler.init_noise_sigma();
+                (0, first_latents(options, shape, &mut generator)?.mapv(|x| x * scale))
+            }
+        };
         let timesteps = scheduler.timesteps().to_vec();
-        for (index, &timestep) in timesteps.iter().enumerate() {
+        let count = timesteps.len() - begin;
+        for (index, &timestep) in timesteps.iter().enumerate().skip(begin) {
             let sample: Vec<f32> = latents.iter().copied().collect();
             let seen = scheduler.scale_model_input(index, &sample);
             let seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
@@ -247,9 +258,9 @@ impl<A: AnyModel> TextToImage<A> {
             let mut noise = |count: usize| generator.randn(count);
             let next = scheduler.step(index, &predicted, &sample, &mut noise);
             latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
-            let step = DenoisingStep { index, count: timesteps.len(), timestep, latents: &latents };
+            let step = DenoisingStep { index: index - begin, count, timestep, latents: &latents };
             if on_step(&step).is_break() {
-                let problem = format!("was cancelled after step {} of {}", index + 1, timesteps.len());
+                let problem = format!("was cancelled after step {} of {count}", step.index + 1);
                 return Err(Error::input("text-to-image", problem, "run it again"));
             }
         }
@@ -334,6 +345,23 @@ impl<A: AnyModel> TextToImage<A> {
             }
         }
         Ok(size)
+    }
+}
+
+/// The latents that are given, or noise.
+fn first_latents(
+    options: &TextToImageOptions,
+    shape: [usize; 4],
+    generator: &mut Generator,
+) -> Result<Array4<f32>> {
+    match &options.latents {
+        Some(latents) if latents.shape() == shape => Ok(latents.clone()),
+        Some(latents) => {
+            let problem = format!("has shape {:?}, not {shape:?}", latents.shape());
+            Err(Error::input("latents", problem, "give a batch of latents for the images' size"))
+        }
+        None => Array4::from_shape_vec(shape, generator.randn(shape.iter().product()))
+            .map_err(|error| misshapen(&error)),
     }
 }
 

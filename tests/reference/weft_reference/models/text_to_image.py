@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from transformers import CLIPTextConfig, CLIPTextModel
 
 from weft_reference import weights
@@ -34,6 +36,7 @@ class Run:
     prompts: tuple[str, ...] = ("A weaver's loom at night, in blue",)
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 42
+    image: bool = False
 
 
 RUNS = (
@@ -52,6 +55,18 @@ RUNS = (
         {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1},
         options={"guidance_scale": 1.0, "num_inference_steps": 4},
     ),
+    Run("image-ddim", "DDIMScheduler", {"clip_sample": False, "steps_offset": 1}, options={"strength": 0.6}, image=True),
+    Run("image-pndm", "PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1}, options={"strength": 0.5}, image=True),
+    Run("image-lms", "LMSDiscreteScheduler", options={"strength": 0.75, "num_inference_steps": 8}, image=True),
+    Run(
+        "image-heun",
+        "HeunDiscreteScheduler",
+        {},
+        ("A red disc", "Blue bars"),
+        {"negative_prompt": "rain", "num_images_per_prompt": 2, "strength": 0.35},
+        7,
+        image=True,
+    ),
 )
 
 
@@ -64,17 +79,32 @@ class PipelineCase:
         with tempfile.TemporaryDirectory() as folder:
             pipeline.save_pretrained(folder)
             files = folder_files(Path(folder))
+        from_image = diffusers.StableDiffusionImg2ImgPipeline(**pipeline.components, requires_safety_checker=False)
+        from_image.set_progress_bar_config(disable=True)
+        encoded = io.BytesIO()
+        photograph().save(encoded, "PNG")
+        files["image.png"] = encoded.getvalue()
         calls = []
         for run in RUNS:
-            pipeline.scheduler = getattr(diffusers, run.scheduler)(**STABLE_DIFFUSION, **run.fields)
+            pipeline.scheduler = from_image.scheduler = getattr(diffusers, run.scheduler)(**STABLE_DIFFUSION, **run.fields)
             options = {"num_inference_steps": 10, **run.options}
-            files[f"{run.name}.safetensors"] = to_safetensors(called(pipeline, run, options))
+            files[f"{run.name}.safetensors"] = to_safetensors(
+                called(from_image if run.image else pipeline, run, options)
+            )
             scheduler = {"_class_name": run.scheduler, **pipeline.scheduler.config}
             scheduler.pop("_use_default_values", None)
             call = {"name": run.name, "prompts": run.prompts, "seed": run.seed, "options": options}
+            call |= {"image": "image.png"} if run.image else {}
             calls.append({**call, "scheduler": scheduler})
         files["calls.json"] = to_json(calls)
         return {f"{self.path}/{name}": data for name, data in files.items()}
+
+
+def photograph() -> Image.Image:
+    """An image whose sides are no multiples of what a row of latents stands for."""
+    rows, columns = np.mgrid[:19, :27]
+    levels = np.stack([rows * 13, columns * 9, (rows * columns) % 256], axis=-1)
+    return Image.fromarray(levels.astype(np.uint8))
 
 
 def stable_diffusion() -> Any:
@@ -109,8 +139,10 @@ def called(pipeline: Any, run: Run, options: Mapping[str, Any]) -> dict[str, np.
 
     if "negative_prompt" in options:
         options = {**options, "negative_prompt": [options["negative_prompt"]] * len(run.prompts)}
+    more = {"image": photograph()} if run.image else {}
     made = pipeline(
         list(run.prompts),
+        **more,
         generator=torch.Generator().manual_seed(run.seed),
         output_type="np",
         callback_on_step_end=keep,

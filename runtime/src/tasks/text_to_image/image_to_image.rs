@@ -1,0 +1,154 @@
+//! Image-to-image: noise is added to an image's latents, and only the last steps are run.
+//!
+//! Reference: `StableDiffusionImg2ImgPipeline` of `diffusers`.
+
+use std::ops::ControlFlow;
+
+use ndarray::{Array4, Ix4};
+
+use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
+use crate::any_model::AnyModel;
+use crate::diffusion::Generator;
+use crate::diffusion::schedulers::Scheduler;
+use crate::image::{Filter, Image};
+use crate::tasks::builder::opened;
+use crate::tasks::{Pipeline, Task};
+use crate::{Error, GraphKind, Result, Value, Values};
+
+/// Makes images of texts that are like an image.
+#[derive(Debug)]
+pub struct ImageToImage<A> {
+    within: TextToImage<A>,
+}
+
+/// How images are made of an image.
+#[derive(Clone, Debug)]
+pub struct ImageToImageOptions {
+    /// How much of the image is made anew: the share of the steps that is run, above 0 and up to 1.
+    pub strength: f64,
+    /// How images are made of texts; height and width are the image's where not given, less what is left of a row of latents, and
+    /// there are no latents of one's own.
+    pub generation: TextToImageOptions,
+}
+
+impl Default for ImageToImageOptions {
+    fn default() -> Self {
+        Self { strength: 0.8, generation: TextToImageOptions::default() }
+    }
+}
+
+/// What images begin with.
+pub(super) struct Start<'a> {
+    image: &'a Image,
+    strength: f64,
+}
+
+impl<A: AnyModel> Pipeline<A> for ImageToImage<A> {
+    const TASK: Task = Task::ImageToImage;
+
+    fn from_model(model: A) -> Result<Self> {
+        Ok(Self { within: TextToImage::from_model(model)? })
+    }
+}
+
+opened!(ImageToImage: within.model);
+
+impl<A: AnyModel> ImageToImage<A> {
+    /// The images of some prompts that are like `image`, one after the other.
+    ///
+    /// # Errors
+    /// When the strength leaves no step, or as [`TextToImage::run`].
+    pub fn run(
+        &self,
+        prompts: &[&str],
+        image: &Image,
+        options: &ImageToImageOptions,
+    ) -> Result<Vec<GeneratedImage>> {
+        self.run_with(prompts, image, options, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, and tells of each step; `Break` ends with an error that says so.
+    ///
+    /// # Errors
+    /// As [`ImageToImage::run`].
+    pub fn run_with(
+        &self,
+        prompts: &[&str],
+        image: &Image,
+        options: &ImageToImageOptions,
+        on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<GeneratedImage>> {
+        let (strength, scale) = (options.strength, self.within.settings.scale);
+        let mut generation = options.generation.clone();
+        if !(strength > 0.0 && strength <= 1.0) {
+            let help = "give a number above 0, and up to 1 for an image that is made anew";
+            return Err(Error::input("strength", format!("is {strength}"), help));
+        }
+        if generation.latents.is_some() {
+            let problem = "are those of the image already";
+            return Err(Error::input("latents", problem, "leave them out, or make images of texts alone"));
+        }
+        generation.height.get_or_insert(image.height() / scale * scale);
+        generation.width.get_or_insert(image.width() / scale * scale);
+        self.within.make(prompts, &generation, Some(&Start { image, strength }), on_step)
+    }
+}
+
+impl<A: AnyModel> TextToImage<A> {
+    /// The first of the timesteps that are run, and the latents there: those of the image, of which one is drawn from their
+    /// distribution, with noise.
+    pub(super) fn noised(
+        &self,
+        start: &Start<'_>,
+        options: &TextToImageOptions,
+        (scheduler, shape): (&dyn Scheduler, [usize; 4]),
+        generator: &mut Generator,
+    ) -> Result<(usize, Array4<f32>)> {
+        let steps = options.num_inference_steps;
+        let run = ((steps as f64 * start.strength) as usize).min(steps);
+        if run == 0 {
+            let problem = format!("{} of {steps} steps is none", start.strength);
+            return Err(Error::input("strength", problem, "give more steps, or a higher strength"));
+        }
+        let begin = (steps - run) * scheduler.order();
+        let scale = self.settings.scale;
+        let drawn = self.posterior(start.image, [shape[2] * scale, shape[3] * scale], generator)?;
+        let noise = Array4::from_shape_vec(shape, generator.randn(shape.iter().product()));
+        let noise = noise.map_err(|error| misshapen(&error))?;
+        let drawn = drawn.broadcast(shape).map(|drawn| drawn.to_owned());
+        let help = "open a model that is made for this task";
+        let drawn = drawn.ok_or_else(|| Error::input("image", "has latents of another size", help))?;
+        let (kept, added) = scheduler.noise_scales(begin);
+        Ok((begin, drawn * kept + noise * added))
+    }
+
+    /// Latents of an image in this size, drawn from their distribution (`DiagonalGaussianDistribution.sample`).
+    fn posterior(
+        &self,
+        image: &Image,
+        [height, width]: [usize; 2],
+        generator: &mut Generator,
+    ) -> Result<Array4<f32>> {
+        let image = image.resize(height, width, Filter::Lanczos)?;
+        let pixels = image.pixels();
+        let at =
+            |(_, c, y, x): (usize, usize, usize, usize)| 2.0 * (f32::from(pixels[[y, x, c]]) / 255.0) - 1.0;
+        let pixels = Array4::from_shape_fn((1, 3, height, width), at);
+        let inputs = Values::from([("images".to_owned(), Value::from(pixels.into_dyn()))]);
+        let mut outputs = self.model.run_graph(GraphKind::LatentEncoder, inputs)?;
+        let logvar = outputs.remove("logvar");
+        let mean = floats(outputs, "mean")?;
+        let logvar = floats(Values::from_iter(logvar.map(|logvar| ("logvar".to_owned(), logvar))), "logvar")?;
+        let noise = generator.randn(mean.len());
+        let drawn = mean
+            .iter()
+            .zip(&logvar)
+            .zip(noise)
+            .map(|((mean, logvar), noise)| mean + (0.5 * logvar).exp() * noise);
+        let drawn: Vec<f32> =
+            drawn.map(|x| (x - self.settings.shift_factor) * self.settings.scaling_factor).collect();
+        let drawn =
+            ndarray::ArrayD::from_shape_vec(mean.raw_dim(), drawn).map_err(|error| misshapen(&error))?;
+        drawn.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))
+    }
+}
