@@ -7,8 +7,12 @@
 pub use weft_autoencoder_kl as autoencoder_kl;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
+#[cfg(feature = "dit-transformer-2d")]
+pub use weft_dit_transformer_2d as dit_transformer_2d;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "pixart-transformer-2d")]
+pub use weft_pixart_transformer_2d as pixart_transformer_2d;
 #[cfg(feature = "sd3-transformer-2d")]
 pub use weft_sd3_transformer_2d as sd3_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
@@ -22,8 +26,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
+    #[cfg(feature = "dit-transformer-2d")]
+    weft::DynArchitecture::of::<dit_transformer_2d::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
+    #[cfg(feature = "pixart-transformer-2d")]
+    weft::DynArchitecture::of::<pixart_transformer_2d::Model>(),
     #[cfg(feature = "sd3-transformer-2d")]
     weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]

@@ -26,7 +26,7 @@ Call = Callable[[torch.nn.Module, dict[str, torch.Tensor]], dict[str, torch.Tens
 
 def forward(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """`forward`, whose inputs besides those that it names itself are `added_cond_kwargs`."""
-    added = {name: inputs.pop(name) for name in ("text_embeds", "time_ids") if name in inputs}
+    added = {name: inputs.pop(name) for name in ("text_embeds", "time_ids", "resolution", "aspect_ratio") if name in inputs}
     return {"sample": model(**inputs, **({"added_cond_kwargs": added} if added else {})).sample}
 
 

@@ -147,7 +147,8 @@ fn what_does_not_fit_is_refused_by_name() {
         let problem = problem(options);
         assert!(problem.contains(named) && problem.contains("help"), "{problem}");
     }
-    let images = ImageToImage::open(golden().to_str().unwrap()).unwrap().hardware(Hardware::Cpu).load().unwrap();
+    let images =
+        ImageToImage::open(golden().to_str().unwrap()).unwrap().hardware(Hardware::Cpu).load().unwrap();
     let image = Image::open(golden().join("image.png")).unwrap();
     for (strength, steps) in [(0.0, 10), (1.5, 10), (0.05, 10)] {
         let generation = TextToImageOptions { num_inference_steps: steps, ..defaults() };

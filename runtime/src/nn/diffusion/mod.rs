@@ -18,7 +18,7 @@ pub use adaptive_norm::{
 pub use autoencoder::{AutoencoderBlocks, spatial_attention};
 pub use blocks::{per_block, same_lengths};
 pub use joint_attention::{JointAttention, axial_rotary, plain_feed_forward};
-pub use patches::{center_crop, unpatchify};
+pub use patches::{LatentPatches, center_crop, unpatchify};
 pub use resample::{Downsample2d, upsample_2d};
 pub use resnet::ResnetBlock2d;
 pub use timesteps::{Timesteps, timestep_embedding};

@@ -12,7 +12,7 @@ from weft_reference.diffusion import ModelCase, forward
 from weft_reference.inputs import floats
 from weft_reference.models.stable_diffusion import decode
 
-MODELS = ("autoencoder-tiny", "flux-transformer-2d", "sd3-transformer-2d")
+MODELS = ("autoencoder-tiny", "flux-transformer-2d", "sd3-transformer-2d", "dit-transformer-2d", "pixart-transformer-2d")
 ROOTS = MODELS
 
 
@@ -20,6 +20,8 @@ def goldens() -> Iterator[ModelCase]:
     yield from tiny()
     yield from flux()
     yield from sd3()
+    yield from dit()
+    yield from pixart()
 
 
 def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -131,3 +133,38 @@ def sd3() -> Iterator[ModelCase]:
         out_channels=6,
     )
     yield case("pixels", "Patches of one position, as many as are stored.", (7, 6), patch_size=1)
+
+
+BLOCKS = {"num_attention_heads": 3, "attention_head_dim": 8, "num_layers": 2, "sample_size": 8}
+
+
+def dit() -> Iterator[ModelCase]:
+    def case(name: str, notes: str, side: int = 8, **changes: Any) -> ModelCase:
+        inputs = {
+            "hidden_states": floats("latents", (2, 4, side, side), -2.0, 2.0),
+            "timestep": np.array([981.0, 20.0], np.float32),
+            "class_labels": np.array([7, 3]),
+        }
+        config = BLOCKS | {"num_embeds_ada_norm": 7} | changes
+        return ModelCase(f"dit-transformer-2d/{name}", "DiTTransformer2DModel", config, inputs, notes)
+
+    yield case("base", "Two classes, one of them none.")
+    yield case("larger", "More patches than in training, no biases, other channels.", 12, attention_bias=False, out_channels=8)
+
+
+def pixart() -> Iterator[ModelCase]:
+    def case(name: str, notes: str, more: dict[str, np.ndarray] | None = None, **changes: Any) -> ModelCase:
+        config = BLOCKS | {"cross_attention_dim": 24, "caption_channels": 12} | changes
+        inputs = {
+            "hidden_states": floats("latents", (2, 4, 8, 12), -2.0, 2.0),
+            "encoder_hidden_states": floats("text", (2, 5, config["caption_channels"] or 24), -2.0, 2.0),
+            "timestep": np.array([981.0, 20.0], np.float32),
+            "encoder_attention_mask": np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]),
+        }
+        inputs |= more or {}
+        return ModelCase(f"pixart-transformer-2d/{name}", "PixArtTransformer2DModel", config, inputs, notes)
+
+    sizes = {"resolution": np.array([[512, 768], [1024, 1024]], np.float32), "aspect_ratio": np.array([[0.67], [1.0]], np.float32)}
+    yield case("base", "A text with padding, an image that is not square.")
+    yield case("sizes", "Resolution and aspect ratio, stretched places.", sizes, use_additional_conditions=True, interpolation_scale=2)
+    yield case("plain", "The text as it is, no biases, other channels and patches.", caption_channels=None, attention_bias=False, out_channels=None, patch_size=1)
