@@ -3,6 +3,10 @@
 
 //! Vision-language: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "aimv2")]
+pub use weft_aimv2 as aimv2;
+#[cfg(feature = "align")]
+pub use weft_align as align;
 #[cfg(feature = "altclip")]
 pub use weft_altclip as altclip;
 #[cfg(feature = "aya_vision")]
@@ -11,6 +15,8 @@ pub use weft_aya_vision as aya_vision;
 pub use weft_blip as blip;
 #[cfg(feature = "blip-2")]
 pub use weft_blip_2 as blip_2;
+#[cfg(feature = "bridgetower")]
+pub use weft_bridgetower as bridgetower;
 #[cfg(feature = "chinese_clip")]
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
@@ -41,6 +47,8 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "groupvit")]
+pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
 #[cfg(feature = "idefics3")]
@@ -51,6 +59,8 @@ pub use weft_instructblip as instructblip;
 pub use weft_internvl as internvl;
 #[cfg(feature = "janus")]
 pub use weft_janus as janus;
+#[cfg(feature = "layoutlmv3")]
+pub use weft_layoutlmv3 as layoutlmv3;
 #[cfg(feature = "lfm2_vl")]
 pub use weft_lfm2_vl as lfm2_vl;
 #[cfg(feature = "lighton_ocr")]
@@ -61,6 +71,8 @@ pub use weft_llava as llava;
 pub use weft_llava_next as llava_next;
 #[cfg(feature = "llava_onevision")]
 pub use weft_llava_onevision as llava_onevision;
+#[cfg(feature = "lxmert")]
+pub use weft_lxmert as lxmert;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
@@ -99,13 +111,23 @@ pub use weft_siglip2 as siglip2;
 pub use weft_smolvlm as smolvlm;
 #[cfg(feature = "trocr")]
 pub use weft_trocr as trocr;
+#[cfg(feature = "vilt")]
+pub use weft_vilt as vilt;
 #[cfg(feature = "vipllava")]
 pub use weft_vipllava as vipllava;
 #[cfg(feature = "vision-encoder-decoder")]
 pub use weft_vision_encoder_decoder as vision_encoder_decoder;
+#[cfg(feature = "vision-text-dual-encoder")]
+pub use weft_vision_text_dual_encoder as vision_text_dual_encoder;
+#[cfg(feature = "visual_bert")]
+pub use weft_visual_bert as visual_bert;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "aimv2")]
+    weft::DynArchitecture::of::<aimv2::Model>(),
+    #[cfg(feature = "align")]
+    weft::DynArchitecture::of::<align::Model>(),
     #[cfg(feature = "altclip")]
     weft::DynArchitecture::of::<altclip::Model>(),
     #[cfg(feature = "aya_vision")]
@@ -114,6 +136,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<blip::Model>(),
     #[cfg(feature = "blip-2")]
     weft::DynArchitecture::of::<blip_2::Model>(),
+    #[cfg(feature = "bridgetower")]
+    weft::DynArchitecture::of::<bridgetower::Model>(),
     #[cfg(feature = "chinese_clip")]
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
@@ -144,6 +168,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     weft::DynArchitecture::of::<got_ocr2::Model>(),
+    #[cfg(feature = "groupvit")]
+    weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
     #[cfg(feature = "idefics3")]
@@ -154,6 +180,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl::Model>(),
     #[cfg(feature = "janus")]
     weft::DynArchitecture::of::<janus::Model>(),
+    #[cfg(feature = "layoutlmv3")]
+    weft::DynArchitecture::of::<layoutlmv3::Model>(),
     #[cfg(feature = "lfm2_vl")]
     weft::DynArchitecture::of::<lfm2_vl::Model>(),
     #[cfg(feature = "lighton_ocr")]
@@ -164,6 +192,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<llava_next::Model>(),
     #[cfg(feature = "llava_onevision")]
     weft::DynArchitecture::of::<llava_onevision::Model>(),
+    #[cfg(feature = "lxmert")]
+    weft::DynArchitecture::of::<lxmert::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
@@ -202,8 +232,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<smolvlm::Model>(),
     #[cfg(feature = "trocr")]
     weft::DynArchitecture::of::<trocr::Model>(),
+    #[cfg(feature = "vilt")]
+    weft::DynArchitecture::of::<vilt::Model>(),
     #[cfg(feature = "vipllava")]
     weft::DynArchitecture::of::<vipllava::Model>(),
     #[cfg(feature = "vision-encoder-decoder")]
     weft::DynArchitecture::of::<vision_encoder_decoder::Model>(),
+    #[cfg(feature = "vision-text-dual-encoder")]
+    weft::DynArchitecture::of::<vision_text_dual_encoder::Model>(),
+    #[cfg(feature = "visual_bert")]
+    weft::DynArchitecture::of::<visual_bert::Model>(),
 ];

@@ -101,7 +101,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or((index + 1) % 6 != 0 && index + 1 != c.num_hidden_layers);
+            .unwrap_or(!(index + 1).is_multiple_of(6) && index + 1 != c.num_hidden_layers);
         let context = LayerContext {
             index,
             position_ids: &inputs.position_ids,
