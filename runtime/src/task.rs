@@ -68,7 +68,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,

@@ -132,8 +132,8 @@ fn defaults_are_the_references() {
             assert!(known || passed_over, "{name}: {key} has no default");
         }
     }
-    // The reference has none of these on Pillow, or settings of masks and chat besides those of images.
-    let others = ["DINOv3ViT", "Cohere2Vision", "Vivit", "Sam", "DeepseekVL"];
+    // The reference has none of these on Pillow.
+    let others = ["DINOv3ViT", "Cohere2Vision", "Vivit"];
     assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others.len());
 }
 
