@@ -15,6 +15,8 @@ pub use weft_data2vec_audio as data2vec_audio;
 pub use weft_hubert as hubert;
 #[cfg(feature = "sew")]
 pub use weft_sew as sew;
+#[cfg(feature = "sew-d")]
+pub use weft_sew_d as sew_d;
 #[cfg(feature = "unispeech")]
 pub use weft_unispeech as unispeech;
 #[cfg(feature = "unispeech-sat")]
@@ -40,6 +42,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<hubert::Model>(),
     #[cfg(feature = "sew")]
     weft::DynArchitecture::of::<sew::Model>(),
+    #[cfg(feature = "sew-d")]
+    weft::DynArchitecture::of::<sew_d::Model>(),
     #[cfg(feature = "unispeech")]
     weft::DynArchitecture::of::<unispeech::Model>(),
     #[cfg(feature = "unispeech-sat")]

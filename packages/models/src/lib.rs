@@ -305,6 +305,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "data2vec-audio", category: "audio", model_types: &["data2vec-audio"] },
         KnownModel { name: "hubert", category: "audio", model_types: &["hubert"] },
         KnownModel { name: "sew", category: "audio", model_types: &["sew"] },
+        KnownModel { name: "sew-d", category: "audio", model_types: &["sew-d"] },
         KnownModel { name: "unispeech", category: "audio", model_types: &["unispeech"] },
         KnownModel { name: "unispeech-sat", category: "audio", model_types: &["unispeech-sat"] },
         KnownModel { name: "wav2vec2", category: "audio", model_types: &["wav2vec2"] },

@@ -145,8 +145,8 @@ pub use pooling::{
 pub use qa_span::qa_span;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
-    RelativeBuckets, bias_by_distance, grid_distance_bias, masked_bias, relative_bias, relative_shift,
-    signed_distances,
+    RelativeBuckets, bias_by_distance, disentangled_scores, grid_distance_bias, masked_bias, relative_bias,
+    relative_shift, signed_distances,
 };
 pub use rg_lru::{RgLru, bfloat16_normalizer};
 pub use rope::{RopeParameters, RopeScaling};

@@ -155,6 +155,37 @@ pub fn signed_distances(reach: usize, buckets: Option<usize>) -> (Vec<i64>, usiz
     ((-reach..=reach).map(row).collect(), span as usize)
 }
 
+/// DeBERTa's scores of contents x `[batch, sequence, hidden]` with relative positions `[rows, hidden]`
+/// (`DisentangledSelfAttention.disentangled_attention_bias`): for every pair that with row `index` `[sequence, sequence]`, as
+/// `[batch, heads, sequence, sequence]`.
+///
+/// # Errors
+/// When the heads do not divide the width, or the shapes do not go together.
+pub fn disentangled_scores(
+    g: &mut Graph,
+    x: &Tensor,
+    distances: &Tensor,
+    index: &Tensor,
+    heads: usize,
+) -> Result<Tensor> {
+    let ([batch, sequence, _], [rows, width]) = (x.shape(), distances.shape()) else {
+        return Err(g.error(
+            "disentangled_scores",
+            "contents are [batch, sequence, hidden], positions [rows, hidden]",
+        ));
+    };
+    let (batch, sequence, rows) = (batch.clone(), sequence.clone(), rows.clone());
+    let size = width.fixed().unwrap_or_default() / heads.max(1);
+    let x = g.reshape(x, crate::dims![&batch, &sequence, heads, size])?;
+    let x = g.transpose(&x, &[0, 2, 1, 3])?;
+    let distances = g.reshape(distances, crate::dims![rows, heads, size])?;
+    let distances = g.transpose(&distances, &[1, 2, 0])?;
+    let scores = g.matmul(&x, &distances)?;
+    let index = g.reshape(index, crate::dims![1, 1, &sequence, &sequence])?;
+    let index = g.expand(&index, crate::dims![batch, heads, &sequence, &sequence])?;
+    g.gather_elements(&scores, &index, 3)
+}
+
 /// Attention mask (bool) and bias (f32) as one additive mask: the bias where the mask is true, the lowest score elsewhere.
 ///
 /// # Errors
@@ -202,6 +233,17 @@ pub fn grid_distance_bias(
 mod tests {
     use super::*;
     use crate::nn::testing::{expect, refusal};
+
+    #[test]
+    fn contents_are_scored_with_the_rows_of_their_distances() {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[1, 2, 2], vec![1.0, 10.0, 2.0, 20.0])?;
+            let rows = g.constant(&[3, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0])?;
+            let index = g.integers(&[2, 2], vec![1, 2, 0, 1])?;
+            disentangled_scores(g, &x, &rows, &index, 2)
+        };
+        expect(&[], build, &[1, 2, 2, 2], &[2.0, 3.0, 2.0, 4.0, 50.0, 60.0, 80.0, 100.0]);
+    }
 
     #[test]
     fn places_as_far_apart_share_a_bias() {

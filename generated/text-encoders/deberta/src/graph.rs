@@ -220,12 +220,12 @@ fn attention(
         if by_key {
             let keys = w.scope("self").scope("pos_proj");
             let keys = g.linear_no_bias(&keys, table, c.hidden_size)?;
-            bias = Some(disentangled_scores(g, &q, &keys, index, heads)?);
+            bias = Some(nn::disentangled_scores(g, &q, &keys, index, heads)?);
         }
         if by_query {
             let queries = w.scope("self").scope("pos_q_proj");
             let queries = g.linear(&queries, table, c.hidden_size)?;
-            let scores = disentangled_scores(g, k, &queries, index_by_key, heads)?;
+            let scores = nn::disentangled_scores(g, k, &queries, index_by_key, heads)?;
             let scores = g.transpose(&scores, &[0, 1, 3, 2])?;
             bias = Some(
                 match bias {
@@ -250,27 +250,6 @@ fn attention(
     };
     let h = g.attention(&q, k, &v, &options)?;
     g.linear(&w.scope("output").scope("dense"), &h, c.hidden_size)
-}
-
-/// Scores of contents `[batch, sequence, hidden]` with relative positions `[rows, hidden]`: for every pair of tokens
-/// that with row `index` `[sequence, sequence]`. `[batch, heads, sequence, sequence]`.
-fn disentangled_scores(
-    g: &mut Graph,
-    x: &Tensor,
-    distances: &Tensor,
-    index: &Tensor,
-    heads: usize,
-) -> Result<Tensor> {
-    let (batch, width) = (x.shape()[0].clone(), x.shape()[2].fixed().unwrap_or_default());
-    let rows = distances.shape()[0].clone();
-    let x = g.reshape(x, dims![&batch, SEQUENCE, heads, width / heads])?;
-    let x = g.transpose(&x, &[0, 2, 1, 3])?;
-    let distances = g.reshape(distances, dims![&rows, heads, width / heads])?;
-    let distances = g.transpose(&distances, &[1, 2, 0])?;
-    let scores = g.matmul(&x, &distances)?;
-    let index = g.reshape(index, dims![1, 1, SEQUENCE, SEQUENCE])?;
-    let index = g.expand(&index, dims![&batch, heads, SEQUENCE, SEQUENCE])?;
-    g.gather_elements(&scores, &index, 3)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

@@ -21,10 +21,19 @@ PREFIXES = {
     "unispeech": "UniSpeech",
     "unispeech-sat": "UniSpeechSat",
     "sew": "SEW",
+    "sew-d": "SEWD",
     "wav2vec2-conformer": "Wav2Vec2Conformer",
 }
 OWN: dict[str, Callable[[Random], Changes]] = {
     "SEW": lambda rng: {"squeeze_factor": rng.randint(1, 4), "use_weighted_layer_sum": False},
+    "SEWD": lambda rng: {
+        "squeeze_factor": rng.randint(1, 4),
+        "use_weighted_layer_sum": False,
+        "position_buckets": rng.choice((-1, 8, 12)),
+        "max_position_embeddings": 40,
+        "share_att_key": rng.random() < 0.5,
+        "pos_att_type": rng.choice((["p2c", "c2p"], ["c2p"], ["p2c"])),
+    },
     "Wav2Vec2Conformer": lambda rng: {
         "conv_depthwise_kernel_size": rng.choice((1, 3, 7)),
         "position_embeddings_type": rng.choice(("relative", "rotary", None)),
