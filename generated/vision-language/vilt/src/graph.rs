@@ -7,8 +7,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, SEQUENCE, WIDTH};
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Reduction,
-    Scope, Tensor, Unary,
+    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
@@ -167,13 +166,22 @@ impl Inputs {
         }
     }
 
-    /// 1 for patches, 0 for padding: `[batch, rows, columns]` f32.
+    /// 1 for patches, 0 for padding, by a pixel of each: `[batch, rows, columns]` f32.
     fn patch_mask(&self, g: &mut Graph, c: &Config) -> Result<Tensor> {
-        let mask = g.cast(&self.pixel_mask, Dtype::F32);
-        let mask = g.unsqueeze(&mask, 1)?;
-        let grid = [HEIGHT, WIDTH].map(|length| length.floor_div(c.patch_size));
-        let mask = g.resize(&mask, grid, Interpolation::Nearest, false)?;
-        g.squeeze(&mask, 1)
+        let mut mask = self.pixel_mask.clone();
+        for (axis, length) in [HEIGHT, WIDTH].iter().enumerate() {
+            // As nearest interpolation rounds: engines that divide by a scale miss a pixel where this is a whole number.
+            let count = length.floor_div(c.patch_size);
+            let (whole, patches) = (g.length(length)?, g.length(&count)?);
+            let places = g.arange(&count);
+            let places = g.cast(&places, Dtype::F32);
+            let places = g.mul(&places, &whole)?;
+            let places = g.div(&places, &patches)?;
+            let places = g.unary(Unary::Floor, &places);
+            let places = g.cast(&places, Dtype::I64);
+            mask = g.gather(&mask, &places, 1 + axis)?;
+        }
+        Ok(g.cast(&mask, Dtype::F32))
     }
 
     /// The mask of tokens, the class token and patches: `[batch, 1, 1, sequence + 1 + patches]`.

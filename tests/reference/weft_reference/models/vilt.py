@@ -78,6 +78,7 @@ def goldens() -> Iterator[Case]:
     yield case("bare", "Model", "No masks, images of the trained size.", sizes=((24, 24), (24, 24)), bare=True)
     yield case("masked-lm", "ForMaskedLM", "Images of two sizes, biases in all projections.")
     yield case("one-row", "ForMaskedLM", "An image of one row of patches; other functions, no biases.", sizes=((8, 40), (8, 16)), hidden_act="relu", qkv_bias=False, layer_norm_eps=0.01)
+    yield case("seven", "ForMaskedLM", "Six patches of seven pixels, the third of which ends at padding.", sizes=((42, 42), (42, 21)), patch_size=7, image_size=32)
     yield case("question-answering", "ForQuestionAnswering", "Seven answers.", num_labels=7)
     yield case("retrieval", "ForImageAndTextRetrieval", "A score for each pair.")
     yield case("two-images", "ForImagesAndTextClassification", "Two images of each text.", num_images=2, modality_type_vocab_size=3)
