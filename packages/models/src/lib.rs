@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`loader`] chooses hardware, precision and class before. A cargo feature for each category says which models are built:
-//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `video`, `speech-text`, `diffusion`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
+//! `text-encoders`, `text-decoders`, `encoder-decoders`, `vision`, `audio`, `vision-language`, `multimodal`, `video`, `speech-text`, `mixture-of-experts`, `state-space`, `time-series`; `all` has every one.
 
 pub use weft;
 
@@ -35,12 +35,12 @@ pub use weft_vision as vision;
 pub use weft_audio as audio;
 #[cfg(feature = "vision-language")]
 pub use weft_vision_language as vision_language;
+#[cfg(feature = "multimodal")]
+pub use weft_multimodal as multimodal;
 #[cfg(feature = "video")]
 pub use weft_video as video;
 #[cfg(feature = "speech-text")]
 pub use weft_speech_text as speech_text;
-#[cfg(feature = "diffusion")]
-pub use weft_diffusion as diffusion;
 #[cfg(feature = "mixture-of-experts")]
 pub use weft_mixture_of_experts as mixture_of_experts;
 #[cfg(feature = "state-space")]
@@ -63,12 +63,12 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         audio::ARCHITECTURES,
         #[cfg(feature = "vision-language")]
         vision_language::ARCHITECTURES,
+        #[cfg(feature = "multimodal")]
+        multimodal::ARCHITECTURES,
         #[cfg(feature = "video")]
         video::ARCHITECTURES,
         #[cfg(feature = "speech-text")]
         speech_text::ARCHITECTURES,
-        #[cfg(feature = "diffusion")]
-        diffusion::ARCHITECTURES,
         #[cfg(feature = "mixture-of-experts")]
         mixture_of_experts::ARCHITECTURES,
         #[cfg(feature = "state-space")]
@@ -82,7 +82,6 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "big_bird", category: "text-encoders", model_types: &["big_bird"] },
         KnownModel { name: "bros", category: "text-encoders", model_types: &["bros"] },
         KnownModel { name: "camembert", category: "text-encoders", model_types: &["camembert"] },
-        KnownModel { name: "canine", category: "text-encoders", model_types: &["canine"] },
         KnownModel { name: "clap-text", category: "text-encoders", model_types: &["clap_text_model"] },
         KnownModel { name: "clip-text", category: "text-encoders", model_types: &["clip_text_model"] },
         KnownModel { name: "convbert", category: "text-encoders", model_types: &["convbert"] },
@@ -128,7 +127,6 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "xlm-roberta-xl", category: "text-encoders", model_types: &["xlm-roberta-xl"] },
         KnownModel { name: "xlnet", category: "text-encoders", model_types: &["xlnet"] },
         KnownModel { name: "xmod", category: "text-encoders", model_types: &["xmod"] },
-        KnownModel { name: "yoso", category: "text-encoders", model_types: &["yoso"] },
         KnownModel { name: "apertus", category: "text-decoders", model_types: &["apertus"] },
         KnownModel { name: "arcee", category: "text-decoders", model_types: &["arcee"] },
         KnownModel { name: "bert-generation", category: "text-decoders", model_types: &["bert-generation"] },
@@ -211,7 +209,6 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "aimv2-vision", category: "vision", model_types: &["aimv2_vision_model"] },
         KnownModel { name: "beit", category: "vision", model_types: &["beit"] },
         KnownModel { name: "bit", category: "vision", model_types: &["bit"] },
-        KnownModel { name: "chmv2", category: "vision", model_types: &["chmv2"] },
         KnownModel { name: "clip-vision", category: "vision", model_types: &["clip_vision_model"] },
         KnownModel { name: "conditional_detr", category: "vision", model_types: &["conditional_detr"] },
         KnownModel { name: "convnext", category: "vision", model_types: &["convnext"] },
@@ -238,15 +235,10 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "hgnet_v2", category: "vision", model_types: &["hgnet_v2"] },
         KnownModel { name: "hiera", category: "vision", model_types: &["hiera"] },
         KnownModel { name: "ijepa", category: "vision", model_types: &["ijepa"] },
-        KnownModel { name: "imagegpt", category: "vision", model_types: &["imagegpt"] },
         KnownModel { name: "internvl-vision", category: "vision", model_types: &["internvl_vision"] },
         KnownModel { name: "levit", category: "vision", model_types: &["levit"] },
-        KnownModel { name: "lw_detr", category: "vision", model_types: &["lw_detr"] },
-        KnownModel { name: "lw_detr_vit", category: "vision", model_types: &["lw_detr_vit"] },
         KnownModel { name: "mask2former", category: "vision", model_types: &["mask2former"] },
         KnownModel { name: "maskformer", category: "vision", model_types: &["maskformer"] },
-        KnownModel { name: "maskformer-swin", category: "vision", model_types: &["maskformer-swin"] },
-        KnownModel { name: "mgp-str", category: "vision", model_types: &["mgp-str"] },
         KnownModel { name: "mlcd", category: "vision", model_types: &["mlcd", "mlcd_vision_model"] },
         KnownModel { name: "mobilenet_v1", category: "vision", model_types: &["mobilenet_v1"] },
         KnownModel { name: "mobilenet_v2", category: "vision", model_types: &["mobilenet_v2"] },
@@ -269,7 +261,6 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "prompt_depth_anything", category: "vision", model_types: &["prompt_depth_anything"] },
         KnownModel { name: "pvt", category: "vision", model_types: &["pvt"] },
         KnownModel { name: "pvt_v2", category: "vision", model_types: &["pvt_v2"] },
-        KnownModel { name: "radio", category: "vision", model_types: &["radio"] },
         KnownModel { name: "regnet", category: "vision", model_types: &["regnet"] },
         KnownModel { name: "resnet", category: "vision", model_types: &["resnet"] },
         KnownModel { name: "rt_detr", category: "vision", model_types: &["rt_detr"] },
@@ -283,15 +274,11 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "siglip-vision", category: "vision", model_types: &["siglip_vision_model"] },
         KnownModel { name: "swiftformer", category: "vision", model_types: &["swiftformer"] },
         KnownModel { name: "swin", category: "vision", model_types: &["swin"] },
-        KnownModel { name: "swin2sr", category: "vision", model_types: &["swin2sr"] },
         KnownModel { name: "swinv2", category: "vision", model_types: &["swinv2"] },
         KnownModel { name: "table-transformer", category: "vision", model_types: &["table-transformer"] },
         KnownModel { name: "textnet", category: "vision", model_types: &["textnet"] },
         KnownModel { name: "upernet", category: "vision", model_types: &["upernet"] },
-        KnownModel { name: "uvdoc", category: "vision", model_types: &["uvdoc"] },
-        KnownModel { name: "uvdoc_backbone", category: "vision", model_types: &["uvdoc_backbone"] },
         KnownModel { name: "vit", category: "vision", model_types: &["vit"] },
-        KnownModel { name: "vit_mae", category: "vision", model_types: &["vit_mae"] },
         KnownModel { name: "vit_msn", category: "vision", model_types: &["vit_msn"] },
         KnownModel { name: "vitdet", category: "vision", model_types: &["vitdet"] },
         KnownModel { name: "vitmatte", category: "vision", model_types: &["vitmatte"] },
@@ -304,41 +291,30 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "clap-audio", category: "audio", model_types: &["clap_audio_model"] },
         KnownModel { name: "data2vec-audio", category: "audio", model_types: &["data2vec-audio"] },
         KnownModel { name: "hubert", category: "audio", model_types: &["hubert"] },
-        KnownModel { name: "sew", category: "audio", model_types: &["sew"] },
-        KnownModel { name: "sew-d", category: "audio", model_types: &["sew-d"] },
         KnownModel { name: "unispeech", category: "audio", model_types: &["unispeech"] },
         KnownModel { name: "unispeech-sat", category: "audio", model_types: &["unispeech-sat"] },
         KnownModel { name: "wav2vec2", category: "audio", model_types: &["wav2vec2"] },
-        KnownModel { name: "wav2vec2-conformer", category: "audio", model_types: &["wav2vec2-conformer"] },
         KnownModel { name: "wavlm", category: "audio", model_types: &["wavlm"] },
         KnownModel { name: "aimv2", category: "vision-language", model_types: &["aimv2"] },
         KnownModel { name: "align", category: "vision-language", model_types: &["align"] },
         KnownModel { name: "altclip", category: "vision-language", model_types: &["altclip"] },
         KnownModel { name: "aya_vision", category: "vision-language", model_types: &["aya_vision"] },
-        KnownModel { name: "blip", category: "vision-language", model_types: &["blip"] },
-        KnownModel { name: "blip-2", category: "vision-language", model_types: &["blip-2"] },
         KnownModel { name: "bridgetower", category: "vision-language", model_types: &["bridgetower"] },
         KnownModel { name: "chinese_clip", category: "vision-language", model_types: &["chinese_clip"] },
         KnownModel { name: "clip", category: "vision-language", model_types: &["clip"] },
         KnownModel { name: "clipseg", category: "vision-language", model_types: &["clipseg"] },
         KnownModel { name: "cohere2_vision", category: "vision-language", model_types: &["cohere2_vision"] },
-        KnownModel { name: "colpali", category: "vision-language", model_types: &["colpali"] },
-        KnownModel { name: "colqwen2", category: "vision-language", model_types: &["colqwen2"] },
         KnownModel { name: "deepseek_vl", category: "vision-language", model_types: &["deepseek_vl"] },
         KnownModel { name: "exaone4_5", category: "vision-language", model_types: &["exaone4_5"] },
-        KnownModel { name: "fuyu", category: "vision-language", model_types: &["fuyu"] },
         KnownModel { name: "gemma3", category: "vision-language", model_types: &["gemma3"] },
         KnownModel { name: "glm46v", category: "vision-language", model_types: &["glm46v"] },
         KnownModel { name: "glm4v", category: "vision-language", model_types: &["glm4v"] },
         KnownModel { name: "glm4v_moe", category: "vision-language", model_types: &["glm4v_moe"] },
         KnownModel { name: "glm_ocr", category: "vision-language", model_types: &["glm_ocr"] },
         KnownModel { name: "got_ocr2", category: "vision-language", model_types: &["got_ocr2"] },
-        KnownModel { name: "groupvit", category: "vision-language", model_types: &["groupvit"] },
         KnownModel { name: "hyperclovax_vision_v2", category: "vision-language", model_types: &["hyperclovax_vision_v2", "vlm"] },
         KnownModel { name: "idefics3", category: "vision-language", model_types: &["idefics3"] },
-        KnownModel { name: "instructblip", category: "vision-language", model_types: &["instructblip"] },
         KnownModel { name: "internvl", category: "vision-language", model_types: &["internvl"] },
-        KnownModel { name: "janus", category: "vision-language", model_types: &["janus"] },
         KnownModel { name: "layoutlmv3", category: "vision-language", model_types: &["layoutlmv3"] },
         KnownModel { name: "lfm2_vl", category: "vision-language", model_types: &["lfm2_vl"] },
         KnownModel { name: "lighton_ocr", category: "vision-language", model_types: &["lighton_ocr"] },
@@ -348,45 +324,32 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "lxmert", category: "vision-language", model_types: &["lxmert"] },
         KnownModel { name: "metaclip_2", category: "vision-language", model_types: &["metaclip_2"] },
         KnownModel { name: "mistral3", category: "vision-language", model_types: &["mistral3"] },
-        KnownModel { name: "ovis2", category: "vision-language", model_types: &["ovis2"] },
         KnownModel { name: "owlv2", category: "vision-language", model_types: &["owlv2"] },
         KnownModel { name: "owlvit", category: "vision-language", model_types: &["owlvit"] },
-        KnownModel { name: "paddleocr_vl", category: "vision-language", model_types: &["paddleocr_vl"] },
         KnownModel { name: "paligemma", category: "vision-language", model_types: &["paligemma"] },
         KnownModel { name: "qianfan_ocr", category: "vision-language", model_types: &["qianfan_ocr"] },
         KnownModel { name: "qwen2_5_vl", category: "vision-language", model_types: &["qwen2_5_vl"] },
         KnownModel { name: "qwen2_vl", category: "vision-language", model_types: &["qwen2_vl"] },
-        KnownModel { name: "qwen3_5", category: "vision-language", model_types: &["qwen3_5"] },
-        KnownModel { name: "qwen3_5_moe", category: "vision-language", model_types: &["qwen3_5_moe"] },
         KnownModel { name: "qwen3_vl", category: "vision-language", model_types: &["qwen3_vl"] },
         KnownModel { name: "qwen3_vl_moe", category: "vision-language", model_types: &["qwen3_vl_moe"] },
         KnownModel { name: "shieldgemma2", category: "vision-language", model_types: &["shieldgemma2"] },
         KnownModel { name: "siglip", category: "vision-language", model_types: &["siglip"] },
         KnownModel { name: "siglip2", category: "vision-language", model_types: &["siglip2"] },
         KnownModel { name: "smolvlm", category: "vision-language", model_types: &["smolvlm"] },
-        KnownModel { name: "trocr", category: "vision-language", model_types: &["trocr"] },
+        KnownModel { name: "tipsv2", category: "vision-language", model_types: &["tipsv2"] },
         KnownModel { name: "vilt", category: "vision-language", model_types: &["vilt"] },
         KnownModel { name: "vipllava", category: "vision-language", model_types: &["vipllava"] },
-        KnownModel { name: "vision-encoder-decoder", category: "vision-language", model_types: &["vision-encoder-decoder"] },
         KnownModel { name: "vision-text-dual-encoder", category: "vision-language", model_types: &["vision-text-dual-encoder"] },
         KnownModel { name: "visual_bert", category: "vision-language", model_types: &["visual_bert"] },
+        KnownModel { name: "flava", category: "multimodal", model_types: &["flava"] },
         KnownModel { name: "timesformer", category: "video", model_types: &["timesformer"] },
         KnownModel { name: "videomae", category: "video", model_types: &["videomae"] },
         KnownModel { name: "vivit", category: "video", model_types: &["vivit"] },
         KnownModel { name: "vjepa2", category: "video", model_types: &["vjepa2"] },
         KnownModel { name: "xclip", category: "video", model_types: &["xclip"] },
         KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
-        KnownModel { name: "autoencoder-kl", category: "diffusion", model_types: &["diffusers:AutoencoderKL"] },
-        KnownModel { name: "autoencoder-tiny", category: "diffusion", model_types: &["diffusers:AutoencoderTiny"] },
-        KnownModel { name: "dit-transformer-2d", category: "diffusion", model_types: &["diffusers:DiTTransformer2DModel"] },
-        KnownModel { name: "flux-transformer-2d", category: "diffusion", model_types: &["diffusers:FluxTransformer2DModel"] },
-        KnownModel { name: "pixart-transformer-2d", category: "diffusion", model_types: &["diffusers:PixArtTransformer2DModel"] },
-        KnownModel { name: "sd3-transformer-2d", category: "diffusion", model_types: &["diffusers:SD3Transformer2DModel"] },
-        KnownModel { name: "stable-diffusion", category: "diffusion", model_types: &["diffusers:StableDiffusionPipeline"] },
-        KnownModel { name: "unet-2d-condition", category: "diffusion", model_types: &["diffusers:UNet2DConditionModel"] },
         KnownModel { name: "afmoe", category: "mixture-of-experts", model_types: &["afmoe"] },
         KnownModel { name: "axk1", category: "mixture-of-experts", model_types: &["axk1"] },
-        KnownModel { name: "beam", category: "mixture-of-experts", model_types: &["beam"] },
         KnownModel { name: "cohere2_moe", category: "mixture-of-experts", model_types: &["cohere2_moe"] },
         KnownModel { name: "dbrx", category: "mixture-of-experts", model_types: &["dbrx"] },
         KnownModel { name: "deepseek_v2", category: "mixture-of-experts", model_types: &["deepseek_v2"] },
@@ -415,7 +378,6 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "minimax_m2", category: "mixture-of-experts", model_types: &["minimax_m2"] },
         KnownModel { name: "mixtral", category: "mixture-of-experts", model_types: &["mixtral"] },
         KnownModel { name: "olmoe", category: "mixture-of-experts", model_types: &["olmoe"] },
-        KnownModel { name: "openai_privacy_filter", category: "mixture-of-experts", model_types: &["openai_privacy_filter"] },
         KnownModel { name: "phimoe", category: "mixture-of-experts", model_types: &["phimoe"] },
         KnownModel { name: "qwen2_moe", category: "mixture-of-experts", model_types: &["qwen2_moe"] },
         KnownModel { name: "qwen3_moe", category: "mixture-of-experts", model_types: &["qwen3_moe"] },

@@ -89,7 +89,7 @@ fn infinities(value: &mut Json) {
 
 /// A configuration within, as it was written first: it stands for the one beside it, whose other fields hold no more.
 fn config_dicts(fields: &mut Map<String, Json>) {
-    for name in ["text_config", "vision_config"] {
+    for name in ["text_config", "vision_config", "image_config", "multimodal_config"] {
         let Some(Json::Object(mut whole)) = fields.remove(&format!("{name}_dict")) else { continue };
         if let Some(kind) =
             fields.get(name).and_then(|config| config.get("model_type")).filter(|kind| !kind.is_null())

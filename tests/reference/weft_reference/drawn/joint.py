@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from weft_reference.models import bridgetower, dual_encoders, layoutlmv3, lxmert, vilt, visual_bert
+from weft_reference.models import bridgetower, dual_encoders, flava, layoutlmv3, lxmert, vilt, visual_bert
 
 DRAWN = {
     "bridgetower": bridgetower.random_case,
+    "flava": flava.random_case,
     "layoutlmv3": layoutlmv3.random_case,
     "lxmert": lxmert.random_case,
     "vilt": vilt.random_case,

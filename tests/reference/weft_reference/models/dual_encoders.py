@@ -14,7 +14,7 @@ from weft_reference.cases import Case
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models import clip_text, clip_vision, efficientnet
 
-MODELS = ("align", "aimv2", "aimv2-vision", "vision-text-dual-encoder")
+MODELS = ("align", "aimv2", "aimv2-vision", "tipsv2", "vision-text-dual-encoder")
 BERT: dict[str, Any] = {
     "vocab_size": 99,
     "hidden_size": 16,
@@ -76,7 +76,25 @@ def dual(name: str, notes: str, vision: transformers.PreTrainedConfig, **changes
     return Case(f"vision-text-dual-encoder/{name}", "VisionTextDualEncoderModel", dual_config(vision, **changes), inputs, notes, store)
 
 
+def tipsv2_config(text: dict[str, Any] | None = None, vision: dict[str, Any] | None = None) -> transformers.Tipsv2Config:
+    return transformers.Tipsv2Config(
+        text_config=BERT | (text or {}),
+        vision_config={"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "mlp_ratio": 2} | PATCHES | (vision or {}),
+        temperature_init_value=0.5,
+    )
+
+
+def tipsv2(name: str, notes: str, size: tuple[int, int] = (12, 12), **changes: Any) -> Case:
+    store, padding = changes.pop("store", None), changes.pop("padding", "right")
+    inputs = text_batch(99, (9, 6, 4), padding, key="tipsv2") | pixels("tipsv2", 2, 3, *size)
+    del inputs["token_type_ids"]
+    return Case(f"tipsv2/{name}", "Tipsv2Model", tipsv2_config(**changes), inputs, notes, store)
+
+
 def goldens() -> Iterator[Case]:
+    yield tipsv2("base", "Two images, three texts, padded on the right.")
+    yield tipsv2("other-size", "Images that are no squares; two registers, no scale, padding on the left.", (20, 8), padding="left", text={"scale_sqrt_depth": False, "hidden_act": "gelu"}, vision={"num_register_tokens": 2, "qkv_bias": False})
+    yield tipsv2("file", "model.safetensors as save_pretrained writes it.", store=stores.whole)
     yield align("base", "Two images, three texts, one whole.")
     yield align("odd-size", "Images that are no squares; the largest of each channel; another function.", (31, 22), vision={"pooling_type": "max", "hidden_act": "relu"})
     yield align("file", "model.safetensors as save_pretrained writes it.", store=stores.whole, vision={"width_coefficient": 0.1, "hidden_dim": 128})
@@ -111,6 +129,12 @@ def random_case(model: str, rng: Random, path: str) -> Case:
     size = patch * rng.randint(1, 4) + rng.randrange(patch)
     image = {"patch_size": patch, "image_size": size}
     texts = text_batch(99, lengths, rng.choice(("right", "left")), key=path)
+    if model == "tipsv2":
+        width = sides(rng)
+        vision = {name: width[name] for name in ("hidden_size", "num_attention_heads")} | image | {"num_hidden_layers": 2, "mlp_ratio": rng.randint(1, 4)}
+        del texts["token_type_ids"]
+        shape = (images, 3, patch * rng.randint(1, 5), patch * rng.randint(1, 5))
+        return Case(path, "Tipsv2Model", tipsv2_config(width, vision), texts | pixels(path, *shape), "Drawn at random.", stores.whole)
     if model == "align":
         chosen = align_config(text=sides(rng), vision={"depth_divisor": rng.choice((4, 8)), "depth_coefficient": rng.choice((1.0, 1.3))})
         shape = (images, 3, rng.randint(20, 40), rng.randint(20, 40))
