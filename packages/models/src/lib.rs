@@ -270,6 +270,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "sam2_hiera_det_model", category: "vision", model_types: &["sam2_hiera_det_model"] },
         KnownModel { name: "sam2_vision_model", category: "vision", model_types: &["sam2_vision_model"] },
         KnownModel { name: "sam_hq", category: "vision", model_types: &["sam_hq"] },
+        KnownModel { name: "sapiens2", category: "vision", model_types: &["sapiens2"] },
         KnownModel { name: "segformer", category: "vision", model_types: &["segformer"] },
         KnownModel { name: "siglip-vision", category: "vision", model_types: &["siglip_vision_model"] },
         KnownModel { name: "swiftformer", category: "vision", model_types: &["swiftformer"] },

@@ -145,6 +145,8 @@ pub use weft_sam2_hiera_det_model as sam2_hiera_det_model;
 pub use weft_sam2_vision_model as sam2_vision_model;
 #[cfg(feature = "sam_hq")]
 pub use weft_sam_hq as sam_hq;
+#[cfg(feature = "sapiens2")]
+pub use weft_sapiens2 as sapiens2;
 #[cfg(feature = "segformer")]
 pub use weft_segformer as segformer;
 #[cfg(feature = "siglip-vision")]
@@ -330,6 +332,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<sam2_vision_model::Model>(),
     #[cfg(feature = "sam_hq")]
     weft::DynArchitecture::of::<sam_hq::Model>(),
+    #[cfg(feature = "sapiens2")]
+    weft::DynArchitecture::of::<sapiens2::Model>(),
     #[cfg(feature = "segformer")]
     weft::DynArchitecture::of::<segformer::Model>(),
     #[cfg(feature = "siglip-vision")]

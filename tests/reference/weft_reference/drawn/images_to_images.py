@@ -1,4 +1,4 @@
-"""ViT-MAE, RADIO, Swin2SR, MaskFormer's Swin, UVDoc, MGP-STR, ImageGPT and CHMv2 drawn at random."""
+"""ViT-MAE, RADIO, Swin2SR, MaskFormer's Swin, UVDoc, MGP-STR, ImageGPT, CHMv2 and Sapiens2 drawn at random."""
 
 from __future__ import annotations
 
@@ -168,6 +168,34 @@ def chmv2(rng: Random, path: str) -> Case:
     return case(rng, path, "CHMv2ForDepthEstimation", config, pixels(rng, path, 3, size * rng.randint(2, 6), size * rng.randint(2, 6)))
 
 
+def sapiens2(rng: Random, path: str) -> Case:
+    made, count = vit(rng), rng.randint(1, 4)
+    for name in ("qkv_bias", "layer_norm_eps"):
+        made.pop(name)
+    heads = made["num_attention_heads"]
+    made |= {"hidden_size": 8 * heads * rng.randint(1, 3), "num_hidden_layers": count, "num_register_tokens": rng.randint(1, 4), "num_channels": 3}
+    shared = [rng.choice([divisor for divisor in range(1, heads + 1) if heads % divisor == 0]) for _ in range(count)]
+    shuffles = rng.random() < 0.5
+    layers: dict[str, Any] = {"use_pixel_shuffle": shuffles, "upsample_kernel_size": 3 if shuffles else 4}
+    layers |= {"upsample_out_channels": [rng.randint(2, 8) for _ in range(2)], "conv_out_channels": [rng.randint(2, 8)]}
+    config = transformers.Sapiens2Config(
+        **made,
+        intermediate_size=rng.randint(4, 30),
+        num_key_value_heads_per_layer=shared,
+        head_config=transformers.Sapiens2HeadConfig(**layers),
+        use_qk_norm=rng.random() < 0.5,
+        num_labels=4,
+    )
+    model_class = rng.choice(("ForSemanticSegmentation", "ForPoseEstimation", "ForNormalEstimation", "ForImageMatting"))
+    if model_class in ("ForNormalEstimation", "ForImageMatting") and not shuffles:
+        model_class = "ForSemanticSegmentation"
+    elif shuffles:
+        model_class = rng.choice(("ForNormalEstimation", "ForImageMatting"))
+    size = made["patch_size"]
+    inputs = pixels(rng, path, 3, size * rng.randint(1, 6), size * rng.randint(2, 6))
+    return case(rng, path, f"Sapiens2{model_class}", config, inputs)
+
+
 DRAWN = {
     "vit_mae": vit_mae,
     "radio": radio,
@@ -177,4 +205,5 @@ DRAWN = {
     "mgp-str": mgp_str,
     "imagegpt": imagegpt,
     "chmv2": chmv2,
+    "sapiens2": sapiens2,
 }
