@@ -11,6 +11,10 @@ pub use weft_align as align;
 pub use weft_altclip as altclip;
 #[cfg(feature = "aya_vision")]
 pub use weft_aya_vision as aya_vision;
+#[cfg(feature = "blip")]
+pub use weft_blip as blip;
+#[cfg(feature = "blip-2")]
+pub use weft_blip_2 as blip_2;
 #[cfg(feature = "bridgetower")]
 pub use weft_bridgetower as bridgetower;
 #[cfg(feature = "chinese_clip")]
@@ -21,10 +25,16 @@ pub use weft_clip as clip;
 pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
+#[cfg(feature = "colpali")]
+pub use weft_colpali as colpali;
+#[cfg(feature = "colqwen2")]
+pub use weft_colqwen2 as colqwen2;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
 #[cfg(feature = "exaone4_5")]
 pub use weft_exaone4_5 as exaone4_5;
+#[cfg(feature = "fuyu")]
+pub use weft_fuyu as fuyu;
 #[cfg(feature = "gemma3")]
 pub use weft_gemma3 as gemma3;
 #[cfg(feature = "glm46v")]
@@ -37,12 +47,18 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "groupvit")]
+pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
 #[cfg(feature = "idefics3")]
 pub use weft_idefics3 as idefics3;
+#[cfg(feature = "instructblip")]
+pub use weft_instructblip as instructblip;
 #[cfg(feature = "internvl")]
 pub use weft_internvl as internvl;
+#[cfg(feature = "janus")]
+pub use weft_janus as janus;
 #[cfg(feature = "layoutlmv3")]
 pub use weft_layoutlmv3 as layoutlmv3;
 #[cfg(feature = "lfm2_vl")]
@@ -61,10 +77,14 @@ pub use weft_lxmert as lxmert;
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "ovis2")]
+pub use weft_ovis2 as ovis2;
 #[cfg(feature = "owlv2")]
 pub use weft_owlv2 as owlv2;
 #[cfg(feature = "owlvit")]
 pub use weft_owlvit as owlvit;
+#[cfg(feature = "paddleocr_vl")]
+pub use weft_paddleocr_vl as paddleocr_vl;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
 #[cfg(feature = "qianfan_ocr")]
@@ -73,6 +93,10 @@ pub use weft_qianfan_ocr as qianfan_ocr;
 pub use weft_qwen2_5_vl as qwen2_5_vl;
 #[cfg(feature = "qwen2_vl")]
 pub use weft_qwen2_vl as qwen2_vl;
+#[cfg(feature = "qwen3_5")]
+pub use weft_qwen3_5 as qwen3_5;
+#[cfg(feature = "qwen3_5_moe")]
+pub use weft_qwen3_5_moe as qwen3_5_moe;
 #[cfg(feature = "qwen3_vl")]
 pub use weft_qwen3_vl as qwen3_vl;
 #[cfg(feature = "qwen3_vl_moe")]
@@ -87,10 +111,14 @@ pub use weft_siglip2 as siglip2;
 pub use weft_smolvlm as smolvlm;
 #[cfg(feature = "tipsv2")]
 pub use weft_tipsv2 as tipsv2;
+#[cfg(feature = "trocr")]
+pub use weft_trocr as trocr;
 #[cfg(feature = "vilt")]
 pub use weft_vilt as vilt;
 #[cfg(feature = "vipllava")]
 pub use weft_vipllava as vipllava;
+#[cfg(feature = "vision-encoder-decoder")]
+pub use weft_vision_encoder_decoder as vision_encoder_decoder;
 #[cfg(feature = "vision-text-dual-encoder")]
 pub use weft_vision_text_dual_encoder as vision_text_dual_encoder;
 #[cfg(feature = "visual_bert")]
@@ -106,6 +134,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<altclip::Model>(),
     #[cfg(feature = "aya_vision")]
     weft::DynArchitecture::of::<aya_vision::Model>(),
+    #[cfg(feature = "blip")]
+    weft::DynArchitecture::of::<blip::Model>(),
+    #[cfg(feature = "blip-2")]
+    weft::DynArchitecture::of::<blip_2::Model>(),
     #[cfg(feature = "bridgetower")]
     weft::DynArchitecture::of::<bridgetower::Model>(),
     #[cfg(feature = "chinese_clip")]
@@ -116,10 +148,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
+    #[cfg(feature = "colpali")]
+    weft::DynArchitecture::of::<colpali::Model>(),
+    #[cfg(feature = "colqwen2")]
+    weft::DynArchitecture::of::<colqwen2::Model>(),
     #[cfg(feature = "deepseek_vl")]
     weft::DynArchitecture::of::<deepseek_vl::Model>(),
     #[cfg(feature = "exaone4_5")]
     weft::DynArchitecture::of::<exaone4_5::Model>(),
+    #[cfg(feature = "fuyu")]
+    weft::DynArchitecture::of::<fuyu::Model>(),
     #[cfg(feature = "gemma3")]
     weft::DynArchitecture::of::<gemma3::Model>(),
     #[cfg(feature = "glm46v")]
@@ -132,12 +170,18 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     weft::DynArchitecture::of::<got_ocr2::Model>(),
+    #[cfg(feature = "groupvit")]
+    weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
     #[cfg(feature = "idefics3")]
     weft::DynArchitecture::of::<idefics3::Model>(),
+    #[cfg(feature = "instructblip")]
+    weft::DynArchitecture::of::<instructblip::Model>(),
     #[cfg(feature = "internvl")]
     weft::DynArchitecture::of::<internvl::Model>(),
+    #[cfg(feature = "janus")]
+    weft::DynArchitecture::of::<janus::Model>(),
     #[cfg(feature = "layoutlmv3")]
     weft::DynArchitecture::of::<layoutlmv3::Model>(),
     #[cfg(feature = "lfm2_vl")]
@@ -156,10 +200,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "ovis2")]
+    weft::DynArchitecture::of::<ovis2::Model>(),
     #[cfg(feature = "owlv2")]
     weft::DynArchitecture::of::<owlv2::Model>(),
     #[cfg(feature = "owlvit")]
     weft::DynArchitecture::of::<owlvit::Model>(),
+    #[cfg(feature = "paddleocr_vl")]
+    weft::DynArchitecture::of::<paddleocr_vl::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "qianfan_ocr")]
@@ -168,6 +216,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen2_5_vl::Model>(),
     #[cfg(feature = "qwen2_vl")]
     weft::DynArchitecture::of::<qwen2_vl::Model>(),
+    #[cfg(feature = "qwen3_5")]
+    weft::DynArchitecture::of::<qwen3_5::Model>(),
+    #[cfg(feature = "qwen3_5_moe")]
+    weft::DynArchitecture::of::<qwen3_5_moe::Model>(),
     #[cfg(feature = "qwen3_vl")]
     weft::DynArchitecture::of::<qwen3_vl::Model>(),
     #[cfg(feature = "qwen3_vl_moe")]
@@ -182,10 +234,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<smolvlm::Model>(),
     #[cfg(feature = "tipsv2")]
     weft::DynArchitecture::of::<tipsv2::Model>(),
+    #[cfg(feature = "trocr")]
+    weft::DynArchitecture::of::<trocr::Model>(),
     #[cfg(feature = "vilt")]
     weft::DynArchitecture::of::<vilt::Model>(),
     #[cfg(feature = "vipllava")]
     weft::DynArchitecture::of::<vipllava::Model>(),
+    #[cfg(feature = "vision-encoder-decoder")]
+    weft::DynArchitecture::of::<vision_encoder_decoder::Model>(),
     #[cfg(feature = "vision-text-dual-encoder")]
     weft::DynArchitecture::of::<vision_text_dual_encoder::Model>(),
     #[cfg(feature = "visual_bert")]
