@@ -83,7 +83,7 @@ fn templates_get_rust() {
 fn schedules_of_layers() {
     insta::assert_snapshot!(given("    sliding: (layer + 1) % every != 0\n    turned: sliding or clip is null\n"), @r"
         let (scale, width, biased) = ((c.hidden_size as f64).sqrt(), c.intermediate_size, c.mlp_bias);
-        let sliding = (index + 1) % c.every != 0;
+        let sliding = !(index + 1).is_multiple_of(c.every);
         let turned = sliding || c.clip.is_none();
         all(scale, width, biased)
         ");

@@ -52,6 +52,21 @@ fn lxmert_pre_training(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("question_answering_score", &answers)
 }
 
+/// Logits over the vocabulary (`LxmertLMPredictionHead`): `[batch, sequence, vocab_size]`. The bias stands beside the decoder,
+/// tied to the token embeddings or not.
+fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
+    let w = g.scope("cls.predictions");
+    let h = g.linear(&w.scope("transform.dense"), hidden, c.hidden_size)?;
+    let h = g.activation(c.hidden_act, &h)?;
+    let h = g.layer_norm(&w.scope("transform.LayerNorm"), &h, 1e-12)?;
+    let table = if c.tie_word_embeddings {
+        base.scope("embeddings.word_embeddings")
+    } else {
+        w.scope("decoder")
+    };
+    g.linear_with(&table.name("weight"), Some(&w.name("bias")), &h, c.vocab_size)
+}
+
 /// Visual question answering by the pooled output (`LxmertForQuestionAnswering`).
 ///
 /// Outputs: `question_answering_score` `[batch, num_qa_labels]`.
@@ -80,11 +95,10 @@ fn hidden_states(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let visual_feats = g.input(image("visual_feats", c.visual_feat_dim));
     let visual_pos = g.input(image("visual_pos", c.visual_pos_dim));
     let attention_mask = g.input(text("attention_mask").or(InputDefault::Ones));
-    let seen = Input::i64("visual_attention_mask", dims![BATCH, Dim::symbol("regions")])
-        .or(InputDefault::Ones);
-    let seen = g.input(seen);
-    let types = text("token_type_ids").or(InputDefault::Zeros).below(c.type_vocab_size, "type_vocab_size");
-    let types = g.input(types);
+    let seen = Input::i64("visual_attention_mask", dims![BATCH, Dim::symbol("regions")]);
+    let seen = g.input(seen.or(InputDefault::Ones));
+    let types = text("token_type_ids").or(InputDefault::Zeros);
+    let types = g.input(types.below(c.type_vocab_size, "type_vocab_size"));
     let masks = [nn::padding_mask(g, &attention_mask)?, nn::padding_mask(g, &seen)?];
     let mut language = embeddings(g, c, &w.scope("embeddings"), &input_ids, &types)?;
     let own = w.scope("encoder");
@@ -129,8 +143,7 @@ fn region_embeddings(
     let x = g.layer_norm(&w.scope("visn_layer_norm"), &x, 1e-12)?;
     let y = g.linear(&w.scope("box_fc"), places, c.hidden_size)?;
     let y = g.layer_norm(&w.scope("box_layer_norm"), &y, 1e-12)?;
-    let x = g.add(&x, &y)?;
-    g.scale(&x, 0.5)
+    g.add(&x, &y).and_then(|sum| g.scale(&sum, 0.5))
 }
 
 /// One post-norm layer (`LxmertLayer`): self-attention and feed-forward.
@@ -197,19 +210,4 @@ fn answer_head(g: &mut Graph, c: &Config, pooled: &Tensor) -> Result<Tensor> {
     let h = g.activation(Activation::Gelu, &h)?;
     let h = g.layer_norm(&w.index(2), &h, 1e-12)?;
     g.linear(&w.index(3), &h, c.num_qa_labels)
-}
-
-/// Logits over the vocabulary (`LxmertLMPredictionHead`): `[batch, sequence, vocab_size]`. The bias stands beside the decoder,
-/// tied to the token embeddings or not.
-fn lm_head(g: &mut Graph, c: &Config, base: &Scope, hidden: &Tensor) -> Result<Tensor> {
-    let w = g.scope("cls.predictions");
-    let h = g.linear(&w.scope("transform.dense"), hidden, c.hidden_size)?;
-    let h = g.activation(c.hidden_act, &h)?;
-    let h = g.layer_norm(&w.scope("transform.LayerNorm"), &h, 1e-12)?;
-    let table = if c.tie_word_embeddings {
-        base.scope("embeddings.word_embeddings")
-    } else {
-        w.scope("decoder")
-    };
-    g.linear_with(&table.name("weight"), Some(&w.name("bias")), &h, c.vocab_size)
 }
