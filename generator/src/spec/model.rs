@@ -142,7 +142,9 @@ pub struct Weights {
     /// name that a file may have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub key_mapping: Vec<IndexMap<String, String>>,
-    /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today.
+    /// Pieces of names of tensors that published checkpoints hold as one, row after row, and what the rows are today. `*`
+    /// in these stands for the number of an expert, by which the tensor has a first axis:
+    /// `experts.gate_up_proj: [experts.*.gate_proj.weight, experts.*.up_proj.weight]`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub fused_weights: IndexMap<String, Vec<String>>,
     /// Names of tensors that checkpoints hold and the reference does not read either

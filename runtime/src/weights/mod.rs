@@ -301,14 +301,10 @@ impl Weights {
     /// A weight that a file holds as some rows of a tensor.
     fn part(&self, weight: &Weight, names: &Names) -> Option<std::result::Result<WeightData, Problem>> {
         let Self::Files(files) = self else { return None };
-        let (name, count, part) =
-            names::fused(&weight.name, names).into_iter().find(|(name, count, _)| {
-                let stored = files.get(name).map(|_| files.shape(name));
-                stored.is_some_and(|stored| {
-                    stored.first() == weight.shape.first().map(|rows| rows * count).as_ref()
-                        && stored.get(1..) == weight.shape.get(1..)
-                })
-            })?;
+        let (name, (part, count)) = names::fused(&weight.name, names).into_iter().find_map(|fused| {
+            let stored = files.get(&fused.name).map(|_| files.shape(&fused.name))?;
+            fused.run(stored, &weight.shape).map(|run| (fused.name, run))
+        })?;
         let narrowed = |whole: WeightData| WeightData {
             bytes: whole.bytes.part(part, count),
             shape: weight.shape.clone(),

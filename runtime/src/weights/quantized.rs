@@ -115,7 +115,8 @@ impl Weights {
         let fused = names::fused(&weight.name, names).into_iter();
         let (name, codes, count, part) = fused
             .filter(|_| weight.shape.len() == 2)
-            .find_map(|(name, count, part)| found(name).map(|(name, codes)| (name, codes, count, part)))?;
+            .filter_map(|fused| fused.rows().map(|run| (fused.name, run)))
+            .find_map(|(name, (part, count))| found(name).map(|(name, codes)| (name, codes, count, part)))?;
         let whole = Weight { shape: vec![weight.shape[0] * count, weight.shape[1]], ..weight.clone() };
         let narrowed = |data: WeightData| WeightData {
             bytes: data.bytes.part(part, count),

@@ -35,12 +35,6 @@ impl Weights {
 
     /// The tensor that holds a weight, alone or among others.
     fn holder(&self, weight: &Weight, names: &Names) -> Result<String, String> {
-        let fits = |name: &String, rows: usize| {
-            self.shape(name).is_some_and(|stored| {
-                stored.first() == weight.shape.first().map(|wanted| wanted * rows).as_ref()
-                    && stored.get(1..) == weight.shape.get(1..)
-            })
-        };
         match self.stored_as(&weight.name, names) {
             // The codes of a quantized weight have a shape of their own.
             Some(name) if matches!(self, Self::Files(files) if files.codes(&name).is_some()) => Ok(name),
@@ -51,8 +45,9 @@ impl Weights {
             }
             None => {
                 let mut fused = names::fused(&weight.name, names).into_iter();
-                let found = fused.find(|(name, count, _)| fits(name, *count));
-                found.map(|(name, ..)| name).ok_or_else(|| format!("`{}`", weight.name))
+                let fits = |fused: &names::Fused| fused.run(self.shape(&fused.name)?, &weight.shape);
+                let found = fused.find(|fused| fits(fused).is_some());
+                found.map(|fused| fused.name).ok_or_else(|| format!("`{}`", weight.name))
             }
         }
     }

@@ -84,7 +84,10 @@ impl weft::Architecture for Model {
         base_model_prefix: "model",
         legacy_suffixes: &[],
         key_mapping: &[],
-        fused_weights: &[],
+        fused_weights: &[
+            ("experts.gate_up_proj", &["experts.*.gate_proj.weight", "experts.*.up_proj.weight"]),
+            ("experts.down_proj", &["experts.*.down_proj.weight"]),
+        ],
         ignore_unexpected: &["mtp.*"],
     };
     const DECLARED: &'static [Declared] = DECLARED;
