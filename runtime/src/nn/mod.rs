@@ -39,6 +39,7 @@ mod mlp;
 mod mlstm;
 mod mrope;
 mod multi_head;
+mod nearest_mask;
 mod norms;
 mod packed_attention;
 mod patches;
@@ -126,6 +127,7 @@ pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use mlstm::Mlstm;
 pub use mrope::MropeSections;
 pub use multi_head::MultiHead;
+pub use nearest_mask::nearest_mask;
 pub use norms::{
     layer_norm_2d, layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
     layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,

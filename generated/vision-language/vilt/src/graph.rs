@@ -168,20 +168,7 @@ impl Inputs {
 
     /// 1 for patches, 0 for padding, by a pixel of each: `[batch, rows, columns]` f32.
     fn patch_mask(&self, g: &mut Graph, c: &Config) -> Result<Tensor> {
-        let mut mask = self.pixel_mask.clone();
-        for (axis, length) in [HEIGHT, WIDTH].iter().enumerate() {
-            // As nearest interpolation rounds: engines that divide by a scale miss a pixel where this is a whole number.
-            let count = length.floor_div(c.patch_size);
-            let (whole, patches) = (g.length(length)?, g.length(&count)?);
-            let places = g.arange(&count);
-            let places = g.cast(&places, Dtype::F32);
-            let places = g.mul(&places, &whole)?;
-            let places = g.div(&places, &patches)?;
-            let places = g.unary(Unary::Floor, &places);
-            let places = g.cast(&places, Dtype::I64);
-            mask = g.gather(&mask, &places, 1 + axis)?;
-        }
-        Ok(g.cast(&mask, Dtype::F32))
+        nn::nearest_mask(g, &self.pixel_mask, [HEIGHT, WIDTH].map(|length| length.floor_div(c.patch_size)))
     }
 
     /// The mask of tokens, the class token and patches: `[batch, 1, 1, sequence + 1 + patches]`.

@@ -7,9 +7,7 @@
 //! Reference: `transformers`, `models/dab_detr/modeling_dab_detr.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{
-    Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Scope, Tensor, Unary,
-};
+use weft::graph::{Conv, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::nn::{self, Activation, Attention};
 use weft::{Error, Result, dims};
 
@@ -157,10 +155,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Dec
     }
     let (map, _) = backbone::stages(g, &layout, &w.scope("backbone.conv_encoder.model"), &pixels)?;
     let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-    let mask = g.cast(&mask, Dtype::F32);
-    let mask = g.unsqueeze(&mask, 1)?;
-    let mask = g.resize(&mask, [rows, columns], Interpolation::Nearest, false)?;
-    let mask = g.squeeze(&mask, 1)?;
+    let mask = nn::nearest_mask(g, &mask, [rows, columns])?;
     let positions = sine_positions(g, c, &mask)?;
     let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.hidden_size, &[1, 1]))?;
     let x = nn::flatten_feature_map(g, &map)?;

@@ -9,8 +9,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Reduction,
-    Scope, Tensor, Unary,
+    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
 };
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
@@ -213,8 +212,6 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
         );
         return Err(Error::Graph { op: "Conv".to_owned(), scope: w.path().to_owned(), problem });
     }
-    let mask = g.cast(&pixel_mask, Dtype::F32);
-    let mask = g.unsqueeze(&mask, 1)?;
     let (mut flat, mut positions, mut masks, mut ratios, mut levels) = (
         vec![],
         vec![],
@@ -253,8 +250,7 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
         };
         let map = g.group_norm(&layer.index(1), &projected, 32, EPSILON)?;
         let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-        let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
-        let mask = g.squeeze(&mask, 1)?;
+        let mask = nn::nearest_mask(g, &pixel_mask, [rows.clone(), columns.clone()])?;
         let place = match c.position_embedding_type.as_str() {
             "learned" => {
                 learned_positions(g, c, &w.scope("position_embedding"), [rows.clone(), columns.clone()])?

@@ -8,8 +8,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Reduction,
-    Scope, Tensor,
+    Binary, Conv, Dim, Dtype, Graph, Input, InputDefault, Reduction, Scope, Tensor,
 };
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
@@ -111,14 +110,11 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
     );
     let pixel_mask = g.input(Input::i64("pixel_mask", dims![BATCH, HEIGHT, WIDTH]).or(InputDefault::Ones));
     let states = backbone::feature_maps(g, &c.backbone_config, &w.scope("backbone"), &pixels)?;
-    let mask = g.cast(&pixel_mask, Dtype::F32);
-    let mask = g.unsqueeze(&mask, 1)?;
     let (mut flat, mut masks, mut ratios, mut levels) = (vec![], vec![], vec![], vec![]);
     for (index, &scale) in c.projector_scale_factors.iter().enumerate() {
         let map = projector(g, c, &w.scope("projector.scale_layers").index(index), &states, scale)?;
         let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-        let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
-        let mask = g.squeeze(&mask, 1)?;
+        let mask = nn::nearest_mask(g, &pixel_mask, [rows.clone(), columns.clone()])?;
         flat.push(nn::flatten_feature_map(g, &map)?);
         ratios.push(valid_ratio(g, &mask)?);
         masks.push(g.flatten(&mask, 1..3)?);

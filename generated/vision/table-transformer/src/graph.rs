@@ -7,9 +7,7 @@
 //! Reference: `transformers`, `models/table_transformer/modeling_table_transformer.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{
-    Conv, Dim, Dtype, Graph, Input, InputDefault, Interpolation, Scope, Tensor, Unary,
-};
+use weft::graph::{Conv, Dim, Dtype, Graph, Input, InputDefault, Scope, Tensor, Unary};
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
 
@@ -77,10 +75,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     }
     let (feature_map, _) = backbone::stages(g, &layout, &w.scope(BACKBONE), &pixels)?;
     let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
-    let mask = g.cast(&mask, Dtype::F32);
-    let mask = g.unsqueeze(&mask, 1)?;
-    let mask = g.resize(&mask, [rows.clone(), columns.clone()], Interpolation::Nearest, false)?;
-    let mask = g.squeeze(&mask, 1)?;
+    let mask = nn::nearest_mask(g, &mask, [rows.clone(), columns.clone()])?;
     let positions = match c.position_embedding_type.as_str() {
         "learned" => {
             learned_positions(g, c, &w.scope(POSITION_EMBEDDING), [rows, columns])?
