@@ -11,13 +11,13 @@ use crate::{Dtype, Result};
 ///
 /// # Errors
 /// When the mask has not these axes.
-pub fn nearest_mask(g: &mut Graph, mask: &Tensor, size: [Dim; 2]) -> Result<Tensor> {
+pub fn nearest_mask(g: &mut Graph, mask: &Tensor, size: &[Dim; 2]) -> Result<Tensor> {
     let [_, height, width] = mask.shape() else {
         return Err(g.error("nearest_mask", format!("a mask has 3 axes, not {}", mask.shape().len())));
     };
     let whole = [height.clone(), width.clone()];
     let mut mask = mask.clone();
-    for (axis, (whole, count)) in whole.iter().zip(&size).enumerate() {
+    for (axis, (whole, count)) in whole.iter().zip(size).enumerate() {
         let (step, parts) = (g.length(whole)?, g.length(count)?);
         let step = g.div(&step, &parts)?;
         let places = g.arange(count);
@@ -43,13 +43,13 @@ mod tests {
             move |g: &mut Graph| {
                 let values = g.constant(&[count], (0..count).map(|x| x as f32).collect())?;
                 let values = g.reshape(&values, dims![1, 1, count])?;
-                nearest_mask(g, &values, [Dim::Fixed(1), Dim::Fixed(parts)])
+                nearest_mask(g, &values, &[Dim::Fixed(1), Dim::Fixed(parts)])
             }
         };
         expect(&[], row(42, 6), &[1, 1, 6], &[0.0, 7.0, 14.0, 21.0, 28.0, 35.0]);
         expect(&[], row(7, 5), &[1, 1, 5], &[0.0, 1.0, 2.0, 4.0, 5.0]);
         let error =
-            nearest_mask(&mut Graph::new(), &Graph::new().scalar(1.0), [Dim::Fixed(1), Dim::Fixed(1)]);
+            nearest_mask(&mut Graph::new(), &Graph::new().scalar(1.0), &[Dim::Fixed(1), Dim::Fixed(1)]);
         assert!(error.unwrap_err().to_string().contains("3 axes, not 0"));
     }
 }

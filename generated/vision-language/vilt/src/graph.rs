@@ -168,7 +168,7 @@ impl Inputs {
 
     /// 1 for patches, 0 for padding, by a pixel of each: `[batch, rows, columns]` f32.
     fn patch_mask(&self, g: &mut Graph, c: &Config) -> Result<Tensor> {
-        nn::nearest_mask(g, &self.pixel_mask, [HEIGHT, WIDTH].map(|length| length.floor_div(c.patch_size)))
+        nn::nearest_mask(g, &self.pixel_mask, &[HEIGHT, WIDTH].map(|length| length.floor_div(c.patch_size)))
     }
 
     /// The mask of tokens, the class token and patches: `[batch, 1, 1, sequence + 1 + patches]`.

@@ -78,7 +78,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     }
     let (feature_map, _) = backbone::stages(g, &layout, &w.scope(BACKBONE), &pixels)?;
     let [rows, columns] = [feature_map.shape()[2].clone(), feature_map.shape()[3].clone()];
-    let mask = nn::nearest_mask(g, &mask, [rows.clone(), columns.clone()])?;
+    let mask = nn::nearest_mask(g, &mask, &[rows.clone(), columns.clone()])?;
     let positions = match c.position_embedding_type.as_str() {
         "learned" => {
             learned_positions(g, c, &w.scope(POSITION_EMBEDDING), [rows, columns])?

@@ -155,7 +155,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Dec
     }
     let (map, _) = backbone::stages(g, &layout, &w.scope("backbone.conv_encoder.model"), &pixels)?;
     let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-    let mask = nn::nearest_mask(g, &mask, [rows, columns])?;
+    let mask = nn::nearest_mask(g, &mask, &[rows, columns])?;
     let positions = sine_positions(g, c, &mask)?;
     let map = g.conv(&w.scope("input_projection"), &map, &Conv::new(c.hidden_size, &[1, 1]))?;
     let x = nn::flatten_feature_map(g, &map)?;

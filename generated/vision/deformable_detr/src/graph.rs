@@ -250,7 +250,7 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
         };
         let map = g.group_norm(&layer.index(1), &projected, 32, EPSILON)?;
         let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-        let mask = nn::nearest_mask(g, &pixel_mask, [rows.clone(), columns.clone()])?;
+        let mask = nn::nearest_mask(g, &pixel_mask, &[rows.clone(), columns.clone()])?;
         let place = match c.position_embedding_type.as_str() {
             "learned" => {
                 learned_positions(g, c, &w.scope("position_embedding"), [rows.clone(), columns.clone()])?

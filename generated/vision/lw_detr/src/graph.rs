@@ -114,7 +114,7 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
     for (index, &scale) in c.projector_scale_factors.iter().enumerate() {
         let map = projector(g, c, &w.scope("projector.scale_layers").index(index), &states, scale)?;
         let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
-        let mask = nn::nearest_mask(g, &pixel_mask, [rows.clone(), columns.clone()])?;
+        let mask = nn::nearest_mask(g, &pixel_mask, &[rows.clone(), columns.clone()])?;
         flat.push(nn::flatten_feature_map(g, &map)?);
         ratios.push(valid_ratio(g, &mask)?);
         masks.push(g.flatten(&mask, 1..3)?);
