@@ -10,7 +10,6 @@ from weft_reference import stores
 from weft_reference.models.encoders.family import HEADS, NSP, Encoder, Extra
 from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, UNTIED
 
-EDGES = np.array([[[i * 3, i + 5, i * 3 + 9, i + 11] for i in range(11)], [[60 - i, 2, 61, 7] for i in range(11)]])
 ONLY_BASE = tuple(name for name in HEADS if name not in ("base", "question-answering"))
 QUESTION = np.array([[5, 9, 33, 7, 60, 33, 12, 13, 14], [33, 50, 51, 52, 53, 54, 55, 0, 0]], np.int64)
 RELATIVE = {
@@ -23,28 +22,12 @@ RELATIVE = {
 FAR = Extra(
     "far", "base", "Longer than the distances that are told apart.", {"max_position_embeddings": 40}, lengths=(33, 25)
 )
-SHARES = (
-    np.stack([EDGES[..., 0], EDGES[..., 1], EDGES[..., 0] + 3, EDGES[..., 1] + 2], axis=-1).astype(np.float32) / 100
-)
 AMINO = np.array([[0, 5, 9, 33, 7, 60, 12, 13, 2], [0, 50, 32, 52, 32, 54, 2, 1, 1]], np.int64)
-GLOBAL = np.zeros((2, 11), np.int64)
-GLOBAL[0, [0, 6]] = GLOBAL[1, [2, 9]] = 1
-FILE_BASE = replace(FILE, head="token-classification")
-SEPARATED = np.array([[0, 5, 9, 2, 2, 33, 7, 60, 12, 13, 2], [0, 50, 33, 52, 2, 2, 53, 2, 1, 1, 1]], np.int64)
 BIASES = {"norm_bias": True, "attention_bias": True, "mlp_bias": True, "classifier_bias": True}
 WAVES = {
     "full_attention": {"rope_type": "default", "rope_theta": 500.0},
     "sliding_attention": {"rope_type": "default", "rope_theta": 50.0},
 }
-
-# Segment, column, row, whether it was an answer, ranks and relations: a question, a header, cells of one and two tokens.
-TABLE = np.array(
-    [
-        [[0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 2, 0], [1, 1, 1], [1, 1, 1], [1, 2, 1], [1, 1, 2], [1, 2, 2], [1, 9, 9], [1, 9, 9]],
-        [[0, 0, 0], [1, 1, 0], [1, 2, 0], [1, 1, 1], [1, 2, 1], [1, 2, 1], [1, 3, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]],
-    ]
-)
-TABLE = np.concatenate([TABLE, TABLE[..., 1:2] % 2, TABLE[..., 2:3], 3 - TABLE[..., 2:3] % 4, TABLE[..., 1:2] % 3], axis=-1)
 
 ENCODERS = {
     "rembert": Encoder("RemBert", {"input_embedding_size": 20, "output_embedding_size": 44}),
@@ -110,42 +93,6 @@ ENCODERS = {
             Extra("file", "lm-head", "model.safetensors as save_pretrained writes it.", store=stores.whole),
         ),
         tiny={},
-    ),
-    "tapas": Encoder(
-        "Tapas",
-        {"type_vocab_sizes": [3, 10, 12, 2, 10, 10, 10], "max_num_rows": 6, "max_num_columns": 5, "num_aggregation_labels": 4},
-        types=0,
-        without=("causal-lm", "token-classification", "multiple-choice"),
-        extras=(
-            *(
-                Extra(f"table-{head}", head, "A table of cells.", inputs={"token_type_ids": TABLE})
-                for head in ("base", "masked-lm", "sequence-classification", "question-answering")
-            ),
-            Extra(
-                "absolute-positions",
-                "question-answering",
-                "Positions are not counted by cell, and the column may be none.",
-                {"reset_position_index_per_cell": False, "allow_empty_column_selection": True, "num_aggregation_labels": 0},
-                {"token_type_ids": TABLE},
-            ),
-            Extra(
-                "left-padding",
-                "question-answering",
-                "Padding on the left; the logits of tokens are doubled.",
-                {"temperature": 0.5},
-                {"token_type_ids": TABLE[:, ::-1].copy()},
-                "left",
-            ),
-        ),
-    ),
-    "layoutlm": Encoder(
-        "LayoutLM",
-        {"max_2d_position_embeddings": 64},
-        without=(*NO_CAUSAL, "multiple-choice"),
-        extras=tuple(
-            Extra(f"boxes-{head}", head, "Every token has a place on the page.", inputs={"bbox": EDGES})
-            for head in ("base", "masked-lm", "token-classification")
-        ),
     ),
     "splinter": Encoder(
         "Splinter",
@@ -277,37 +224,6 @@ ENCODERS = {
             Extra("one-head", "base", "Fewer heads than the ratio: one attends.", {"head_ratio": 8}),
         ),
     ),
-    "lilt": Encoder(
-        "Lilt",
-        {"hidden_size": 48, "max_2d_position_embeddings": 64},
-        without=(*NO_CAUSAL, "masked-lm", "multiple-choice"),
-        extras=(
-            Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": EDGES}),
-            Extra(
-                "boxes-token-classification",
-                "token-classification",
-                "Every token has a place on the page.",
-                {"channel_shrink_ratio": 2},
-                {"bbox": EDGES},
-            ),
-        ),
-    ),
-    "bros": Encoder(
-        "Bros",
-        {"hidden_size": 64},
-        without=tuple(HEADS),
-        extras=(
-            Extra("boxes", "base", "Every token has a place on the page.", inputs={"bbox": SHARES}, padding="left"),
-            Extra("integer-boxes", "base", "Boxes in whole numbers.", {"bbox_scale": 0.5}, {"bbox": EDGES}),
-            Extra(
-                "boxes-token-classification",
-                "token-classification",
-                "Every token has a place on the page.",
-                {"num_labels": 3, "bbox_scale": 10.0},
-                {"bbox": SHARES},
-            ),
-        ),
-    ),
     "nomic_bert": Encoder(
         "NomicBert",
         without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
@@ -377,114 +293,6 @@ ENCODERS = {
                     "rope_parameters": WAVES,
                 },
                 padding="left",
-            ),
-        ),
-    ),
-    "nystromformer": Encoder(
-        "Nystromformer",
-        {"conv_kernel_size": 5},
-        pad=1,
-        without=NO_CAUSAL,
-        extras=(UNTIED, Extra("full-length", "base", "As long as there are positions.", lengths=(40, 33))),
-    ),
-    "canine": Encoder(
-        "Canine",
-        without=("masked-lm", *NO_CAUSAL),
-        tiny={
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 48,
-            "max_position_embeddings": 40,
-            "type_vocab_size": 2,
-            "downsampling_rate": 3,
-            "upsampling_kernel_size": 4,
-            "num_hash_functions": 4,
-            "num_hash_buckets": 50,
-            "local_transformer_stride": 4,
-        },
-        extras=(
-            FILE_BASE,
-            POSITIONS,
-            Extra(
-                "whole-molecules",
-                "sequence-classification",
-                "Molecules without characters left over, blocks longer than a text, an odd kernel.",
-                {"downsampling_rate": 2, "upsampling_kernel_size": 5, "local_transformer_stride": 128, "num_labels": 3},
-                lengths=(12, 8),
-            ),
-        ),
-    ),
-    "yoso": Encoder(
-        "Yoso",
-        {"hash_code_len": 5, "type_vocab_size": 2},
-        pad=1,
-        without=NO_CAUSAL,
-        extras=(
-            UNTIED,
-            FILE,
-            Extra("convolved", "base", "A convolution of values, without those of padding.", {"conv_window": 5}),
-            Extra("long-hashes", "masked-lm", "As many bits as published models have.", {"hash_code_len": 9}, lengths=(33, 25)),
-        ),
-    ),
-    "longformer": Encoder(
-        "Longformer",
-        {"attention_window": 4},
-        pad=1,
-        without=(*NO_CAUSAL, "multiple-choice", "question-answering"),
-        extras=(
-            UNTIED,
-            POSITIONS,
-            FILE,
-            Extra("global", "base", "Global tokens, one of them padding.", inputs={"global_attention_mask": GLOBAL}),
-            Extra(
-                "global-left-padding",
-                "masked-lm",
-                "Global tokens, two of them padding; a window for each layer.",
-                {"attention_window": [4, 6]},
-                {"global_attention_mask": GLOBAL[::-1].copy()},
-                padding="left",
-            ),
-            Extra(
-                "global-token-classification",
-                "token-classification",
-                "Global tokens in the first text alone.",
-                {"num_labels": 3},
-                {"global_attention_mask": GLOBAL * [[1], [0]]},
-            ),
-            Extra(
-                "windows",
-                "base",
-                "A window for each layer, the second as wide as the texts; no multiple of either.",
-                {"attention_window": [4, 40]},
-                lengths=(19, 13),
-            ),
-            Extra(
-                "first-token-padding",
-                "sequence-classification",
-                "The global token of the second text is padding.",
-                {"num_labels": 3},
-                padding="left",
-            ),
-            Extra(
-                "global-classification",
-                "sequence-classification",
-                "Global tokens given in place of the first.",
-                {"num_labels": 3},
-                {"global_attention_mask": GLOBAL},
-            ),
-            Extra(
-                "question-answering",
-                "question-answering",
-                "Tokens before the first separator are global.",
-                inputs={"input_ids": SEPARATED},
-                lengths=(11, 8),
-            ),
-            Extra(
-                "global-question-answering",
-                "question-answering",
-                "Global tokens given; no text has three separators.",
-                inputs={"global_attention_mask": GLOBAL},
             ),
         ),
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft_reference.models.encoders import own
+from weft_reference.models.encoders import documents, long_text, own
 from weft_reference.models.encoders.family import HEADS, NSP, Encoder, Extra
 
 from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, NO_POOLER, POSITIONS, RECENT, UNMASKED, UNTIED
@@ -154,5 +154,7 @@ ENCODERS = {
     "xlm": Encoder("XLM", pad=2, types=0, without=NOT_XLM, more=XLM_HEADS, extras=LANGUAGES, tiny=XLM_TINY),
     "flaubert": Encoder("Flaubert", pad=2, types=0, without=NOT_XLM, more=XLM_HEADS, extras=LANGUAGES, tiny=XLM_TINY),
     **own.ENCODERS,
+    **documents.ENCODERS,
+    **long_text.ENCODERS,
     **RECENT,
 }
