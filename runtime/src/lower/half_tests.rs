@@ -7,7 +7,10 @@ use super::*;
 use crate::engine::{self, Options};
 use crate::graph::dims::{BATCH, SEQUENCE};
 use crate::graph::{Dtype, Input};
-use crate::nn::{Attention, causal_and_padding_mask, causal_mask, causal_padding_mask, masked_bias};
+use crate::nn::{
+    Attention, block_local_mask, causal_and_padding_mask, causal_mask, causal_padding_mask, masked_bias,
+    padding_mask,
+};
 use crate::weights::Weights;
 use crate::{Hardware, Precision, Value, Values, dims};
 
@@ -109,5 +112,30 @@ fn what_is_hidden_twice_is_finite() {
         assert_eq!(rows[0], [false; 4]);
         assert_eq!(rows[1], [false, true, false, false]);
         assert_eq!(rows[3], [false, false, true, true]);
+    }
+}
+
+#[test]
+fn padding_is_higher_than_other_blocks() {
+    if let Err(error) = engine::available(Hardware::Cpu) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let mut g = Graph::new();
+    let seen = g.input(Input::i64("attention_mask", dims![BATCH, SEQUENCE]));
+    let mask = padding_mask(&mut g, &seen).unwrap();
+    let mask = block_local_mask(&mut g, &mask, 2).unwrap();
+    let shares = g.softmax(&mask).unwrap();
+    g.output("shares", &shares).unwrap();
+    let given = Values::from([("attention_mask".to_owned(), Value::I64(array![[1, 1, 0, 0]].into_dyn()))]);
+    let single = Target::of(Hardware::Openvino, Precision::F32);
+    for float in [Dtype::F32, Dtype::F16] {
+        let lowered = lower(&g, &[], &Target { float, ..single.clone() }).unwrap();
+        let compiled = engine::compile(Hardware::Cpu, &lowered, &Options::default()).unwrap();
+        let got = compiled.run(&given).unwrap();
+        let Value::F32(shares) = &got["shares"] else { panic!("{got:?}") };
+        let rows: Vec<Vec<f32>> = shares.rows().into_iter().map(|row| row.to_vec()).collect();
+        assert_eq!(rows[0], [0.5, 0.5, 0.0, 0.0], "{float}");
+        assert_eq!(rows[3], [0.0, 0.0, 0.5, 0.5], "{float}");
     }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
-    Constant, Dim, Dtype, Graph, LinearAttentionOp, Node, Op, Origin, RecurrenceResult, Tensor, TopKOp,
-    TopKResult,
+    Constant, Dim, Dtype, Graph, LinearAttentionOp, MASKED_SCORE, Node, Op, Origin, RecurrenceResult, Tensor,
+    TopKOp, TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
@@ -335,12 +335,15 @@ fn is_fused(op: &Op) -> bool {
 }
 
 /// Numbers as bytes of a floating-point type. Beyond its range lies infinity, which no number survives a product or a
-/// difference with.
+/// difference with. Scores that hide keep their order in half precision: what is hidden twice is lower than what is once.
 fn floats(dtype: Dtype, values: &[f32]) -> Vec<u8> {
-    let most = if dtype == Dtype::F16 { 65504.0 } else { f32::MAX };
-    let values = values.iter().map(|x| x.clamp(-most, most));
+    let least = f32::from(half::f16::MIN);
+    let in_half = |x: f32| if x <= MASKED_SCORE / 2.0 { x / MASKED_SCORE * least } else { x };
+    let values = values.iter().map(|x| x.clamp(f32::MIN, f32::MAX));
     match dtype {
-        Dtype::F16 => values.flat_map(|x| half::f16::from_f32(x).to_le_bytes()).collect(),
+        Dtype::F16 => {
+            values.flat_map(|x| half::f16::from_f32(in_half(x).clamp(least, -least)).to_le_bytes()).collect()
+        }
         Dtype::Bf16 => values.flat_map(|x| half::bf16::from_f32(x).to_le_bytes()).collect(),
         _ => values.flat_map(f32::to_le_bytes).collect(),
     }
