@@ -22,6 +22,7 @@ mod any_model;
 pub mod audio;
 mod auto;
 pub mod cli;
+mod clock;
 pub mod config;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -31,6 +32,7 @@ mod dtype;
 mod dyn_architecture;
 pub mod engine;
 mod error;
+mod files;
 #[cfg(feature = "text")]
 pub mod generation;
 pub mod gguf;
@@ -38,6 +40,8 @@ pub mod golden;
 pub mod graph;
 mod hardware;
 mod head;
+#[cfg(target_family = "wasm")]
+mod host;
 pub mod hub;
 #[cfg(feature = "image")]
 pub mod image;

@@ -6,11 +6,12 @@
 #
 # A target that rustup has is checked with it. For any other, Debian's rustc-web, cargo-web and rust-web-src build the
 # standard library from its source; they are installed where that is possible. Downloads from the hub stay out: their
-# TLS library has C code, which only the platform's own compiler builds.
+# TLS library has C code, which only the platform's own compiler builds. What only tests need stays out of pages; all
+# other crates are checked for them by `cargo xtask web`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-all=(aarch64-apple-darwin aarch64-linux-android x86_64-pc-windows-msvc)
+all=(aarch64-apple-darwin aarch64-linux-android x86_64-pc-windows-msvc wasm32-unknown-unknown)
 if [ $# -gt 0 ]; then targets=("$@"); else targets=("${all[@]}"); fi
 
 debian() {
@@ -40,17 +41,24 @@ sed -e '/^members = \[/,/\]$/c members = ["runtime", "generated/text-encoders/be
 
 # Those of one toolchain go together: while one target waits for its last crate, another is being checked.
 check() {
-  (cd "$house" && "$@" --quiet --target-dir ../build --package weft --package weft-bert --features weft/conformance)
+  (cd "$house" && "$@" --quiet --target-dir ../build --package weft --package weft-bert)
 }
 installed=$(rustup target list --installed 2>/dev/null || true)
-here=() foreign=()
+declare -A alike=()
 for target in "${targets[@]}"; do
-  if grep -qx "$target" <<< "$installed"; then here+=(--target "$target"); else foreign+=(--target "$target"); fi
+  case $target in wasm32-*) features=weft/text,weft/image,weft/audio,weft/chat ;; *) features=weft/conformance ;; esac
+  if grep -qx "$target" <<< "$installed"; then kind=here; else kind=foreign; fi
+  alike[$kind $features]+=" --target $target"
 done
-if [ ${#here[@]} -gt 0 ]; then check cargo check "${here[@]}"; fi
-if [ ${#foreign[@]} -gt 0 ]; then
-  install_debian "${foreign[1]}"
-  check env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
-    /usr/bin/cargo check -Zbuild-std=std,panic_abort "${foreign[@]}"
-fi
+for group in "${!alike[@]}"; do
+  read -r kind features <<< "$group"
+  read -ra of_group <<< "${alike[$group]}"
+  if [ "$kind" = here ]; then
+    check cargo check --features "$features" "${of_group[@]}"
+  else
+    install_debian "${of_group[1]}"
+    check env PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 \
+      /usr/bin/cargo check -Zbuild-std=std,panic_abort --features "$features" "${of_group[@]}"
+  fi
+done
 echo "type-checked for ${targets[*]} ($SECONDS s)"

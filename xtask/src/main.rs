@@ -22,6 +22,7 @@ mod table;
 mod terminal;
 mod test;
 mod verify;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ enum Verb {
     #[command(hide = true)]
     FarmTask(farm::TaskArgs),
     Verify(verify::Args),
+    Web(web::Args),
     New(new::Args),
     Sparse(sparse::Args),
     Setup(setup::Args),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Verb::Farm(args) => farm::run(args),
         Verb::FarmTask(args) => farm::run_task(args),
         Verb::Verify(args) => verify::run(args),
+        Verb::Web(args) => web::run(args),
         Verb::New(args) => new::run(args),
         Verb::Sparse(args) => sparse::run(args),
         Verb::Setup(args) => setup::run(args),

@@ -8,10 +8,10 @@ mod inputs;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
+use crate::clock::Instant;
 use crate::hub::Checkpoint;
 use crate::session::millis;
 use crate::tasks::{JsonPipeline, Task, json_pipeline};

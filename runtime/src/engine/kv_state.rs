@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use ort::value::DynValue;
-
-use super::onnxruntime;
+use super::onnxruntime::{self, Held};
 use crate::value::last_positions;
 use crate::{Hardware, Result, Values};
 
@@ -14,7 +12,7 @@ pub struct KvState {
     /// In host memory, for engines that have nothing better.
     pub(super) host: Values,
     /// In ONNX Runtime's own memory; handed back as it is, never copied.
-    pub(super) values: std::collections::BTreeMap<String, DynValue>,
+    pub(super) values: std::collections::BTreeMap<String, Held>,
 }
 
 impl KvState {

@@ -1,14 +1,15 @@
 //! Engines behind one trait: a lowered graph in, outputs and the proof of where they were computed out.
 
-#[cfg(feature = "browser")]
+#[cfg(all(feature = "browser", not(target_family = "wasm")))]
 mod browser;
-#[cfg(not(feature = "browser"))]
+#[cfg(not(any(feature = "browser", target_family = "wasm")))]
 #[path = "browser/absent.rs"]
 mod browser;
 #[cfg(any(feature = "browser", feature = "openvino"))]
 mod folder;
 mod kv_state;
 pub mod library;
+#[cfg(not(target_family = "wasm"))]
 mod onnxruntime;
 #[cfg(feature = "openvino")]
 mod openvino;
@@ -16,10 +17,14 @@ mod openvino;
 #[path = "openvino/absent.rs"]
 mod openvino;
 mod platform;
+#[cfg(target_family = "wasm")]
+mod web;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+#[cfg(target_family = "wasm")]
+use web::{self as browser, self as onnxruntime};
 
 pub use kv_state::KvState;
 

@@ -3,9 +3,10 @@
 //! Reference: `transformers`, `generation/stopping_criteria.py`.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::config::GenerationConfig;
+use crate::clock::Instant;
 use crate::text::{TokenBytes, Tokenizer};
 use crate::{Error, Result};
 

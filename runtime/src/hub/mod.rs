@@ -13,7 +13,7 @@ pub use environment::Environment;
 pub use id::RepoId;
 
 use crate::gguf::{self, Gguf};
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// A checkpoint as it is published: `config.json`, `model.safetensors`, `tokenizer.json` and so on.
 ///
@@ -90,8 +90,8 @@ impl Checkpoint {
             source: Source::Folder,
             gguf: None,
         };
-        if path.is_dir() {
-            let whole = SAFETENSORS.iter().any(|file| path.join(file).exists());
+        if files::is_dir(path) {
+            let whole = SAFETENSORS.iter().any(|file| files::is_file(&path.join(file)));
             let file = if whole { None } else { gguf::only(path)? };
             return folder(path).with_gguf(file.as_deref());
         }
@@ -193,7 +193,7 @@ impl Checkpoint {
     pub fn path(&self, file: &str) -> Result<Option<PathBuf>> {
         self.check_name(file)?;
         let path = self.dir.join(file);
-        if path.is_file() {
+        if files::is_file(&path) {
             return Ok(Some(path));
         }
         if path.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
@@ -286,7 +286,7 @@ impl Checkpoint {
             pipeline.iter_mut().for_each(class_name);
             return Ok(pipeline);
         };
-        let bytes = std::fs::read(&path).map_err(|e| Error::io(&path, e))?;
+        let bytes = files::read(&path).map_err(|e| Error::io(&path, e))?;
         let mut json =
             serde_json::from_slice(&bytes).or_else(|e| with_infinity(&bytes).ok_or(e)).map_err(|e| {
                 Error::config(

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use super::{Lowering, kv_bucket, millis};
+use crate::clock::Instant;
 use crate::engine::{self, Compiled, KvState, Options, Placement};
 use crate::graph::{Dim, Graph};
 use crate::lower::{Target, lower};

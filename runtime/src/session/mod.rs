@@ -17,10 +17,10 @@ mod route;
 mod subgraph;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value as Json;
 
+use crate::clock::Instant;
 use crate::engine::Placement;
 use crate::graph::Input;
 use crate::graph::probe::Probe;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::clock::Instant;
 use crate::engine::library;
 use crate::graph::{Graph, Weight};
 use crate::lower::Readers;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use super::executable::Executable;
 use super::inputs::{self, Limits};
 use super::quantizing::Quantizing;
 use super::{Calibration, ExpertUsage, Lowering, kv_bucket, millis};
 use crate::auto::memory;
+use crate::clock::Instant;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;

@@ -13,7 +13,7 @@ use tokenizers::{
 use super::{Settings, Side, Tokenizer};
 use crate::gguf::Gguf;
 use crate::hub::Checkpoint;
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// Vocabulary files of formats that are not read, to be named where there is nothing else.
 const OTHER_FORMATS: [&str; 7] = [
@@ -35,17 +35,17 @@ pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
             None => own,
             Some(file) => {
                 let settings = Settings::read(checkpoint).unwrap_or_default();
-                build(&std::fs::read(&file).map_err(|e| Error::io(&file, e))?, settings, &file)
+                build(&files::read(&file).map_err(|e| Error::io(&file, e))?, settings, &file)
             }
         };
     }
     let settings = Settings::read(checkpoint)?;
     if let Some(file) = checkpoint.path("tokenizer.json")? {
-        let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
+        let bytes = files::read(&file).map_err(|e| Error::io(&file, e))?;
         return build(&bytes, settings, &file);
     }
     if let Some(file) = checkpoint.path("vocab.txt")? {
-        let text = std::fs::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
+        let text = files::read_to_string(&file).map_err(|e| Error::io(&file, e))?;
         let json = word_piece(&text, &settings);
         return build(json.to_string().as_bytes(), settings, &file);
     }

@@ -1,16 +1,14 @@
 //! `safetensors` files, single or sharded: their headers are read and checked, their data stays where it is.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use safetensors::tensor::{Metadata, SafeTensors, TensorInfo};
-use safetensors::{Dtype as Stored, SafeTensorError};
+use safetensors::Dtype as Stored;
 
 use super::decoded::Decoded;
-use super::{Bytes, WeightData};
+use super::{Bytes, WeightData, header};
+use crate::files as storage;
 use crate::graph::Dtype;
 use crate::hub::Checkpoint;
 use crate::weights::published::Published;
@@ -58,11 +56,7 @@ impl Entry {
     }
 
     fn read(&self) -> std::io::Result<Vec<u8>> {
-        let mut bytes = vec![0; self.length as usize];
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(self.offset))?;
-        file.read_exact(&mut bytes)?;
-        Ok(bytes)
+        storage::range(&self.path, self.offset, self.length)
     }
 }
 
@@ -222,7 +216,7 @@ impl Files {
 
 /// The shards' file names, checked to be plain names.
 fn shards(index: &Path) -> Result<Vec<String>> {
-    let text = std::fs::read(index).map_err(|e| Error::io(index, e))?;
+    let text = storage::read(index).map_err(|e| Error::io(index, e))?;
     let help = "download the checkpoint again, or save it again with `save_pretrained`";
     let json: serde_json::Value = serde_json::from_slice(&text)
         .map_err(|e| Error::weights(index, format!("is not valid JSON: {e}"), help))?;
@@ -245,9 +239,8 @@ fn shards(index: &Path) -> Result<Vec<String>> {
 /// Reads a file's header into `entries`.
 fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
     // Engines map the file themselves and follow no links out of its folder, so they get its real place.
-    let real = path.canonicalize().map_err(|e| Error::io(path, e))?;
-    let file = File::open(&real).map_err(|e| Error::io(path, e))?;
-    let (start, metadata) = header(&file, path)?;
+    let real = storage::real(path).map_err(|e| Error::io(path, e))?;
+    let (start, metadata) = header::read(&real, path)?;
     for (name, tensor) in metadata.tensors() {
         let (from, to) = tensor.data_offsets;
         let entry = Entry {
@@ -263,76 +256,6 @@ fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The file's header, and where its data begins.
-fn header(file: &File, path: &Path) -> Result<(usize, Metadata)> {
-    let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
-    if length == 0 {
-        return Err(damaged(path, "is empty".to_owned()));
-    }
-    let map = map(file).map_err(|e| Error::io(path, e))?;
-    if map.starts_with(b"version https://git-lfs") {
-        let help = "fetch the files themselves: `git lfs pull` in the folder, or `hf download`";
-        return Err(Error::weights(path, "is a pointer of Git LFS, not the weights", help));
-    }
-    let (size, metadata) = SafeTensors::read_metadata(&map).map_err(|e| damaged(path, explain(&e, &map)))?;
-    Ok((size + 8, metadata))
-}
-
-fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
-    // SAFETY: the map is read-only; a file that another program truncates meanwhile is the one risk, as for every
-    // reader of mapped weights.
-    #[allow(unsafe_code)]
-    unsafe {
-        memmap2::Mmap::map(file)
-    }
-}
-
-fn damaged(path: &Path, problem: String) -> Error {
-    Error::weights(path, problem, "download the file again and compare its size with the published one")
-}
-
-/// The library's reasons, in words that tell what to look at.
-fn explain(error: &SafeTensorError, file: &[u8]) -> String {
-    let length = file.len();
-    match error {
-        SafeTensorError::HeaderTooSmall => format!("is not a safetensors file: only {length} bytes"),
-        SafeTensorError::HeaderTooLarge => {
-            "is not a safetensors file: its header claims to be over 100 MB".to_owned()
-        }
-        SafeTensorError::InvalidHeaderLength => format!("is cut off within its header, at {length} bytes"),
-        SafeTensorError::MetadataIncompleteBuffer => {
-            format!(
-                "does not hold the data its header lists: it is cut off or has bytes too many, at {length} bytes"
-            )
-        }
-        SafeTensorError::InvalidOffset(name) => {
-            format!("tensor `{name}` overlaps another one, or leaves a gap: the header's offsets are wrong")
-        }
-        SafeTensorError::TensorInvalidInfo | SafeTensorError::ValidationOverflow => {
-            let tensor =
-                misfit(file).map_or_else(|| "a tensor".to_owned(), |name| format!("tensor `{name}`"));
-            format!("{tensor} has a shape and a dtype that do not fit the number of its bytes")
-        }
-        other => format!("is not a valid safetensors file: {other}"),
-    }
-}
-
-/// The first tensor whose bytes are not as many as its shape and dtype say.
-fn misfit(file: &[u8]) -> Option<String> {
-    let (size, rest) = file.split_first_chunk::<8>()?;
-    let header = rest.get(..usize::try_from(u64::from_le_bytes(*size)).ok()?)?;
-    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(header).ok()?;
-    let fits = |info: &TensorInfo| {
-        let elements = info.shape.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
-        let bits = elements.and_then(|n| n.checked_mul(info.dtype.bitsize()));
-        let bytes = info.data_offsets.1.checked_sub(info.data_offsets.0);
-        bits.is_some() && bits == bytes.and_then(|bytes| bytes.checked_mul(8))
-    };
-    let mut tensors =
-        header.into_iter().filter_map(|(name, info)| Some((name, serde_json::from_value(info).ok()?)));
-    tensors.find(|(_, info)| !fits(info)).map(|(name, _)| name)
 }
 
 #[cfg(test)]
@@ -353,7 +276,7 @@ mod tests {
         let path = folder.path().join(SINGLE);
         std::fs::write(&path, &bytes).unwrap();
         // What is not written is zeros that take no room.
-        let file = File::options().write(true).open(&path).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
         file.set_len(bytes.len() as u64 - 8 + length).unwrap();
         let checkpoint = Checkpoint::open(folder.path().to_str().unwrap()).unwrap();
         (folder, checkpoint)

@@ -5,6 +5,7 @@ mod decoded;
 mod files;
 mod forms;
 mod gguf;
+mod header;
 mod names;
 pub(crate) mod published;
 mod quantized;
@@ -16,8 +17,6 @@ mod unexpected;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,14 +94,8 @@ impl Bytes {
     pub fn read(&self) -> Result<Cow<'_, [u8]>> {
         match self {
             Self::File { path, offset, length } => {
-                let mut bytes = vec![0; *length as usize];
-                let mut read = || {
-                    let mut file = File::open(path)?;
-                    file.seek(SeekFrom::Start(*offset))?;
-                    file.read_exact(&mut bytes)
-                };
-                read().map_err(|e| Error::io(path, e))?;
-                Ok(Cow::Owned(bytes))
+                let bytes = crate::files::range(path, *offset, *length);
+                bytes.map(Cow::Owned).map_err(|e| Error::io(path, e))
             }
             Self::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
             Self::Quantized(blocks) => {

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ort::environment::Environment;
-use ort::value::DynValue;
+/// A tensor in ONNX Runtime's memory.
+pub(super) use ort::value::DynValue as Held;
 
 use super::{Compiled, Options, library};
 use crate::lower::Lowered;
@@ -32,7 +33,7 @@ pub(super) fn compile(hardware: Hardware, lowered: &Lowered, options: &Options) 
 }
 
 /// What a tensor in ONNX Runtime's memory holds.
-pub(super) fn value(hardware: Hardware, value: &DynValue) -> Result<Value> {
+pub(super) fn value(hardware: Hardware, value: &Held) -> Result<Value> {
     session::read(value).map_err(|e| Error::engine(hardware, format!("ONNX Runtime gave a tensor back: {e}")))
 }
 

@@ -54,7 +54,7 @@ impl Dense {
                 activation(name).ok_or_else(|| unfit(format!("`activation_function` is {name}")))?
             }
         };
-        let bytes = std::fs::read(&file).map_err(|e| Error::io(&file, e))?;
+        let bytes = crate::files::read(&file).map_err(|e| Error::io(&file, e))?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(|e| damaged(&file, &e.to_string()))?;
         let (shape, weight) = tensor(&file, &tensors, "linear.weight")?;
         let [rows, columns] = shape[..] else {

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
@@ -10,6 +9,7 @@ use super::parameters::Parameters;
 use super::shapes::texts;
 use super::{JsonPipeline, OnText};
 use crate::any_model::DynModel;
+use crate::clock::Instant;
 use crate::image::Image;
 use crate::tasks::{
     DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,

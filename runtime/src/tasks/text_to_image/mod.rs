@@ -214,7 +214,8 @@ impl<A: AnyModel> TextToImage<A> {
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
         let [height, width] = self.size(options)?;
-        let now = || std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::from(since.subsec_nanos()));
+        let since = || crate::clock::now().duration_since(std::time::UNIX_EPOCH);
+        let now = || since().map_or(0, |since| u64::from(since.subsec_nanos()));
         let seed = options.seed.unwrap_or_else(now);
         let latents = self.denoise(prompts, options, (start, [height, width], seed), on_step)?;
         let images = self.decode(&latents)?;

@@ -43,7 +43,7 @@ pub(super) fn environment() -> Environment<'static> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });
     environment.add_function("dict", |arguments: Rest<Value>, named: Kwargs| dictionary(&arguments, &named));
-    environment.add_function("strftime_now", |format: String| time(SystemTime::now(), &format));
+    environment.add_function("strftime_now", |format: String| time(crate::clock::now(), &format));
     environment
 }
 

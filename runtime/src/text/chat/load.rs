@@ -58,7 +58,7 @@ pub(super) fn sources(checkpoint: &Checkpoint) -> Result<Option<(BTreeMap<String
 }
 
 fn read(file: &PathBuf) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|e| Error::io(file, e))
+    crate::files::read_to_string(file).map_err(|e| Error::io(file, e))
 }
 
 fn wrong(place: &PathBuf) -> Error {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+#[cfg(not(target_family = "wasm"))]
 use std::thread;
 use std::time::SystemTime;
 
@@ -23,6 +24,7 @@ const INSTRUCTIONS_PER_VALUE: u64 = 1_000;
 
 /// Stack for what the limits above let a template nest: calls of the parser, and lists within lists. Memory is taken
 /// only for what is used.
+#[cfg(not(target_family = "wasm"))]
 const STACK: usize = if cfg!(target_pointer_width = "64") { 512 << 20 } else { 64 << 20 };
 
 /// A checkpoint's templates, which can be parsed.
@@ -116,7 +118,16 @@ fn bytes(value: &Json) -> usize {
     }
 }
 
+/// A page's code has one thread, and the browser's own limit of stack ends it.
+#[cfg(target_family = "wasm")]
+fn on_deep_stack<T: Send>(
+    run: impl FnOnce() -> std::result::Result<T, String> + Send,
+) -> std::result::Result<T, String> {
+    run()
+}
+
 /// Runs on a thread that has stack enough, so that nesting ends in an error and not the program.
+#[cfg(not(target_family = "wasm"))]
 fn on_deep_stack<T: Send>(
     run: impl FnOnce() -> std::result::Result<T, String> + Send,
 ) -> std::result::Result<T, String> {
