@@ -21,6 +21,29 @@ for (const dtype of ["fp32", "q4"]) {
   }
 }
 
+const expect = (what, got, want) => {
+  console.log(what, JSON.stringify(got));
+  if (got !== want) throw new Error(`expected ${JSON.stringify(want)}`);
+};
+
+// Encoder-decoders: greedy calls of the goldens.
+const t5 = `${process.argv[2]}/t5-js`;
+const texts = JSON.parse(readFileSync(`${t5}/task.json`, "utf8")).calls[2];
+for (const dtype of ["fp32", "fp16"]) {
+  const generate = await open("text2text-generation", t5, dtype);
+  const got = await generate(texts.inputs, texts.parameters);
+  got.forEach((one, i) => expect(`T5 ${dtype}`, one.generated_text, texts.output[i].generated_text));
+}
+const whisper = `${process.argv[2]}/whisper-js`;
+const speech = JSON.parse(readFileSync(`${whisper}/task.json`, "utf8")).calls[2];
+// Mono, 16 bits, 16 kHz, behind a header of 44 bytes.
+const wave = readFileSync(`${whisper}/${speech.inputs}`);
+const samples = Float32Array.from({ length: (wave.length - 44) / 2 }, (_, i) => wave.readInt16LE(44 + 2 * i) / 32768);
+const transcribe = await open("automatic-speech-recognition", whisper, "fp32");
+// The reference does not count the prompt's four tokens.
+const heard = await transcribe(samples, { ...speech.parameters.generate_kwargs, task: "transcribe", max_new_tokens: 36 });
+expect("Whisper", heard.text, speech.output.text);
+
 if (process.argv[3]) {
   // The folder also holds `want.json`: the vector that `weft run` gives for the text.
   const want = JSON.parse(readFileSync(`${process.argv[3]}/want.json`, "utf8"));

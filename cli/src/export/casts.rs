@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use half::{bf16, f16};
-use weft::onnx::{Graph, Tensor};
+use weft::onnx::{Graph, Node, Tensor};
 
 /// The element types (`TensorProto.DataType`) that tensors are stored in and not written in, by the tensors' names.
 pub type Casts = BTreeMap<String, i32>;
@@ -26,7 +26,7 @@ pub fn fold(graph: &mut Graph) -> Casts {
     let mut added: Vec<Tensor> = vec![];
     let mut folded = BTreeSet::new();
     let initializers = &graph.initializer;
-    graph.node.retain(|node| {
+    retain_nodes(&mut graph.node, &mut |node| {
         let to = node.attribute.iter().find(|attribute| attribute.name == "to").and_then(|to| to.i);
         let (Some(index), Some(to)) = (node.input.first().and_then(|name| stored.get(name)), to) else {
             return true;
@@ -35,17 +35,35 @@ pub fn fold(graph: &mut Graph) -> Casts {
             return true;
         }
         let from = &initializers[*index];
-        added.push(Tensor { name: node.output[0].clone(), data_type: to as i32, ..from.clone() });
-        casts.insert(node.output[0].clone(), from.data_type);
+        // The branches of `If` may cast the same weight.
+        if casts.insert(node.output[0].clone(), from.data_type).is_none() {
+            added.push(Tensor { name: node.output[0].clone(), data_type: to as i32, ..from.clone() });
+        }
         folded.insert(from.name.clone());
         false
     });
-    let read: BTreeSet<&String> = graph.node.iter().flat_map(|node| &node.input).collect();
-    let given: BTreeSet<&String> = graph.output.iter().map(|output| &output.name).collect();
-    let needed = |name: &String| read.contains(name) || given.contains(name) || !folded.contains(name);
+    let mut read: BTreeSet<&String> = graph.output.iter().map(|output| &output.name).collect();
+    operands(&graph.node, &mut read);
+    let needed = |name: &String| read.contains(name) || !folded.contains(name);
     graph.initializer.retain(|tensor| needed(&tensor.name));
     graph.initializer.extend(added);
     casts
+}
+
+/// Keeps nodes by a rule, in branches too.
+fn retain_nodes(nodes: &mut Vec<Node>, keep: &mut impl FnMut(&Node) -> bool) {
+    nodes.retain(|node| keep(node));
+    for branch in nodes.iter_mut().flat_map(|node| &mut node.attribute).filter_map(|one| one.g.as_mut()) {
+        retain_nodes(&mut branch.node, keep);
+    }
+}
+
+/// The values that nodes read, in branches too.
+fn operands<'a>(nodes: &'a [Node], read: &mut BTreeSet<&'a String>) {
+    for node in nodes {
+        read.extend(&node.input);
+        node.attribute.iter().filter_map(|one| one.g.as_ref()).for_each(|graph| operands(&graph.node, read));
+    }
 }
 
 /// Elements of one floating-point type as those of another.
@@ -68,7 +86,7 @@ pub fn cast(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use weft::Dtype;
-    use weft::onnx::{Attribute, Node};
+    use weft::onnx::Attribute;
 
     use super::*;
 
@@ -92,6 +110,24 @@ mod tests {
             graph.initializer.iter().map(|tensor| (tensor.name.as_str(), tensor.data_type)).collect();
         assert_eq!(names, [("b", 1), ("half", 10), ("b.half", 10)], "another reader keeps its own");
         assert_eq!(graph.node.len(), 1);
+    }
+
+    #[test]
+    fn a_weight_that_both_branches_cast_is_stored_once() {
+        let tensor = Tensor::external("w", Dtype::F32, &[2], "model.safetensors", 8, 8);
+        let cast = Node {
+            input: vec!["w".to_owned()],
+            output: vec!["half".to_owned()],
+            op_type: "Cast".to_owned(),
+            attribute: vec![Attribute::int("to", 10)],
+            ..Node::default()
+        };
+        let branch = Graph { node: vec![cast], ..Graph::default() };
+        let branches = ["then_branch", "else_branch"].map(|name| Attribute::graph(name, branch.clone()));
+        let choice = Node { op_type: "If".to_owned(), attribute: branches.to_vec(), ..Node::default() };
+        let mut graph = Graph { initializer: vec![tensor], node: vec![choice], ..Graph::default() };
+        assert_eq!(fold(&mut graph), [("half".to_owned(), 1)].into());
+        assert_eq!(graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect::<Vec<_>>(), ["half"]);
     }
 
     #[test]

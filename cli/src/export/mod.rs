@@ -5,6 +5,8 @@ mod defaults;
 mod form;
 mod genai;
 mod graphs;
+mod merged;
+mod seq2seq;
 mod storage;
 mod transformersjs;
 mod triton;
@@ -24,6 +26,7 @@ use storage::{Storage, Stored};
 ///
 /// `onnx` is a model with its weights beside it; `openvino` the same in operators that OpenVINO fuses; `transformersjs` the
 /// folder `onnx/` with a file for each dtype; `genai` the layout of ONNX Runtime GenAI; `triton` a model repository.
+/// An encoder-decoder is two files, `encoder_model` and `decoder_model_merged`, as Optimum names them.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   weft export ./all-MiniLM-L6-v2 --to transformersjs out --dtype fp32 --dtype fp16
@@ -151,10 +154,9 @@ pub fn run(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
-/// `model.onnx` with its weights beside it, and the checkpoint's other files.
+/// `model.onnx`, or an encoder and a decoder, with weights beside them, and the checkpoint's other files.
 fn onnx(export: &Export<'_>) -> Result<Vec<Stored>> {
-    let dtype = export.dtypes[0];
-    let stored = graphs::write(export, dtype, export.out, "model", export.storage)?;
+    let stored = graphs::write_all(export, export.dtypes[0], export.out, "", export.storage)?;
     copy_files(export.loader.checkpoint(), export.out)?;
     Ok(stored)
 }

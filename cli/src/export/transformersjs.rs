@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value as Json, json};
 use weft::Result;
+use weft::onnx::{Graph, dimension};
 
+use super::seq2seq::Form;
 use super::storage::{Storage, Stored};
 use super::{Export, copy_files, create, graphs, io};
 
@@ -19,8 +21,12 @@ pub fn write(export: &Export<'_>) -> Result<Vec<Stored>> {
     let storage = if large { Storage::Pack } else { Storage::Inline };
     let mut all = vec![];
     for dtype in &export.dtypes {
-        let stem = format!("model{}", dtype.suffix());
-        let stored = graphs::write(export, *dtype, &folder, &stem, storage)?;
+        let mut stored = vec![];
+        for (stem, mut lowered) in graphs::lowered(export, *dtype, Form::Merged)? {
+            lowered.model.graph.iter_mut().for_each(name_batches);
+            let stem = format!("{stem}{}", dtype.suffix());
+            stored.extend(graphs::write(lowered, &folder, &stem, storage)?);
+        }
         let inside = |file: Stored| Stored { path: format!("onnx/{}", file.path), ..file };
         all.extend(stored.into_iter().map(inside));
     }
@@ -33,6 +39,21 @@ pub fn write(export: &Export<'_>) -> Result<Vec<Stored>> {
         fs::write(&path, text).map_err(|source| io(&path, source))?;
     }
     Ok(all)
+}
+
+/// Calls the batch what transformers.js begins caches by; lengths that it does not know are 0 in these.
+fn name_batches(graph: &mut Graph) {
+    for value in graph.input.iter_mut().chain(&mut graph.output) {
+        let tensor = value.kind.as_mut().and_then(|kind| kind.tensor.as_mut());
+        let lengths = tensor.and_then(|tensor| tensor.shape.as_mut()).map(|shape| &mut shape.dim);
+        for length in lengths.into_iter().flatten() {
+            if let Some(dimension::Value::Parameter(symbol)) = &mut length.value
+                && symbol == "batch"
+            {
+                "batch_size".clone_into(symbol);
+            }
+        }
+    }
 }
 
 /// The bytes of the checkpoint's weight files.

@@ -6,23 +6,27 @@ use std::fs;
 use weft::Result;
 use weft::onnx::{Graph, ValueInfo, dimension};
 
+use super::seq2seq::Form;
 use super::storage::Stored;
 use super::{Export, create, graphs, io};
 use crate::terminal::bad_input;
 
-/// Writes the repository, whose folder gives the model's name.
+/// Writes the repository, whose folder gives the model's name; an encoder-decoder is two models, `NAME_encoder` and
+/// `NAME_decoder`.
 pub fn write(export: &Export<'_>, name: &str) -> Result<Vec<Stored>> {
-    let folder = export.out.join(name).join("1");
-    create(&folder)?;
-    let dtype = export.dtypes[0];
-    let lowered = graphs::lowered(export, dtype)?;
-    let described = lowered.model.graph.as_ref().map(|graph| describe(name, graph)).transpose()?;
-    drop(lowered);
-    let stored = graphs::write(export, dtype, &folder, "model", export.storage)?;
-    let path = export.out.join(name).join("config.pbtxt");
-    fs::write(&path, described.unwrap_or_default()).map_err(|source| io(&path, source))?;
-    let inside = |file: Stored| Stored { path: format!("{name}/1/{}", file.path), ..file };
-    Ok(stored.into_iter().map(inside).collect())
+    let mut all = vec![];
+    for (stem, lowered) in graphs::lowered(export, export.dtypes[0], Form::Cached)? {
+        let name = if stem == graphs::MODEL { name.to_owned() } else { format!("{name}_{stem}") };
+        let folder = export.out.join(&name).join("1");
+        create(&folder)?;
+        let described = lowered.model.graph.as_ref().map(|graph| describe(&name, graph)).transpose()?;
+        let stored = graphs::write(lowered, &folder, graphs::MODEL, export.storage)?;
+        let path = export.out.join(&name).join("config.pbtxt");
+        fs::write(&path, described.unwrap_or_default()).map_err(|source| io(&path, source))?;
+        let inside = |file: Stored| Stored { path: format!("{name}/1/{}", file.path), ..file };
+        all.extend(stored.into_iter().map(inside));
+    }
+    Ok(all)
 }
 
 /// `config.pbtxt` (`inference.ModelConfig` in text format): every axis is given whole, so that Triton adds none for batches.

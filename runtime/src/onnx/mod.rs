@@ -43,6 +43,11 @@ impl Attribute {
         Self { name: name.to_owned(), kind: 3, s: Some(value.as_bytes().to_vec()), ..Self::default() }
     }
 
+    /// A graph, as the branches of `If` are.
+    pub fn graph(name: &str, graph: Graph) -> Self {
+        Self { name: name.to_owned(), kind: 5, g: Some(Box::new(graph)), ..Self::default() }
+    }
+
     /// A list of integers.
     pub fn ints(name: &str, values: Vec<i64>) -> Self {
         Self { name: name.to_owned(), kind: 7, ints: values, ..Self::default() }
