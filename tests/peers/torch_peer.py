@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import transformers
 from safetensors.torch import load_file
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import GenerationMixin
 
 from serving import Round, arguments, say, serve, steps
@@ -57,6 +58,35 @@ def decoder(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
     return once
 
 
+def counted(once: Any) -> int:
+    """The operations of matrix products and convolutions."""
+    counter = FlopCounterMode(display=False)
+    with counter:
+        once()
+    return counter.get_total_flops()
+
+
+def work(model: Any, inputs: dict[str, torch.Tensor], count: int, size: int, once: Round) -> dict[str, dict[str, int]]:
+    """What each measure takes at least: operations, and bytes of weights of a type of `size` bytes, each read once a step.
+
+    Embeddings are looked up, and not read, but where they are the head's weights too.
+    """
+    total = sum(weight.numel() for weight in model.parameters())
+    head, table = model.get_output_embeddings(), model.get_input_embeddings() if count else None
+    looked_up = table.weight.numel() if table is not None and (head is None or head.weight is not table.weight) else 0
+    read = (total - looked_up) * size
+    if not count:
+        return {"run": {"flops": counted(once), "bytes": read}}
+    if model.config.is_encoder_decoder:
+        encoder = model.get_encoder().parameters()
+        encoder = sum(weight.numel() for weight in encoder if weight is not table.weight) * size
+        return {"run": {"flops": counted(once), "bytes": encoder + count * (read - encoder)}}
+    cache = transformers.DynamicCache(config=model.config)
+    prompt = counted(lambda: model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1))
+    token = counted(lambda: model(input_ids=torch.tensor([[0]]), past_key_values=cache, use_cache=True))
+    return {"prefill": {"flops": prompt, "bytes": read}, "token": {"flops": token, "bytes": read}}
+
+
 def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(options.threads)
@@ -78,7 +108,9 @@ def main() -> None:
         once = decoder(model, inputs, options.generate)
     version = f"{torch.__version__}, transformers {transformers.__version__}"
     attention = model.config._attn_implementation
-    say(ready=True, peer="pytorch", version=version, attention=attention, load_ms=load_ms)
+    size = 2 if config.get("dtype") in ("bfloat16", "float16") else 4
+    least = work(model, inputs, options.generate, size, once)
+    say(ready=True, peer="pytorch", version=version, attention=attention, load_ms=load_ms, work=least)
     serve(once)
 
 

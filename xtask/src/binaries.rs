@@ -22,10 +22,31 @@ pub enum Profile {
     Release,
 }
 
+/// A repository that is built, and the folder that takes what is made of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub folder: &'a Path,
+    pub target: &'a Path,
+}
+
 /// The test binary of each crate, by package; a crate that does not compile is left out (the compiler has said why).
 /// Where `CI` is set, a warning is an error: of most generated crates nothing else looks at the tests.
 pub fn build(members: &[Member], profile: Profile) -> Result<BTreeMap<String, PathBuf>> {
+    build_with(cargo(), members, profile)
+}
+
+/// The same of another repository than this one.
+pub fn build_in(place: Place<'_>, members: &[Member], profile: Profile) -> Result<BTreeMap<String, PathBuf>> {
     let mut command = cargo();
+    command.current_dir(place.folder).env("CARGO_TARGET_DIR", place.target);
+    build_with(command, members, profile)
+}
+
+fn build_with(
+    mut command: Command,
+    members: &[Member],
+    profile: Profile,
+) -> Result<BTreeMap<String, PathBuf>> {
     let colour = if io::stderr().is_terminal() { "json-diagnostic-rendered-ansi" } else { "json" };
     command.args(["build", "--keep-going", "--message-format", colour]);
     command.args(["--test", TARGET]);

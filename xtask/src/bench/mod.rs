@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: a generated crate against PyTorch and its ONNX export, in turns, in one run; with `--speed`, a
-//! table of models against PyTorch, llama.cpp and candle; with `--auto`, what `Hardware::Auto` takes against the CPU; with
-//! `--similarity`, what quantized weights make of a real model's similarities.
+//! table of models against PyTorch, llama.cpp and candle; with `--against`, the same models as another commit has them; with
+//! `--auto`, what `Hardware::Auto` takes against the CPU; with `--similarity`, what quantized weights make of a real model's
+//! similarities.
 
+mod against;
 mod auto;
 mod building;
 mod opening;
@@ -23,6 +25,7 @@ use weft_generator::spec::model::ModelSpec;
 use self::building::Building;
 use self::opening::Opening;
 use self::peer::Served;
+pub use self::speed::figures;
 use crate::binaries::{self, Profile};
 use crate::terminal::{Progress, Usage, interrupted, note, say};
 use crate::workspace::{self, Member};
@@ -43,6 +46,7 @@ use crate::{reference, setup};
   cargo xtask bench --speed
   cargo xtask bench --speed --model llama --model vit --rounds 10
   cargo xtask bench --speed --write
+  cargo xtask bench --against HEAD~10 --model vit --model t5
   cargo xtask bench --auto
   cargo xtask bench --similarity")]
 pub struct Args {
@@ -53,6 +57,13 @@ pub struct Args {
     /// The table of models against PyTorch, llama.cpp and candle.
     #[arg(long, conflicts_with = "checkpoint")]
     speed: bool,
+    /// The models of that table as they are here against those of another commit, which is built beside these: fails where the
+    /// median of the rounds' ratios is above 1.10.
+    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["speed", "auto", "similarity", "checkpoint"])]
+    against: Option<String>,
+    /// With --against: builds without optimisation, which says little of speed but tries the command.
+    #[arg(long, requires = "against")]
+    dev: bool,
     /// What `Hardware::Auto` takes with each set of packages that is set up, and its times against the CPU's.
     #[arg(long, conflicts_with_all = ["speed", "checkpoint"])]
     auto: bool,
@@ -63,7 +74,7 @@ pub struct Args {
     /// Also write the table: with --speed to results/bench.json and docs/speed.md, with --auto to docs/auto.md.
     #[arg(long)]
     write: bool,
-    /// Runs of each; 40 where not given, and 5 with --speed; with --auto processes, 5 where not given.
+    /// Runs of each; 40 where not given, 5 with --speed and 10 with --against; with --auto processes, 5 where not given.
     #[arg(long, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: Option<u32>,
     /// Threads of each.
@@ -127,6 +138,9 @@ struct Generator {
 pub fn run(args: &Args) -> Result<bool> {
     if args.speed {
         return speed::run(args);
+    }
+    if let Some(commit) = &args.against {
+        return against::run(args, commit);
     }
     if args.auto {
         return auto::run(args);

@@ -211,11 +211,19 @@ mod tests {
         Plan { run: "r".into(), precisions: String::new(), timeout: 1, tasks: (0..tasks).map(task).collect() }
     }
 
+    /// The most memory that this process had, where the system tells.
+    fn most_bytes() -> u64 {
+        let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+        1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0)
+    }
+
     const LIMITS: Limits = Limits { retries: 2, poll: Duration::from_millis(1) };
 
     #[test]
     fn ten_thousand_tasks_come_back_though_some_are_lost() {
         let dir = tempfile::tempdir().unwrap();
+        let start = Instant::now();
         let folder = Folder::open(dir.path(), &plan(10_000), false).unwrap();
         let fake = Fake { every: 100, hopeless: [7].into(), ..Fake::default() };
         let lost = follow(&folder, &Running(&fake, &folder), LIMITS).unwrap();
@@ -224,6 +232,10 @@ mod tests {
         assert_eq!(folder.done().unwrap().len(), 9_999);
         // Each once, a hundred twice, the hopeless one three times.
         assert_eq!(fake.submitted.get(), 10_000 + 100 + 2);
+        // What the driver takes for them; other tests of this process run beside it.
+        let (taken, most) = (start.elapsed(), most_bytes());
+        eprintln!("10,000 tasks: {:.1} s, at most {:.0} MB", taken.as_secs_f64(), most as f64 / 1e6);
+        assert!(taken < Duration::from_secs(120) && most < 1 << 30, "{taken:?}, {most} bytes");
     }
 
     #[test]

@@ -72,6 +72,13 @@ pub fn peer(name: &str, python: &Path, checkpoint: &Path, work: &Work, threads: 
     Served::ready(command).with_context(|| format!("what {name} says is in {}", said.display()))
 }
 
+/// What the machine does at most.
+pub fn machine(python: &Path, threads: usize) -> Result<Served> {
+    let mut command = python_command(python, "machine.py");
+    command.args(["--threads", &threads.to_string()]);
+    Served::ready(command)
+}
+
 /// llama.cpp over this file of the checkpoint.
 fn llama_cpp(python: &Path, file: &str) -> Result<Command> {
     let library = setup::ensure_package(LLAMA_CPP_PACKAGE)?;

@@ -3,7 +3,8 @@
 //! Of each model all contenders stay loaded and take turns, a round each, so that whatever else the machine does hits all
 //! alike; then the next model's.
 
-mod contenders;
+pub(super) mod contenders;
+mod peak;
 mod results;
 mod rows;
 
@@ -13,9 +14,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use weft_generator::spec::hardware::Hardware;
 
-pub use self::results::machine;
+use self::peak::{Least, Peak};
 use self::results::{Opened, Results, Row, Timed};
-use self::rows::{PYTORCH, Work};
+pub use self::results::{figures, machine};
+use self::rows::PYTORCH;
+pub(super) use self::rows::{Measure, Work};
 use super::Args;
 use super::peer::Served;
 use super::table::median;
@@ -24,6 +27,8 @@ use crate::terminal::{Progress, Usage, interrupted, note, say};
 use crate::workspace::{self, Member};
 use crate::{reference, setup};
 
+/// The contender that tells what the machine does at most.
+const MACHINE: &str = "machine";
 /// Rounds of each contender.
 const ROUNDS: u32 = 5;
 /// Processes that open a checkpoint where that is measured.
@@ -31,13 +36,7 @@ const OPENINGS: usize = 3;
 
 /// Runs the verb; whether every goal is met.
 pub fn run(args: &Args) -> Result<bool> {
-    let works = rows::selected(&args.models);
-    for model in &args.models {
-        if !works.iter().any(|work| work.model == *model) {
-            let known: Vec<_> = rows::WORKS.iter().map(|work| work.model).collect();
-            return Err(Usage(format!("no row of {model}; there are {}", known.join(", "))).into());
-        }
-    }
+    let works = selected(&args.models)?;
     setup::ensure(&[Hardware::Cpu])?;
     let python = reference::python(None)?;
     let binaries = build(&works)?;
@@ -62,6 +61,18 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     say(if args.json { serde_json::to_string_pretty(&results)? } else { results.text() })?;
     Ok(results.met())
+}
+
+/// The rows of these models; all where none is named.
+pub(super) fn selected(models: &[String]) -> Result<Vec<&'static Work>> {
+    let works = rows::selected(models);
+    for model in models {
+        if !works.iter().any(|work| work.model == *model) {
+            let known: Vec<_> = rows::WORKS.iter().map(|work| work.model).collect();
+            return Err(Usage(format!("no row of {model}; there are {}", known.join(", "))).into());
+        }
+    }
+    Ok(works)
 }
 
 /// The binaries of the crates, in release.
@@ -107,25 +118,36 @@ fn measure(work: &Work, python: &Path, binary: &Path, results: &mut Results) -> 
             Err(error) => return Err(error),
         }
     }
+    all.push((MACHINE, contenders::machine(python, results.threads)?));
+    let told = |name: &str| {
+        let served = all.iter().find(|(contender, _)| *contender == name);
+        served.map(|(_, served)| served.report["work"].clone()).unwrap_or_default()
+    };
+    let (least, probes) = (told(PYTORCH), told(MACHINE));
     let times = in_turns(&mut all, results.rounds)?;
+    let peak = times.get(MACHINE).map(|probed| Peak::of(probed, &probes));
     for measure in work.measures {
         let timed = |name: &str| {
             let ms = times.get(name)?.get(measure.key)?;
             Some(Timed { name: name.to_owned(), median_ms: median(ms), runs_ms: ms.clone() })
         };
         let weft = timed("weft").with_context(|| format!("weft has no times of `{}`", measure.key))?;
-        let peers = all.iter().skip(1).filter_map(|(name, _)| timed(name)).collect();
+        let peers = all.iter().skip(1).filter(|(name, _)| *name != MACHINE);
+        let peers = peers.filter_map(|(name, _)| timed(name)).collect();
         let goals = measure.goals.iter().map(|(name, most)| ((*name).to_owned(), *most)).collect();
         let (model, what) = (work.title.to_owned(), measure.what.to_owned());
-        results.rows.push(Row { model, what, key: measure.key.to_owned(), weft, peers, goals });
+        let least = Least::of(&least[measure.key]);
+        let key = measure.key.to_owned();
+        results.rows.push(Row { model, what, key, weft, peers, goals, least, peak });
     }
     Ok(())
 }
 
-type Times = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
+/// Milliseconds of each round, by contender and measure.
+pub(super) type Times = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
 
 /// A round of each, again and again; the first is not counted, and every other goes the other way round.
-fn in_turns(contenders: &mut [(&'static str, Served)], rounds: u32) -> Result<Times> {
+pub(super) fn in_turns(contenders: &mut [(&'static str, Served)], rounds: u32) -> Result<Times> {
     for (_, served) in contenders.iter_mut() {
         served.measured(1)?;
     }

@@ -6,9 +6,10 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::table::median;
+use super::peak::{Least, Peak};
 use super::rows::PYTORCH;
 use crate::table::Table;
 use crate::workspace::root;
@@ -46,6 +47,12 @@ pub struct Row {
     pub peers: Vec<Timed>,
     /// The most that the time may be of a peer's.
     pub goals: BTreeMap<String, f64>,
+    /// What it takes at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<Least>,
+    /// What the machine did at most in the same rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<Peak>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,6 +105,11 @@ impl Opened {
 impl Row {
     fn ratio(&self, peer: &Timed) -> f64 {
         self.weft.median_ms / peer.median_ms
+    }
+
+    /// The share of the time that the machine needs at least.
+    fn of_peak(&self) -> Option<f64> {
+        Some(self.peak?.share(&self.least?, self.weft.median_ms))
     }
 
     /// Whether every goal is met of those whose peers were measured.
@@ -156,6 +168,10 @@ impl Results {
             }
         }
         let mut header: Vec<String> = ["model", "measured", "weft ms"].map(str::to_owned).to_vec();
+        let has_peaks = self.rows.iter().any(|row| row.of_peak().is_some());
+        if has_peaks {
+            header.push("of peak".to_owned());
+        }
         for peer in &peers {
             header.extend([format!("{peer} ms"), "ratio".to_owned()]);
         }
@@ -163,6 +179,9 @@ impl Results {
         let mut table = Table::with_columns(header);
         for row in &self.rows {
             let mut cells = vec![row.model.clone(), row.what.clone(), format!("{:.1}", row.weft.median_ms)];
+            if has_peaks {
+                cells.push(row.of_peak().map(|share| format!("{share:.2}")).unwrap_or_default());
+            }
             for name in &peers {
                 match row.peers.iter().find(|peer| peer.name == *name) {
                     Some(peer) => {
@@ -187,6 +206,16 @@ impl Results {
             format!("{}, tokens a second: {}", row.model, rates.join(", "))
         });
         notes.extend(rates);
+        let peaks = || self.rows.iter().filter_map(|row| row.peak);
+        let most = |of: fn(Peak) -> f64| peaks().map(of).reduce(f64::max);
+        if let (Some(flops), Some(bytes)) = (most(|peak| peak.flops), most(|peak| peak.bytes)) {
+            notes.push(format!(
+                "of peak: the least time of a row's operations or of reading its weights, by the fastest float32 products \
+                 and reads between its rounds, over weft's; at most {:.0} GFLOP/s and {:.1} GB/s here",
+                flops / 1e9,
+                bytes / 1e9
+            ));
+        }
         notes.extend(self.failed.iter().map(|(work, reason)| format!("{work} was not measured: {reason}")));
         notes.extend(self.absent.iter().map(|(peer, reason)| format!("{peer} was not measured: {reason}")));
         let versions = self.versions.iter().map(|(peer, version)| format!("{peer} {version}"));
@@ -231,6 +260,23 @@ impl Results {
         text
     }
 
+    fn figures(&self) -> Vec<Value> {
+        let figure = |row: &Row, timed: &Timed| {
+            let own = timed.name == row.weft.name;
+            json!({
+                "model": row.model, "measured": row.what, "measure": row.key, "contender": timed.name,
+                "median_ms": timed.median_ms, "rounds": timed.runs_ms.len(),
+                "ratio": (!own).then(|| row.ratio(timed)), "of_peak": row.of_peak().filter(|_| own),
+                "machine": self.machine, "threads": self.threads,
+            })
+        };
+        let mut all = vec![];
+        for row in &self.rows {
+            all.extend(std::iter::once(&row.weft).chain(&row.peers).map(|timed| figure(row, timed)));
+        }
+        all
+    }
+
     /// Writes the results, and the page drawn from them.
     pub fn write(&self) -> Result<()> {
         let json = serde_json::to_string_pretty(self)? + "\n";
@@ -239,6 +285,15 @@ impl Results {
         }
         Ok(())
     }
+}
+
+/// The committed figures, one for each measure and contender, as `cargo xtask query` has them.
+pub fn figures() -> Result<Vec<Value>> {
+    let path = root().join(RESULTS);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let results: Results =
+        serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
+    Ok(results.figures())
 }
 
 /// The processor and its cores.
@@ -261,7 +316,8 @@ mod tests {
     fn row(key: &str, weft: f64, peers: Vec<Timed>, goals: &[(&str, f64)]) -> Row {
         let goals = goals.iter().map(|(peer, most)| ((*peer).to_owned(), *most)).collect();
         let (model, what) = ("Llama 1.1B".to_owned(), format!("a {key}"));
-        Row { model, what, key: key.to_owned(), weft: timed("weft", weft), peers, goals }
+        let (key, weft) = (key.to_owned(), timed("weft", weft));
+        Row { model, what, key, weft, peers, goals, least: None, peak: None }
     }
 
     #[test]
@@ -283,9 +339,30 @@ mod tests {
     }
 
     #[test]
+    fn rows_stand_beside_the_machines_peak() {
+        let mut results = Results::new(2, 5);
+        results.rows.push(row("run", 100.0, vec![], &[]));
+        assert!(!results.text().contains("of peak"));
+        let (least, peak) = (Least { flops: 9e9, bytes: 1e6 }, Peak { flops: 1.8e11, bytes: 1e10 });
+        results.rows.push(Row { least: Some(least), peak: Some(peak), ..row("run", 100.0, vec![], &[]) });
+        let text = results.text();
+        assert!(text.contains("  0.50") && text.contains("at most 180 GFLOP/s and 10.0 GB/s here"), "{text}");
+    }
+
+    #[test]
     fn what_was_not_measured_is_not_met() {
         assert!(!Opened::of("Llama 1.1B", &[]).met());
         assert!(!row("run", f64::NAN, vec![timed(PYTORCH, 1.0)], &[(PYTORCH, 0.75)]).met());
+    }
+
+    #[test]
+    fn a_figure_is_of_a_measure_and_a_contender() {
+        let mut results = Results::new(2, 5);
+        results.rows.push(row("token", 70.0, vec![timed(PYTORCH, 200.0)], &[]));
+        let all = results.figures();
+        let of = |index: usize| (all[index]["contender"].as_str(), all[index]["ratio"].as_f64());
+        assert_eq!([of(0), of(1)], [(Some("weft"), None), (Some(PYTORCH), Some(0.35))]);
+        assert!(!figures().unwrap().is_empty(), "of the committed ones");
     }
 
     #[test]
