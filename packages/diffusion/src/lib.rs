@@ -3,39 +3,83 @@
 
 //! Diffusion: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "auraflow-transformer-2d")]
+pub use weft_auraflow_transformer_2d as auraflow_transformer_2d;
 #[cfg(feature = "autoencoder-kl")]
 pub use weft_autoencoder_kl as autoencoder_kl;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
+#[cfg(feature = "bria-transformer-2d")]
+pub use weft_bria_transformer_2d as bria_transformer_2d;
+#[cfg(feature = "chroma-transformer-2d")]
+pub use weft_chroma_transformer_2d as chroma_transformer_2d;
+#[cfg(feature = "cogview3-plus-transformer-2d")]
+pub use weft_cogview3_plus_transformer_2d as cogview3_plus_transformer_2d;
+#[cfg(feature = "cogview4-transformer-2d")]
+pub use weft_cogview4_transformer_2d as cogview4_transformer_2d;
 #[cfg(feature = "dit-transformer-2d")]
 pub use weft_dit_transformer_2d as dit_transformer_2d;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "flux2-transformer-2d")]
+pub use weft_flux2_transformer_2d as flux2_transformer_2d;
+#[cfg(feature = "longcat-image-transformer-2d")]
+pub use weft_longcat_image_transformer_2d as longcat_image_transformer_2d;
+#[cfg(feature = "lumina2-transformer-2d")]
+pub use weft_lumina2_transformer_2d as lumina2_transformer_2d;
+#[cfg(feature = "ovis-image-transformer-2d")]
+pub use weft_ovis_image_transformer_2d as ovis_image_transformer_2d;
 #[cfg(feature = "pixart-transformer-2d")]
 pub use weft_pixart_transformer_2d as pixart_transformer_2d;
+#[cfg(feature = "qwen-image-transformer-2d")]
+pub use weft_qwen_image_transformer_2d as qwen_image_transformer_2d;
 #[cfg(feature = "sd3-transformer-2d")]
 pub use weft_sd3_transformer_2d as sd3_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
 pub use weft_stable_diffusion as stable_diffusion;
 #[cfg(feature = "unet-2d-condition")]
 pub use weft_unet_2d_condition as unet_2d_condition;
+#[cfg(feature = "z-image-transformer-2d")]
+pub use weft_z_image_transformer_2d as z_image_transformer_2d;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "auraflow-transformer-2d")]
+    weft::DynArchitecture::of::<auraflow_transformer_2d::Model>(),
     #[cfg(feature = "autoencoder-kl")]
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
+    #[cfg(feature = "bria-transformer-2d")]
+    weft::DynArchitecture::of::<bria_transformer_2d::Model>(),
+    #[cfg(feature = "chroma-transformer-2d")]
+    weft::DynArchitecture::of::<chroma_transformer_2d::Model>(),
+    #[cfg(feature = "cogview3-plus-transformer-2d")]
+    weft::DynArchitecture::of::<cogview3_plus_transformer_2d::Model>(),
+    #[cfg(feature = "cogview4-transformer-2d")]
+    weft::DynArchitecture::of::<cogview4_transformer_2d::Model>(),
     #[cfg(feature = "dit-transformer-2d")]
     weft::DynArchitecture::of::<dit_transformer_2d::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
+    #[cfg(feature = "flux2-transformer-2d")]
+    weft::DynArchitecture::of::<flux2_transformer_2d::Model>(),
+    #[cfg(feature = "longcat-image-transformer-2d")]
+    weft::DynArchitecture::of::<longcat_image_transformer_2d::Model>(),
+    #[cfg(feature = "lumina2-transformer-2d")]
+    weft::DynArchitecture::of::<lumina2_transformer_2d::Model>(),
+    #[cfg(feature = "ovis-image-transformer-2d")]
+    weft::DynArchitecture::of::<ovis_image_transformer_2d::Model>(),
     #[cfg(feature = "pixart-transformer-2d")]
     weft::DynArchitecture::of::<pixart_transformer_2d::Model>(),
+    #[cfg(feature = "qwen-image-transformer-2d")]
+    weft::DynArchitecture::of::<qwen_image_transformer_2d::Model>(),
     #[cfg(feature = "sd3-transformer-2d")]
     weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]
     weft::DynArchitecture::of::<stable_diffusion::Model>(),
     #[cfg(feature = "unet-2d-condition")]
     weft::DynArchitecture::of::<unet_2d_condition::Model>(),
+    #[cfg(feature = "z-image-transformer-2d")]
+    weft::DynArchitecture::of::<z_image_transformer_2d::Model>(),
 ];

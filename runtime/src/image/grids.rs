@@ -10,7 +10,7 @@ use crate::{Error, Result, Value, Values};
 const GRIDS: &str = "image_grid_thw";
 
 /// More patches than these no images have: what an input says is counted before anything is made of it.
-const MOST: usize = 1 << 24;
+pub(super) const MOST: usize = 1 << 24;
 
 /// The grid of an image or a video: frames, rows and columns of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ fn mismatched(which: &str) -> Error {
     Error::input(GRIDS, problem, "make text and images with the checkpoint's processor")
 }
 
-fn two_axes(values: &Values, name: &str) -> Result<Array2<i64>> {
+pub(super) fn two_axes(values: &Values, name: &str) -> Result<Array2<i64>> {
     let value = values.get(name).ok_or_else(|| missing(name))?.i64(name)?;
     value.clone().into_dimensionality().map_err(|_| {
         let problem = format!("has shape {:?}", value.shape());

@@ -21,6 +21,7 @@ mod interpolate;
 mod interpolation;
 mod item;
 mod jpeg;
+mod latent_grids;
 mod layout;
 mod mask;
 mod naflex_squares;
@@ -48,6 +49,7 @@ pub use grids::{
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
+pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
 pub use mask::Mask;
 pub use naflex_squares::naflex_squares;

@@ -77,21 +77,27 @@ impl SpatialTransformer<'_> {
         let h = attention.attend(g, &w.scope("attn2"), [&h, text, text])?;
         let x = g.add(&h, &x)?;
         let h = g.layer_norm(&w.scope("norm3"), &x, BLOCK_NORM_EPS)?;
-        let h = geglu_feed_forward(g, &w.scope("ff"), &h, 4 * width)?;
+        let h = glu_feed_forward(g, &w.scope("ff"), &h, 4 * width, Activation::Gelu)?;
         g.add(&h, &x)
     }
 }
 
-/// Feed-forward layer of a GELU-gated linear unit, whose gate is the second half of `net.0.proj` (`FeedForward` with `GEGLU`):
-/// x `[…, width]` to the same shape.
+/// Feed-forward layer of a gated linear unit, whose gate is the second half of `net.0.proj` (`FeedForward` with `GEGLU` or
+/// `SwiGLU`): x `[…, width]` to the same shape.
 ///
 /// # Errors
 /// When the last axis of x has no fixed length.
-pub fn geglu_feed_forward(g: &mut Graph, w: &Scope, x: &Tensor, inner: usize) -> Result<Tensor> {
+pub fn glu_feed_forward(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    inner: usize,
+    act: Activation,
+) -> Result<Tensor> {
     let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
     let h = g.linear(&w.scope("net.0.proj"), x, 2 * inner)?;
     let [value, gate] = split_last(g, &h, [inner; 2])?;
-    let gate = g.activation(Activation::Gelu, &gate)?;
+    let gate = g.activation(act, &gate)?;
     let h = g.mul(&value, &gate)?;
     g.linear(&w.scope("net.2"), &h, width)
 }
@@ -105,7 +111,7 @@ mod tests {
     fn the_second_half_is_the_gate() {
         let build = |g: &mut Graph| {
             let x = g.constant(&[1, 1, 1], vec![2.0])?;
-            geglu_feed_forward(g, &Scope::root().scope("ff"), &x, 1)
+            glu_feed_forward(g, &Scope::root().scope("ff"), &x, 1, Activation::Gelu)
         };
         let weights: [(&str, &[f32]); 4] = [
             ("ff.net.0.proj.weight", &[3.0, 0.5]),
