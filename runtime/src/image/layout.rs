@@ -18,6 +18,8 @@ pub enum Layout {
     Tiles,
     /// The tiles of all images one after the other: `pixel_values` `[tiles, 3, height, width]`, `num_patches` `[batch]`.
     FlatTiles,
+    /// The same, and `grids` `[batch, 2]`, rows and columns of the tiles.
+    Grids,
     /// The squares of all images of a text: `pixel_values` `[1, squares, 3, height, width]`, a `pixel_attention_mask`
     /// `[1, squares, height, width]`, and `rows` and `cols` `[1, batch]` of the squares of each image, 0 where it was not split.
     Split,
@@ -43,6 +45,7 @@ impl Layout {
             Self::Masked => masked(items),
             Self::Tiles => tiles(items),
             Self::FlatTiles => flat_tiles(items),
+            Self::Grids => grids(items),
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
             Self::Packed => packed(items),
@@ -105,6 +108,15 @@ fn flat_tiles(items: Vec<Item<'_>>) -> Result<Values> {
     let pixels = images(items)?;
     let counts = Array1::from_vec(counts);
     Ok(values([("pixel_values", pixels.into_dyn().into()), ("num_patches", counts.into_dyn().into())]))
+}
+
+fn grids(items: Vec<Item<'_>>) -> Result<Values> {
+    // An image that no step cut is one tile.
+    let side = |(index, axis): (usize, usize)| <[usize; 2]>::from(items[index].split)[axis].max(1) as i64;
+    let grids = Array2::from_shape_fn((items.len(), 2), side);
+    let mut all = flat_tiles(items)?;
+    all.extend(values([("grids", grids.into_dyn().into())]));
+    Ok(all)
 }
 
 fn split(items: Vec<Item<'_>>) -> Result<Values> {

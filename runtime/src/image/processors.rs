@@ -10,11 +10,11 @@ pub(super) use defaults::with;
 use defaults::{
     HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
 };
-use padding::{eomt, maskformer, owlv2};
+use padding::{eomt, maskformer, owlv2, vilt};
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
-    levit, llava, llava_next, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2, standard,
-    textnet, vivit, yolos,
+    levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
+    standard, textnet, vivit, yolos,
 };
 
 use super::settings::Settings;
@@ -94,12 +94,22 @@ pub(super) const CLASSES: &[Class] = &[
         with(base(&size, 2, IMAGENET), json!({"do_split_image": false}))
     }),
     class("Yolos", Layout::Masked, false, yolos, padded),
+    class("Vilt", Layout::Masked, false, vilt, || {
+        with(base(&json!({"shortest_edge": 384}), 3, HALF), json!({"size_divisor": 32, "do_pad": true}))
+    }),
+    class("BridgeTower", Layout::Masked, false, vilt, || {
+        let sizes = json!({"size_divisor": 32, "do_center_crop": true, "crop_size": {"shortest_edge": 288}});
+        with(with(base(&json!({"shortest_edge": 288}), 3, OPENAI), sizes), json!({"do_pad": true}))
+    }),
     class("Llava", Layout::Images, false, llava, || cropped(3, OPENAI)),
     class("LlavaNext", Layout::Tiles, false, llava_next, || {
         let grid = json!([[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]);
         with(cropped(3, OPENAI), json!({"do_pad": true, "image_grid_pinpoints": grid}))
     }),
     class("GotOcr2", Layout::FlatTiles, true, got_ocr2, || {
+        with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
+    }),
+    class("Ovis2", Layout::Grids, true, ovis2, || {
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
     class("Levit", Layout::Images, false, levit, || cropped(3, IMAGENET)),
@@ -154,6 +164,9 @@ pub(super) const CLASSES: &[Class] = &[
     }),
     class("Pixtral", Layout::NativeSizes, true, pixtral, || {
         with(base(&json!({"longest_edge": 1024}), 3, OPENAI), json!({"patch_size": 16, "do_pad": true}))
+    }),
+    class("Janus", Layout::Images, true, janus, || {
+        with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true}))
     }),
     class("DeepseekVL", Layout::Images, true, janus, || {
         with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true}))

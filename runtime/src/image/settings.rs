@@ -39,6 +39,8 @@ pub(super) struct Settings {
     pub(super) max_num_patches: usize,
     /// `min_patches` and `max_patches`, where `crop_to_patches`.
     pub(super) crop_to_patches: Option<(usize, usize)>,
+    /// `use_covering_area_grid`, true where it is not said.
+    pub(super) use_covering_area_grid: bool,
     pub(super) do_image_splitting: bool,
     pub(super) do_split_image: bool,
     /// `longest_edge` of `max_image_size`.
@@ -88,6 +90,7 @@ struct Written {
     min_patches: usize,
     #[serde(default)]
     max_patches: usize,
+    use_covering_area_grid: Option<bool>,
     #[serde(default)]
     do_image_splitting: bool,
     #[serde(default)]
@@ -264,6 +267,7 @@ impl Settings {
             patch_size: edge(&written.patch_size)?,
             max_num_patches: written.max_num_patches,
             crop_to_patches,
+            use_covering_area_grid: written.use_covering_area_grid.unwrap_or(true),
             do_image_splitting: written.do_image_splitting,
             do_split_image: written.do_split_image,
             max_image_size: match Size::read(&written.max_image_size, true, None) {
@@ -321,6 +325,8 @@ fn exact(name: &str, value: Option<&Json>) -> std::result::Result<Option<Pixels>
             Err(format!("`{name}`: {height} x {width} is more than {MAX_PIXELS} pixels"))
         }
         Some(Ok(Size::Exact(size))) => Ok(Some(size)),
+        // `crop_size` of BridgeTower, whose crops are squares.
+        Some(Ok(Size::Shortest(edge))) if name == "crop_size" => Ok(Some((edge, edge))),
         Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
         Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
     }

@@ -42,6 +42,14 @@ pub enum Size {
         /// `size_divisor`.
         multiple: usize,
     },
+    /// `shortest_edge` and what the longer edge may have; both are rounded to whole pixels (`get_resize_output_image_size` of
+    /// `ViltImageProcessor`).
+    ShortestRounded {
+        /// `shortest_edge`.
+        edge: usize,
+        /// The most that the longer edge may have.
+        longest: usize,
+    },
     /// `max_height` and `max_width`: as large as fits.
     Within(Pixels),
     /// `longest_edge` (`Idefics3ImageProcessor`): the longer edge; the other follows and is made even, at most 4096.
@@ -144,6 +152,16 @@ impl Size {
                 let (height, width) = Self::Between { shortest, longest }.of((height, width));
                 (height.next_multiple_of(multiple), width.next_multiple_of(multiple))
             }
+            Self::ShortestRounded { edge, longest } => {
+                let scale = edge as f64 / short as f64;
+                let scaled =
+                    |length: usize| if length == short { edge as f64 } else { scale * length as f64 };
+                let (height, width) = (scaled(height), scaled(width));
+                let most = height.max(width);
+                let less = if most > longest as f64 { longest as f64 / most } else { 1.0 };
+                let rounded = |length: f64| ((less * length + 0.5) as usize).max(1);
+                (rounded(height), rounded(width))
+            }
             Self::Within((most_height, most_width)) => {
                 let scale = (most_height as f64 / height as f64).min(most_width as f64 / width as f64);
                 let scaled = |edge: usize| ((edge as f64 * scale) as usize).max(1);
@@ -242,6 +260,10 @@ mod tests {
         assert_eq!(maskformer.of((480, 640)), (800, 1088));
         assert_eq!(Size::Within((50, 50)).of((100, 200)), (25, 50));
         assert_eq!(Size::Own.of((3, 4)), (3, 4));
+        let vilt = Size::ShortestRounded { edge: 384, longest: 639 };
+        // 384 of 480 is 0.8; three times as long as wide is more than the limit.
+        assert_eq!(vilt.of((480, 641)), (384, 513));
+        assert_eq!(vilt.of((300, 100)), (639, 213));
         let multiples =
             |keep_aspect_ratio| Size::Multiples { size: (50, 30), multiple: 14, keep_aspect_ratio };
         assert_eq!(multiples(false).of((480, 640)), (56, 28));

@@ -176,12 +176,8 @@ impl Step {
                         item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
                     }
                     Self::CropToPatches { size, limits, canvas, resample } => {
-                        let tiles = crops(
-                            part.levels()?,
-                            *size,
-                            canvas.of(part.levels()?, *size, *limits),
-                            *resample,
-                        )?;
+                        item.split = canvas.of(part.levels()?, *size, *limits);
+                        let tiles = crops(part.levels()?, *size, item.split, *canvas, *resample)?;
                         item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
                     }
                     Self::SplitImage { edge, resample } => {

@@ -69,6 +69,9 @@ pub enum Canvas {
     /// That which the image is enlarged least to fit into, or made smaller least where it fits into none
     /// (`Cohere2VisionImageProcessor`).
     LeastScaling,
+    /// The fewest whose parts of the image, made to fit, keep nine tenths of its area (`Ovis2ImageProcessor`); the whole image
+    /// stands before several.
+    CoveringArea,
 }
 
 impl Canvas {
@@ -77,6 +80,7 @@ impl Canvas {
         match self {
             Self::NearestRatio => canvas(pixels(image), tile, limits),
             Self::LeastScaling => least_scaled(pixels(image), tile.0, limits.1),
+            Self::CoveringArea => covering(pixels(image), tile.0, limits.1),
         }
     }
 }
@@ -98,6 +102,39 @@ fn least_scaled((height, width): Pixels, edge: usize, most: usize) -> (usize, us
     // The first of equals.
     shapes.into_iter().min_by(|one, other| off(one).total_cmp(&off(other))).unwrap_or((1, 1))
 }
+
+/// Rows and columns of square tiles, at most `most` (`get_min_tile_covering_grid`). As by the reference, which takes one for the
+/// other, parts are measured with as many rows as tiles have columns.
+fn covering((height, width): Pixels, edge: usize, most: usize) -> (usize, usize) {
+    let shapes = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (rows, columns)));
+    let mut shapes: Vec<_> = shapes.collect();
+    shapes.sort_by_key(|(rows, columns)| rows * columns);
+    let kept = |high: usize, wide: usize| {
+        let (long, short) = (high.max(wide) as f64, high.min(wide) as f64);
+        let edge = edge as f64;
+        if long > edge { short / long * edge * edge } else { long * short }
+    };
+    // Of the parts, the last of a line has what divides into no equal parts.
+    let last = |length: usize, parts: usize| length - (parts - 1) * (length / parts);
+    let share = |&(columns, rows): &Pixels| {
+        let (high, wide) = (height / rows, width / columns);
+        let row = |high: usize| (columns - 1) as f64 * kept(high, wide) + kept(high, last(width, columns));
+        ((rows - 1) as f64 * row(high) + row(last(height, rows))) / (height * width) as f64
+    };
+    let shares: Vec<_> = shapes.iter().map(|shape| (*shape, share(shape))).collect();
+    let better = |shapes: Vec<(Pixels, f64)>, fewest: bool| {
+        let tiles = |(rows, columns): Pixels| if fewest { rows * columns } else { 0 };
+        let order = |(one, first): &(Pixels, f64), (other, second): &(Pixels, f64)| {
+            tiles(*one).cmp(&tiles(*other)).then(second.total_cmp(first))
+        };
+        shapes.into_iter().min_by(order).map(|(shape, _)| shape)
+    };
+    let enough: Vec<_> = shares.iter().copied().filter(|(_, share)| *share > COVERED).collect();
+    better(enough, true).or_else(|| better(shares, false)).unwrap_or((1, 1))
+}
+
+/// How much of an image's area its parts must keep.
+const COVERED: f64 = 0.9;
 
 /// The size of an image whose edges are multiples of a square's, as `resize_for_vision_encoder` has it.
 pub(super) fn whole_squares((height, width): Pixels, edge: usize) -> Pixels {
@@ -147,17 +184,21 @@ fn canvas((height, width): Pixels, tile: Pixels, (fewest, most): (usize, usize))
     best
 }
 
-/// The tiles of a version of the image that they fill, row by row, and then the whole image if they are several.
+/// The tiles of a version of the image that they fill, row by row, and after or before several the whole image.
 pub(super) fn crops(
     image: &RgbImage,
     tile: Pixels,
     (rows, columns): (usize, usize),
+    canvas: Canvas,
     filter: Filter,
 ) -> Result<Vec<RgbImage>> {
     let (height, width) = tile;
     let mut tiles = cut(&resize(image, height * rows, width * columns, filter)?, tile);
     if tiles.len() > 1 {
         tiles.push(resize(image, height, width, filter)?);
+        if canvas == Canvas::CoveringArea {
+            tiles.rotate_right(1);
+        }
     }
     Ok(tiles)
 }

@@ -1,7 +1,7 @@
 //! The steps of image processors that pad images by rules of their own.
 
 use super::Steps;
-use super::steps::{numbers, unpadded};
+use super::steps::{numbers, standard, unpadded};
 use crate::image::settings::Settings;
 use crate::image::{Size, Step};
 
@@ -19,6 +19,21 @@ pub(super) fn maskformer(settings: &Settings) -> Steps {
         };
     }
     steps.push(Step::Pad(settings.pad_size));
+    Ok(steps)
+}
+
+/// The shorter edge, the longer one within `MAX_LONGER_EDGE / MAX_SHORTER_EDGE` of it, both rounded down to multiples of
+/// `size_divisor`; images are padded to the largest.
+pub(super) fn vilt(settings: &Settings) -> Steps {
+    let mut steps = standard(settings)?;
+    for step in &mut steps {
+        let Step::Resize { size, multiple_of, .. } = step else { continue };
+        let (Size::Shortest(edge) | Size::Between { shortest: edge, .. }) = *size else {
+            return Err("`size`: must have shortest_edge".to_owned());
+        };
+        let longest = (1333.0 / 800.0 * edge as f64) as usize;
+        (*size, *multiple_of) = (Size::ShortestRounded { edge, longest }, settings.size_divisor.max(1));
+    }
     Ok(steps)
 }
 

@@ -229,6 +229,7 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         | Size::ShortestMultiple { edge, .. } => ((edge, edge), edge),
         Size::Exact(size) | Size::Within(size) | Size::Multiples { size, .. } => (size, size.0),
         Size::BetweenMultiple { .. }
+        | Size::ShortestRounded { .. }
         | Size::Own
         | Size::LongestRounded(_)
         | Size::WithinPatches { .. }
@@ -258,6 +259,22 @@ pub(super) fn cohere2_vision(settings: &Settings) -> Steps {
     for step in &mut steps {
         if let Step::CropToPatches { canvas, .. } = step {
             *canvas = Canvas::LeastScaling;
+        }
+    }
+    Ok(steps)
+}
+
+/// The same with the tiles that keep most of an image (`use_covering_area_grid`).
+pub(super) fn ovis2(settings: &Settings) -> Steps {
+    if !settings.use_covering_area_grid {
+        let problem =
+            "`use_covering_area_grid`: false is not supported; set it to true, as published checkpoints do";
+        return Err(problem.to_owned());
+    }
+    let mut steps = got_ocr2(settings)?;
+    for step in &mut steps {
+        if let Step::CropToPatches { canvas, .. } = step {
+            *canvas = Canvas::CoveringArea;
         }
     }
     Ok(steps)

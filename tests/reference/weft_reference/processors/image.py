@@ -74,6 +74,10 @@ CLASSES = (
     "MaskFormerImageProcessor",
     "Mask2FormerImageProcessor",
     "EomtImageProcessor",
+    "ViltImageProcessor",
+    "Ovis2ImageProcessor",
+    "JanusImageProcessor",
+    "BridgeTowerImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -196,6 +200,11 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield ProcessorCase("got-ocr2-patches", "GotOcr2ImageProcessor", filling, every)
     yield ProcessorCase("got-ocr2-more", "GotOcr2ImageProcessor", filling | {"min_patches": 3, "resample": 2}, TWO)
     yield ProcessorCase("got-ocr2-whole", "GotOcr2ImageProcessor", filling | {"crop_to_patches": False}, TWO)
+    covered = {"size": SQUARE, "crop_to_patches": True}
+    yield ProcessorCase("ovis2", "Ovis2ImageProcessor", covered, (*every, "tiny.png"))
+    yield ProcessorCase("ovis2-few", "Ovis2ImageProcessor", covered | {"max_patches": 3}, every)
+    yield ProcessorCase("ovis2-whole", "Ovis2ImageProcessor", {"size": SQUARE}, TWO)
+    yield ProcessorCase("janus", "JanusImageProcessor", {"size": {"height": 30, "width": 30}, "min_size": 9}, every)
     squares = {"size": {"longest_edge": 45}, "max_image_size": {"longest_edge": 14}, "return_row_col_info": True}
     yield ProcessorCase("idefics3", "Idefics3ImageProcessor", squares, every)
     small = squares | {"size": {"longest_edge": 13}}
@@ -261,6 +270,9 @@ def padded() -> Iterator[ProcessorCase]:
     yield ProcessorCase("detr-padded", kind, {**size, "pad_size": {"height": 32, "width": 31}}, TWO)
     yield ProcessorCase("detr-alone", kind, {**size, "do_pad": False}, ("rgb.png",))
     yield ProcessorCase("detr-square", kind, {"size": {"height": 17, "width": 21}}, TWO)
+    yield ProcessorCase("vilt", "ViltImageProcessor", {"size": {"shortest_edge": 24}, "size_divisor": 8}, (*TWO, "wide.png"))
+    bridged = {"size": {"shortest_edge": 24}, "size_divisor": 4, "crop_size": {"shortest_edge": 20}}
+    yield ProcessorCase("bridgetower", "BridgeTowerImageProcessor", bridged, (*TWO, "wide.png"))
     yield ProcessorCase("llava", "LlavaImageProcessor", CROP, TWO)
     yield ProcessorCase("llava-padded", "LlavaImageProcessor", {**CROP, "do_pad": True}, TWO)
 
