@@ -44,6 +44,16 @@ pub enum Task {
     DepthEstimation,
     /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
+    /// The caption of an image, or the text in it.
+    ImageToText,
+    /// The answer to a question about an image.
+    VisualQuestionAnswering,
+    /// The words of a page that answer a question.
+    DocumentQuestionAnswering,
+    /// How well texts and an image go together.
+    ImageTextMatching,
+    /// Pages, as images, that texts are looked for in.
+    VisualDocumentRetrieval,
     /// Labels of the caller's own for an image.
     ZeroShotImageClassification,
     /// What texts say of an image, and where it is.
@@ -68,7 +78,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 33] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -87,6 +97,11 @@ impl Task {
         Self::MaskGeneration,
         Self::DepthEstimation,
         Self::ImageTextToText,
+        Self::ImageToText,
+        Self::VisualQuestionAnswering,
+        Self::DocumentQuestionAnswering,
+        Self::ImageTextMatching,
+        Self::VisualDocumentRetrieval,
         Self::ZeroShotImageClassification,
         Self::ZeroShotObjectDetection,
         Self::VideoClassification,
@@ -120,6 +135,11 @@ impl Task {
             Self::MaskGeneration => "mask-generation",
             Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
+            Self::ImageToText => "image-to-text",
+            Self::VisualQuestionAnswering => "visual-question-answering",
+            Self::DocumentQuestionAnswering => "document-question-answering",
+            Self::ImageTextMatching => "image-text-matching",
+            Self::VisualDocumentRetrieval => "visual-document-retrieval",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",
             Self::ZeroShotObjectDetection => "zero-shot-object-detection",
             Self::VideoClassification => "video-classification",
@@ -148,6 +168,7 @@ impl FromStr for Task {
         let name = match name {
             "sentiment-analysis" => "text-classification",
             "ner" => "token-classification",
+            "vqa" => "visual-question-answering",
             // The languages are named to the pipeline.
             name if name.starts_with("translation_") => "translation",
             name => name,

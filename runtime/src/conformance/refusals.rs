@@ -27,11 +27,16 @@ const FOREIGN: &str = "<foreign>";
 const MANY: usize = 5000;
 
 /// Tasks that cut long texts, or run them in pieces, as the reference does.
-const CUT: [&str; 4] =
-    ["question-answering", "sentence-embedding", "token-classification", "zero-shot-classification"];
+const CUT: [&str; 5] = [
+    "document-question-answering",
+    "question-answering",
+    "sentence-embedding",
+    "token-classification",
+    "zero-shot-classification",
+];
 
 /// Tasks that answer empty texts unless they are told not to, as the reference does.
-const EMPTY: [&str; 10] = [
+const EMPTY: [&str; 11] = [
     "feature-extraction",
     "fill-mask",
     "sentence-embedding",
@@ -41,6 +46,7 @@ const EMPTY: [&str; 10] = [
     "text2text-generation",
     "token-classification",
     "translation",
+    "visual-question-answering",
     "zero-shot-classification",
 ];
 
@@ -259,7 +265,8 @@ impl Copy {
         let (mut inputs, mut parameters) = (call.inputs.clone(), call.parameters.clone());
         let text = match &mut inputs {
             Json::Object(object) => {
-                let key = ["text", "context"].into_iter().find(|key| object.contains_key(*key))?;
+                let key =
+                    ["text", "context", "question"].into_iter().find(|key| object.contains_key(*key))?;
                 object.get_mut(key)?
             }
             Json::String(text) if !self.0.join(&*text).is_file() => {

@@ -32,8 +32,11 @@ impl Task {
             Self::TimeSeriesForecasting => &[],
             // `logits`, and `pred_masks` where queries find segments, which may be `class_queries_logits` and `masks_queries_logits`.
             Self::ImageSegmentation => &[],
-            Self::QuestionAnswering => &["start_logits", "end_logits"],
+            Self::QuestionAnswering | Self::DocumentQuestionAnswering => &["start_logits", "end_logits"],
             Self::ObjectDetection | Self::ZeroShotObjectDetection => &["logits", "pred_boxes"],
+            // `itm_score`, or `logits`, as the class has them.
+            Self::ImageTextMatching => &[],
+            Self::VisualDocumentRetrieval => &["embeddings"],
             Self::MaskGeneration => &["iou_scores", "pred_masks"],
             Self::DepthEstimation => &["predicted_depth"],
             Self::ZeroShotImageClassification => &["logits_per_image"],
@@ -50,6 +53,8 @@ impl Task {
             | Self::ImageClassification
             | Self::VideoClassification
             | Self::ImageTextToText
+            | Self::ImageToText
+            | Self::VisualQuestionAnswering
             | Self::AutomaticSpeechRecognition
             | Self::AudioClassification => &["logits"],
         }

@@ -29,6 +29,8 @@ mod characters;
 #[cfg(feature = "image")]
 mod depth_estimation;
 #[cfg(feature = "text")]
+mod document_question_answering;
+#[cfg(feature = "text")]
 mod embedding;
 #[cfg(feature = "text")]
 mod feature_extraction;
@@ -46,7 +48,11 @@ mod image_feature_extraction;
 #[cfg(feature = "image")]
 mod image_segmentation;
 #[cfg(all(feature = "image", feature = "text"))]
+mod image_text_matching;
+#[cfg(all(feature = "image", feature = "text"))]
 mod image_text_to_text;
+#[cfg(all(feature = "image", feature = "text"))]
+mod image_to_text;
 #[cfg(feature = "image")]
 mod images;
 mod json;
@@ -78,6 +84,10 @@ mod text_to_text;
 mod token_classification;
 #[cfg(feature = "video")]
 mod video_classification;
+#[cfg(all(feature = "image", feature = "text"))]
+mod visual_document_retrieval;
+#[cfg(all(feature = "image", feature = "text"))]
+mod visual_question_answering;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod zero_shot_audio;
 #[cfg(all(feature = "image", feature = "text"))]
@@ -100,6 +110,10 @@ pub use calibrate::calibration_inputs;
 #[cfg(feature = "image")]
 pub use depth_estimation::{Depth, DepthEstimation, DepthOptions, predicted_depth};
 #[cfg(feature = "text")]
+pub use document_question_answering::{
+    DocumentAnswer, DocumentQuestionAnswering, DocumentQuestionOptions, WordBox,
+};
+#[cfg(feature = "text")]
 pub use embedding::{EmbeddingOptions, Pooling, PoolingMode, SentenceEmbedding, Similarity};
 #[cfg(feature = "text")]
 pub use feature_extraction::{FeatureExtraction, FeatureOptions};
@@ -117,7 +131,11 @@ pub use image_segmentation::{
     semantic_map,
 };
 #[cfg(all(feature = "image", feature = "text"))]
+pub use image_text_matching::{ImageTextMatching, TextMatch};
+#[cfg(all(feature = "image", feature = "text"))]
 pub use image_text_to_text::ImageTextToText;
+#[cfg(all(feature = "image", feature = "text"))]
+pub use image_to_text::{Caption, ImageToText};
 pub use json::{JsonPipeline, OnText, json_pipeline, load_json, run_json};
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 pub use labels::Label;
@@ -145,6 +163,10 @@ pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, T
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
 #[cfg(feature = "video")]
 pub use video_classification::{VideoClassification, VideoClassificationOptions};
+#[cfg(all(feature = "image", feature = "text"))]
+pub use visual_document_retrieval::{VisualDocumentRetrieval, score_multi_vector};
+#[cfg(all(feature = "image", feature = "text"))]
+pub use visual_question_answering::{VisualAnswer, VisualQuestionAnswering, VisualQuestionOptions};
 #[cfg(all(feature = "audio", feature = "text"))]
 pub use zero_shot_audio::ZeroShotAudioClassification;
 #[cfg(all(feature = "image", feature = "text"))]

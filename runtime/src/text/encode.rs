@@ -17,6 +17,8 @@ pub enum Text<'a> {
     Pair(&'a str, &'a str),
     /// One text that is split into words already; offsets then count within each word.
     Words(&'a [&'a str]),
+    /// A pair of a text and one that is split into words already, such as a question and the words of a page.
+    PairedWords(&'a str, &'a [&'a str]),
 }
 
 impl<'a> From<&'a str> for Text<'a> {
@@ -101,7 +103,8 @@ impl Tokenizer {
         let mut rows = Vec::with_capacity(texts.len());
         for (sample, text) in texts.iter().enumerate() {
             let first = encoded.next().unwrap_or_default();
-            let second = matches!(text, Text::Pair(..)).then(|| second(encoded.next().unwrap_or_default()));
+            let pair = matches!(text, Text::Pair(..) | Text::PairedWords(..));
+            let second = pair.then(|| second(encoded.next().unwrap_or_default()));
             let mut row = self.finish(first, second, options)?;
             let overflow = row.take_overflowing();
             rows.push(Encoding::new(&row, sample));
@@ -222,5 +225,6 @@ fn sequences(text: Text<'_>) -> Vec<InputSequence<'_>> {
         Text::Single(text) => vec![text.into()],
         Text::Pair(first, second) => vec![first.into(), second.into()],
         Text::Words(words) => vec![words.into()],
+        Text::PairedWords(text, words) => vec![text.into(), words.into()],
     }
 }

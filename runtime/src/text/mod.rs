@@ -113,6 +113,11 @@ impl Tokenizer {
         self.special(self.settings.cls_token.as_deref())
     }
 
+    /// The token that separates two texts and ends them, and its id.
+    pub fn sep_token(&self) -> Option<(&str, i64)> {
+        self.special(self.settings.sep_token.as_deref())
+    }
+
     /// The token for what the vocabulary lacks, and its id.
     pub fn unk_token(&self) -> Option<(&str, i64)> {
         self.special(self.settings.unk_token.as_deref())

@@ -81,6 +81,8 @@ class Margin:
 def margin(model: PreTrainedModel) -> Iterator[Margin]:
     """What the model's runs within it leave to chance."""
     seen = Margin()
+    # What BLIP writes, its decoder generates.
+    model = getattr(model, "text_decoder", model)
 
     def look(_: Any, __: Any, output: Any) -> None:
         if isinstance(output, dict):

@@ -23,7 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForMaskedLM => masked_lm(g, c),
         Head::ForSequenceClassification => sequence_classification(g, c),
         Head::ForTokenClassification => token_classification(g, c),
-        Head::ForQuestionAnswering => question_answering(g, c),
+        Head::ForQuestionAnswering => layoutlm_question_answering(g, c),
     }
 }
 
@@ -77,13 +77,12 @@ fn token_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Extractive question answering, start and end logits (`BertForQuestionAnswering`, `GenericForQuestionAnswering`).
+/// Extractive question answering on a page, start and end logits (`LayoutLMForQuestionAnswering`).
 ///
 /// Outputs: `start_logits` and `end_logits`, `[batch, sequence]` each.
-fn question_answering(g: &mut Graph, c: &Config) -> Result<()> {
+fn layoutlm_question_answering(g: &mut Graph, c: &Config) -> Result<()> {
     let inputs = Inputs::new(g, c, dims![BATCH, SEQUENCE]);
-    let base = g.scope("layoutlm");
-    let hidden = encoder(g, c, &base, &inputs)?;
+    let hidden = encoder(g, c, &g.scope("layoutlm"), &inputs)?;
     let [start, end] = nn::qa_span(g, &g.scope("qa_outputs"), &hidden)?;
     g.output("start_logits", &start)?;
     g.output("end_logits", &end)

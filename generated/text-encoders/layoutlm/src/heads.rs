@@ -107,8 +107,7 @@ pub struct ForTokenClassificationOutput {
 
 weft::outputs!(ForTokenClassificationOutput { logits });
 
-/// `LayoutLMForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
-/// `GenericForQuestionAnswering`).
+/// `LayoutLMForQuestionAnswering`: Extractive question answering on a page, start and end logits (`LayoutLMForQuestionAnswering`).
 pub type ForQuestionAnswering = HeadModel<crate::Model, ForQuestionAnsweringOutput>;
 
 impl HeadOutput<crate::Model> for ForQuestionAnsweringOutput {

@@ -29,8 +29,7 @@ pub enum Head {
     ForSequenceClassification,
     /// `LayoutLMForTokenClassification`: Token classification (`BertForTokenClassification`).
     ForTokenClassification,
-    /// `LayoutLMForQuestionAnswering`: Extractive question answering, start and end logits (`BertForQuestionAnswering`,
-    /// `GenericForQuestionAnswering`).
+    /// `LayoutLMForQuestionAnswering`: Extractive question answering on a page, start and end logits (`LayoutLMForQuestionAnswering`).
     ForQuestionAnswering,
 }
 
@@ -100,6 +99,7 @@ impl weft::Architecture for Model {
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::FeatureExtraction, &[Head::Model]).from_any(),
         TaskHeads::new(Task::FillMask, &[Head::ForMaskedLM]),
+        TaskHeads::new(Task::DocumentQuestionAnswering, &[Head::ForQuestionAnswering]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {

@@ -30,6 +30,13 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::BeamDecode,
         ) => blip_captioning(g, c, kind),
         (Head::ForImageTextRetrieval, GraphKind::Forward) => blip_matching(g, c),
+        (
+            Head::ForQuestionAnswering,
+            GraphKind::Forward
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => blip_question_answering(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }
@@ -94,6 +101,67 @@ fn blip_matching(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("itm_score", &score)?;
     g.output("last_hidden_state", &states)?;
     g.output("question_embeds", &hidden)
+}
+
+/// An answer to a question about an image (`BlipForQuestionAnswering`): the decoder attends to the question, which attends to the image.
+///
+/// Outputs: `logits` `[batch, sequence, vocab_size]`; `image_embeds`, also as `last_hidden_state`, `[batch, positions, hidden_size]`.
+fn blip_question_answering(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    let cache = Cache::new(g, kind).within("decoder");
+    let (states, encoder_attention_mask) = if kind.is_cached() {
+        let mask = Input::i64("encoder_attention_mask", dims![BATCH, ENCODER_SEQUENCE]);
+        (None, g.input(mask.or(InputDefault::Ones)))
+    } else {
+        let images = image_embeds(g, c)?;
+        g.output("image_embeds", &images)?;
+        g.output("last_hidden_state", &images)?;
+        let shape = dims![BATCH, ENCODER_SEQUENCE];
+        g.limit(
+            &ENCODER_SEQUENCE,
+            c.text_config.max_position_embeddings,
+            "text_config.max_position_embeddings",
+        );
+        let ids = Input::i64("input_ids", shape.clone())
+            .below(c.text_config.vocab_size, "text_config.vocab_size");
+        let positions = Input::i64("position_ids", shape.clone()).or(InputDefault::Positions);
+        let mask = Input::i64("attention_mask", shape).or(InputDefault::Ones);
+        let [input_ids, position_ids, mask] = [ids, positions, mask].map(|input| g.input(input));
+        let cache = Cache::new(g, GraphKind::Forward);
+        let every_patch = every_position(g, images.shape()[1].clone())?;
+        let cross_kv = encoder::cross_kv(g, &c.text_config, &cache, Some(&images))?;
+        let attention_mask = mask.clone();
+        let inputs = encoder::Inputs {
+            input_ids,
+            attention_mask,
+            position_ids,
+            cache,
+            cross_kv,
+            encoder_attention_mask: every_patch,
+        };
+        (Some(encoder::encoder(g, &c.text_config, &g.scope("text_encoder"), &inputs)?), mask)
+    };
+    let cross_kv = decoder::cross_kv(g, &c.text_config, &cache, states.as_ref())?;
+    if kind == GraphKind::Encoder {
+        return Ok(());
+    }
+    let shape = dims![BATCH, SEQUENCE];
+    g.limit(&SEQUENCE, c.text_config.max_position_embeddings, "text_config.max_position_embeddings");
+    let ids = Input::i64("decoder_input_ids", shape.clone())
+        .below(c.text_config.vocab_size, "text_config.vocab_size");
+    let positions = Input::i64("decoder_position_ids", shape).or(InputDefault::Positions);
+    let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
+    let [input_ids, position_ids, attention_mask] = [ids, positions, mask].map(|input| g.input(input));
+    let inputs = decoder::Inputs {
+        input_ids,
+        attention_mask,
+        position_ids,
+        cache,
+        cross_kv,
+        encoder_attention_mask,
+    };
+    let hidden = decoder::hidden_states(g, &c.text_config, &inputs)?;
+    let logits = decoder::logits(g, &c.text_config, &hidden)?;
+    g.output("logits", &logits)
 }
 
 /// The vision model's hidden states: `[batch, positions, vision_config.hidden_size]`.

@@ -28,6 +28,39 @@ impl Inputs {
 
 weft::inputs!(Inputs { input_ids, pixel_values, attention_mask });
 
+/// What `BlipForQuestionAnswering` takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForQuestionAnsweringInputs {
+    /// Token ids. `[batch, sequence]`
+    pub input_ids: Array2<i64>,
+    /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, 3, image_size, image_size]`
+    pub pixel_values: Array4<f32>,
+    /// Token ids of the answer. `[batch, sequence]`
+    pub decoder_input_ids: Array2<i64>,
+    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
+    pub attention_mask: Option<Array2<i64>>,
+    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, sequence]`
+    pub decoder_attention_mask: Option<Array2<i64>>,
+}
+
+impl ForQuestionAnsweringInputs {
+    /// What must be given; where the rest is `None`, it is as the reference has it.
+    pub fn new(input_ids: Array2<i64>, pixel_values: Array4<f32>, decoder_input_ids: Array2<i64>) -> Self {
+        Self {
+            input_ids,
+            pixel_values,
+            decoder_input_ids,
+            attention_mask: None,
+            decoder_attention_mask: None,
+        }
+    }
+}
+
+weft::inputs!(
+    ForQuestionAnsweringInputs { input_ids, pixel_values, decoder_input_ids,
+    attention_mask, decoder_attention_mask }
+);
+
 /// `BlipForConditionalGeneration`: Causal language modelling of a text about an image, with a cache (`BlipForConditionalGeneration`).
 pub type ForConditionalGeneration = HeadModel<
     crate::Model,
@@ -72,3 +105,24 @@ pub struct ForImageTextRetrievalOutput {
 }
 
 weft::outputs!(ForImageTextRetrievalOutput { itm_score, last_hidden_state, question_embeds });
+
+/// `BlipForQuestionAnswering`: An answer to a question about an image, with a cache (`BlipForQuestionAnswering`).
+pub type ForQuestionAnswering = HeadModel<crate::Model, ForQuestionAnsweringOutput>;
+
+impl HeadOutput<crate::Model> for ForQuestionAnsweringOutput {
+    type Inputs = ForQuestionAnsweringInputs;
+    const HEAD: Head = Head::ForQuestionAnswering;
+}
+
+/// What `BlipForQuestionAnswering` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForQuestionAnsweringOutput {
+    /// Logits of the answer's next token at every position. `[batch, sequence, vocab_size]`
+    pub logits: Array3<f32>,
+    /// The vision model's hidden states. `[batch, positions, hidden_size]`
+    pub image_embeds: Array3<f32>,
+    /// The same. `[batch, positions, hidden_size]`
+    pub last_hidden_state: Array3<f32>,
+}
+
+weft::outputs!(ForQuestionAnsweringOutput { logits, image_embeds, last_hidden_state });

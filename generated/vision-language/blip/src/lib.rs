@@ -7,6 +7,20 @@
 //! it (Li et al., 2022, arXiv:2201.12086).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let captioner = weft_blip::tasks::ImageToText::open("Salesforce/blip-image-captioning-base")?.load()?;
+//! for caption in captioner.run(&Image::open("cat.jpg")?)? {
+//!     println!("{}", caption.generated_text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_blip::heads::{Inputs, ForConditionalGeneration};
 //! use ndarray::array;
 //!
@@ -33,6 +47,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

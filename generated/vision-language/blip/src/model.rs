@@ -6,7 +6,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -21,15 +24,22 @@ pub enum Head {
     ForConditionalGeneration,
     /// `BlipForImageTextRetrieval`: Whether a text is about an image (`BlipForImageTextRetrieval`).
     ForImageTextRetrieval,
+    /// `BlipForQuestionAnswering`: An answer to a question about an image, with a cache (`BlipForQuestionAnswering`).
+    ForQuestionAnswering,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::ForConditionalGeneration, Self::ForImageTextRetrieval];
+    const ALL: &'static [Self] = &[
+        Self::ForConditionalGeneration,
+        Self::ForImageTextRetrieval,
+        Self::ForQuestionAnswering,
+    ];
 
     fn class(self) -> &'static str {
         match self {
             Self::ForConditionalGeneration => "BlipForConditionalGeneration",
             Self::ForImageTextRetrieval => "BlipForImageTextRetrieval",
+            Self::ForQuestionAnswering => "BlipForQuestionAnswering",
         }
     }
 }
@@ -77,6 +87,11 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageTextMatching, &[Head::ForImageTextRetrieval]),
+        TaskHeads::new(Task::ImageToText, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::VisualQuestionAnswering, &[Head::ForQuestionAnswering]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
@@ -84,6 +99,9 @@ impl weft::Architecture for Model {
                 &[GraphKind::Forward, GraphKind::Encoder, GraphKind::Decode, GraphKind::BeamDecode]
             }
             Head::ForImageTextRetrieval => &[GraphKind::Forward],
+            Head::ForQuestionAnswering => {
+                &[GraphKind::Forward, GraphKind::Encoder, GraphKind::Decode, GraphKind::BeamDecode]
+            }
         }
     }
 
@@ -98,6 +116,9 @@ impl weft::Architecture for Model {
             }
             Head::ForImageTextRetrieval => {
                 heads::ForImageTextRetrievalOutput::from_outputs(outputs, "").map(drop)
+            }
+            Head::ForQuestionAnswering => {
+                heads::ForQuestionAnsweringOutput::from_outputs(outputs, "").map(drop)
             }
         }
     }

@@ -5,3 +5,54 @@
 //! What BLIP checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text matching: how well texts and an image go together.
+///
+/// Takes checkpoints of `BlipForImageTextRetrieval`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let matching = weft_blip::tasks::ImageTextMatching::open("path/to/checkpoint")?.load()?;
+/// for found in matching.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+///     println!("{:.3} {}", found.score, found.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextMatching = weft::tasks::ImageTextMatching<crate::Model>;
+
+/// Image-to-text: the caption of an image, or the text in it.
+///
+/// Takes checkpoints of `BlipForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let captioner = weft_blip::tasks::ImageToText::open("Salesforce/blip-image-captioning-base")?.load()?;
+/// for caption in captioner.run(&Image::open("cat.jpg")?)? {
+///     println!("{}", caption.generated_text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageToText = weft::tasks::ImageToText<crate::Model>;
+
+/// Visual question answering: answers to a question about an image.
+///
+/// Takes checkpoints of `BlipForQuestionAnswering`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let answering = weft_blip::tasks::VisualQuestionAnswering::open("Salesforce/blip-image-captioning-base")?.load()?;
+/// for answer in answering.run(&Image::open("cat.jpg")?, "How many cats are there?")? {
+///     println!("{} {:?}", answer.answer, answer.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type VisualQuestionAnswering = weft::tasks::VisualQuestionAnswering<crate::Model>;

@@ -9,6 +9,20 @@
 //! encoder (Xu et al., 2022, arXiv:2206.08657).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let matching = weft_bridgetower::tasks::ImageTextMatching::open("path/to/checkpoint")?.load()?;
+//! for found in matching.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+//!     println!("{:.3} {}", found.score, found.text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_bridgetower::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -35,6 +49,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -6,3 +6,20 @@
 //! What BridgeTower checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text matching: how well texts and an image go together.
+///
+/// Takes checkpoints of `BridgeTowerForImageAndTextRetrieval`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let matching = weft_bridgetower::tasks::ImageTextMatching::open("path/to/checkpoint")?.load()?;
+/// for found in matching.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+///     println!("{:.3} {}", found.score, found.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextMatching = weft::tasks::ImageTextMatching<crate::Model>;

@@ -10,6 +10,19 @@
 //! (Faysse et al., 2024, arXiv:2407.01449).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let retrieval = weft_colqwen2::tasks::VisualDocumentRetrieval::open("vidore/colqwen2-v1.0-hf")?.load()?;
+//! let pages = [Image::open("page-1.png")?, Image::open("page-2.png")?];
+//! println!("{:.2}", retrieval.run(&["What did cloth cost?"], &pages)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_colqwen2::heads::{Inputs, ForRetrieval};
 //! use ndarray::array;
 //!
@@ -32,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig, VlmConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,21 @@
 //! (Huang et al., 2022, arXiv:2204.08387).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::tasks::WordBox;
+//!
+//! let reader = weft_layoutlmv3::tasks::DocumentQuestionAnswering::open("path/to/checkpoint")?.load()?;
+//! let words = [WordBox::new("Total:", [80, 700, 190, 720]), WordBox::new("12.50", [200, 700, 280, 720])];
+//! for answer in reader.run("What is the total?", &words)? {
+//!     println!("{} ({:.3})", answer.answer, answer.score);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_layoutlmv3::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -30,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -6,3 +6,23 @@
 //! What LayoutLMv3 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Document question answering: the words of a page that answer a question. Words and boxes are given: text is not recognised here.
+///
+/// Takes checkpoints of `LayoutLMv3ForQuestionAnswering`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::tasks::WordBox;
+///
+/// let reader = weft_layoutlmv3::tasks::DocumentQuestionAnswering::open("path/to/checkpoint")?.load()?;
+/// let words = [WordBox::new("Total:", [80, 700, 190, 720]), WordBox::new("12.50", [200, 700, 280, 720])];
+/// for answer in reader.run("What is the total?", &words)? {
+///     println!("{} ({:.3})", answer.answer, answer.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type DocumentQuestionAnswering = weft::tasks::DocumentQuestionAnswering<
+    crate::Model,
+>;

@@ -90,6 +90,7 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
     if kind == GraphKind::TextOnly {
         g.forbid_token("input_ids", c.image_token_index, "images");
+        inputs.bidirectional_image_mask = Some(bidirectional_mask(g, c, &inputs)?);
     }
     if let Some(images) = &images {
         x = merge_image_features(g, c, &x, images)?;

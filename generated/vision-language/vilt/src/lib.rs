@@ -7,6 +7,20 @@
 //! regions (Kim et al., 2021, arXiv:2102.03334).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let answering = weft_vilt::tasks::VisualQuestionAnswering::open("dandelin/vilt-b32-mlm")?.load()?;
+//! for answer in answering.run(&Image::open("cat.jpg")?, "How many cats are there?")? {
+//!     println!("{} {:?}", answer.answer, answer.score);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_vilt::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -33,6 +47,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

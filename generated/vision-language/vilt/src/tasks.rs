@@ -5,3 +5,37 @@
 //! What ViLT checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text matching: how well texts and an image go together.
+///
+/// Takes checkpoints of `ViltForImageAndTextRetrieval`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let matching = weft_vilt::tasks::ImageTextMatching::open("path/to/checkpoint")?.load()?;
+/// for found in matching.run(&Image::open("cat.jpg")?, &["a cat", "a dog"])? {
+///     println!("{:.3} {}", found.score, found.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextMatching = weft::tasks::ImageTextMatching<crate::Model>;
+
+/// Visual question answering: answers to a question about an image.
+///
+/// Takes checkpoints of `ViltForQuestionAnswering`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let answering = weft_vilt::tasks::VisualQuestionAnswering::open("dandelin/vilt-b32-mlm")?.load()?;
+/// for answer in answering.run(&Image::open("cat.jpg")?, "How many cats are there?")? {
+///     println!("{} {:?}", answer.answer, answer.score);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type VisualQuestionAnswering = weft::tasks::VisualQuestionAnswering<crate::Model>;

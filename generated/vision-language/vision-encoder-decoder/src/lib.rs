@@ -10,6 +10,20 @@
 //! al., 2021, arXiv:2109.10282).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let captioner = weft_vision_encoder_decoder::tasks::ImageToText::open("microsoft/trocr-base-printed")?.load()?;
+//! for caption in captioner.run(&Image::open("cat.jpg")?)? {
+//!     println!("{}", caption.generated_text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_vision_encoder_decoder::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -37,6 +51,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     BertConfig, Config, DecoderConfig, DeitConfig, EncoderConfig, RobertaConfig,

@@ -8,3 +8,20 @@
 //! What Vision Encoder Decoder checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-to-text: the caption of an image, or the text in it.
+///
+/// Takes checkpoints of `VisionEncoderDecoderModel`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let captioner = weft_vision_encoder_decoder::tasks::ImageToText::open("microsoft/trocr-base-printed")?.load()?;
+/// for caption in captioner.run(&Image::open("cat.jpg")?)? {
+///     println!("{}", caption.generated_text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageToText = weft::tasks::ImageToText<crate::Model>;

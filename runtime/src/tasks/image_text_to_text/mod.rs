@@ -5,7 +5,7 @@
 mod placeholders;
 mod replacement;
 
-use self::placeholders::Placeholders;
+pub(super) use self::placeholders::Placeholders;
 use super::batches::TextModel;
 use super::builder::opened;
 use super::text_generation::{answered, resolve};

@@ -16,9 +16,9 @@ const FILE: &str = "processor_config.json";
 
 /// What `processor_config.json` says of images in texts, and `config.json` where that does not.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Placeholders {
+pub(in crate::tasks) struct Placeholders {
     /// The token, as it stands in texts.
-    pub(super) token: String,
+    pub(in crate::tasks) token: String,
     replacement: Replacement,
     /// Whether what follows the last image is a prompt between the token that begins texts and the end of a line, and
     /// is encoded without special tokens (`PaliGemmaProcessor`).
@@ -34,61 +34,47 @@ struct Files<'a> {
 }
 
 impl Placeholders {
-    pub(super) fn read(checkpoint: &Checkpoint, config: &Json, tokenizer: &Tokenizer) -> Result<Self> {
+    pub(in crate::tasks) fn read(
+        checkpoint: &Checkpoint,
+        config: &Json,
+        tokenizer: &Tokenizer,
+    ) -> Result<Self> {
         let written = checkpoint.json(FILE)?.unwrap_or_default();
         let files = Files { checkpoint, tokenizer, written, config };
-        let new = |token, replacement| Self { token, replacement, prefix: None };
-        match files.class()?.as_deref() {
-            Some("AyaVisionProcessor") => {
-                files.aya_vision().map(|(token, replacement)| new(token, replacement))
-            }
-            Some("Cohere2VisionProcessor") => {
-                files.cohere2_vision().map(|(token, replacement)| new(token, replacement))
-            }
-            Some("Idefics3Processor" | "SmolVLMProcessor") => {
-                files.idefics3().map(|(token, replacement)| new(token, replacement))
-            }
+        let (token, replacement) = match files.class()?.as_deref() {
+            Some("AyaVisionProcessor") => files.aya_vision(),
+            Some("Cohere2VisionProcessor") => files.cohere2_vision(),
+            Some("Idefics3Processor" | "SmolVLMProcessor") => files.idefics3(),
             Some(
                 "Qwen2VLProcessor"
                 | "Qwen2_5_VLProcessor"
                 | "Qwen3VLProcessor"
                 | "Exaone4_5_Processor"
                 | "HyperCLOVAXVisionV2Processor"
-                | "PaddleOCRVLProcessor",
-            ) => files.qwen2_vl("<|image_pad|>").map(|(token, replacement)| new(token, replacement)),
-            Some("Glm4vProcessor" | "Glm46VProcessor") => {
-                files.qwen2_vl("<|image|>").map(|(token, replacement)| new(token, replacement))
-            }
-            Some("GotOcr2Processor") => {
-                let feature = files.known("image_token", "<imgpad>".to_owned())?;
+                | "PaddleOCRVLProcessor"
+                | "ColQwen2Processor",
+            ) => files.qwen2_vl("<|image_pad|>"),
+            Some("Glm4vProcessor" | "Glm46VProcessor") => files.qwen2_vl("<|image|>"),
+            Some("GotOcr2Processor") => files.known("image_token", "<imgpad>".to_owned()).map(|feature| {
                 let count = Count::Fixed(256);
-                let replacement =
-                    Replacement::Features { feature: feature.clone(), around: Default::default(), count };
-                Ok(new(feature, replacement))
-            }
-            Some("LlavaOnevisionProcessor") => {
-                files.llava_onevision().map(|(token, replacement)| new(token, replacement))
-            }
-            Some("PixtralProcessor") => files.pixtral().map(|(token, replacement)| new(token, replacement)),
-            Some("LightOnOcrProcessor") => {
-                files.lighton_ocr().map(|(token, replacement)| new(token, replacement))
-            }
-            Some("DeepseekVLProcessor") => {
-                files.deepseek_vl().map(|(token, replacement)| new(token, replacement))
-            }
+                (feature.clone(), Replacement::Features { feature, around: Default::default(), count })
+            }),
+            Some("LlavaOnevisionProcessor") => files.llava_onevision(),
+            Some("PixtralProcessor") => files.pixtral(),
+            Some("LightOnOcrProcessor") => files.lighton_ocr(),
+            Some("DeepseekVLProcessor") => files.deepseek_vl(),
+            Some("JanusProcessor") => files.janus(),
+            Some("Ovis2Processor") => files.ovis2(),
             Some("QianfanOCRProcessor") => {
                 let token = files.field("image_placeholder_token", "<image>");
-                files.internvl().map(|(_, replacement)| new(token, replacement))
+                files.internvl().map(|(_, replacement)| (token, replacement))
             }
-            Some("PaliGemmaProcessor") => files.paligemma(),
-            _ if files.special("boi_token")?.is_some() => {
-                files.gemma3().map(|(token, replacement)| new(token, replacement))
-            }
-            _ if files.special("context_image_token")?.is_some() => {
-                files.internvl().map(|(token, replacement)| new(token, replacement))
-            }
-            _ => files.llava().map(|(token, replacement)| new(token, replacement)),
-        }
+            Some("PaliGemmaProcessor" | "ColPaliProcessor") => return files.paligemma(),
+            _ if files.special("boi_token")?.is_some() => files.gemma3(),
+            _ if files.special("context_image_token")?.is_some() => files.internvl(),
+            _ => files.llava(),
+        }?;
+        Ok(Self { token, replacement, prefix: None })
     }
 
     /// What the processor of texts and images asks of that of images: to cut them into tiles, or into patches of a size.
@@ -103,7 +89,7 @@ impl Placeholders {
     }
 
     /// Whether texts are encoded without special tokens, which the prompt has itself.
-    pub(super) fn has_special_tokens(&self) -> bool {
+    pub(in crate::tasks) fn has_special_tokens(&self) -> bool {
         self.prefix.is_some()
     }
 
@@ -119,6 +105,11 @@ impl Placeholders {
         let texts: Result<Vec<_>> =
             (0..images).map(|image| self.replacement.text(processor, processed, image)).collect();
         self.replace(text, &texts?)
+    }
+
+    /// What stands for one image, of which the processor made `processed`.
+    pub(in crate::tasks) fn image(&self, processor: &ImageProcessor, processed: &Values) -> Result<String> {
+        self.replacement.text(processor, processed, 0)
     }
 
     /// A text with each image's token replaced by that image's text.
@@ -233,6 +224,19 @@ impl Files<'_> {
         let feature = self.known("image_token", self.required("image_token")?)?;
         let count = Count::Fixed(number(&self.written["num_image_tokens"]).unwrap_or(576));
         Ok((feature.clone(), Replacement::Features { feature, around: Default::default(), count }))
+    }
+
+    fn janus(&self) -> Read {
+        let feature = self.known("image_token", self.required("image_token")?)?;
+        let around = [self.required("boi_token")?, self.required("eoi_token")?];
+        let count = Count::Fixed(number(&self.written["num_image_tokens"]).unwrap_or(576));
+        Ok((feature.clone(), Replacement::Features { feature, around, count }))
+    }
+
+    fn ovis2(&self) -> Read {
+        let feature = self.known("image_token", "<IMG_ATOM>".to_owned())?;
+        let each = number(&self.written["image_seq_length"]).unwrap_or(256);
+        Ok(("<image>".to_owned(), Replacement::Grid { feature, each }))
     }
 
     fn qwen2_vl(&self, token: &str) -> Read {

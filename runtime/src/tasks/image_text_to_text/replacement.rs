@@ -15,6 +15,8 @@ pub(super) enum Replacement {
     NumberedTiles { feature: String, each: usize, tile: String, whole: String, around: [String; 2] },
     /// Tiles of so many features, each with a token at its end (`Cohere2VisionProcessor`).
     EndedTiles { feature: String, each: usize, end: String, around: [String; 2] },
+    /// The whole image, and rows and columns of tiles where there are several, each of so many features (`Ovis2Processor`).
+    Grid { feature: String, each: usize },
     /// Lines of an image of its own size, a feature for each square of this edge in pixels, each with a token at its end, the last one
     /// with another (`PixtralProcessor`).
     Lines { feature: String, ends: [String; 2], edge: usize },
@@ -61,6 +63,15 @@ impl Replacement {
             Self::EndedTiles { feature, each, end, around: [before, after] } => {
                 let tile = format!("{}{end}", feature.repeat(*each));
                 format!("{before}{}{after}", tile.repeat(number(processed, "num_patches", image)?))
+            }
+            Self::Grid { feature, each } => {
+                let features = feature.repeat(*each);
+                let [rows, columns] = [0, 1].map(|axis| number(processed, "grids", 2 * image + axis));
+                let (rows, columns) = (rows?, columns?);
+                let row = vec![features.as_str(); columns].join("<IMG_COL>");
+                let tiles =
+                    if rows * columns > 1 { vec![row; rows].join("<IMG_ROW>") } else { String::new() };
+                format!("<IMG_START>{features}<IMG_GRID>{tiles}<IMG_END>")
             }
             Self::Lines { feature, ends: [line_end, end], edge } => {
                 let (rows, columns) = native(processed, image, *edge)?;
@@ -188,6 +199,19 @@ mod tests {
         let text = second(&squares, &[("rows", [0, 2]), ("cols", [0, 1])]);
         assert_eq!(text, "|<row_1_col_1>x\n|<row_2_col_1>x\n\n|<G>x|");
         assert_eq!(second(&squares, &[("rows", [2, 0]), ("cols", [2, 0])]), "|<G>x|");
+    }
+
+    #[test]
+    fn a_grid_follows_the_whole_image_where_it_has_tiles() {
+        let grid = Replacement::Grid { feature: "x".to_owned(), each: 2 };
+        let text = second_of(&grid, &grids([[1, 1], [2, 2]]));
+        assert_eq!(text, "<IMG_START>xx<IMG_GRID>xx<IMG_COL>xx<IMG_ROW>xx<IMG_COL>xx<IMG_END>");
+        assert_eq!(second_of(&grid, &grids([[2, 2], [1, 1]])), "<IMG_START>xx<IMG_GRID><IMG_END>");
+    }
+
+    fn grids(rows_and_columns: [[i64; 2]; 2]) -> Values {
+        let grids = ndarray::arr2(&rows_and_columns).into_dyn();
+        Values::from([("grids".to_owned(), grids.into())])
     }
 
     #[test]

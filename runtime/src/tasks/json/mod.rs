@@ -9,9 +9,15 @@ mod audio;
 #[cfg(feature = "diffusion")]
 mod diffusion;
 #[cfg(feature = "text")]
+mod documents;
+#[cfg(feature = "text")]
 mod forecasting;
 #[cfg(feature = "text")]
 mod generation;
+#[cfg(all(feature = "image", feature = "text"))]
+mod image_questions;
+#[cfg(all(feature = "image", feature = "text"))]
+mod image_scores;
 #[cfg(all(feature = "image", feature = "text"))]
 mod image_text;
 #[cfg(feature = "image")]
@@ -104,6 +110,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         #[cfg(feature = "text")]
         Task::QuestionAnswering => pipeline::<super::QuestionAnswering<DynModel>>(model),
         #[cfg(feature = "text")]
+        Task::DocumentQuestionAnswering => pipeline::<super::DocumentQuestionAnswering<DynModel>>(model),
+        #[cfg(feature = "text")]
         Task::TimeSeriesForecasting => pipeline::<super::TimeSeriesForecasting<DynModel>>(model),
         #[cfg(feature = "text")]
         Task::TextGeneration => pipeline::<super::TextGeneration<DynModel>>(model),
@@ -131,6 +139,14 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::ImageToImage => pipeline::<super::ImageToImage<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::ImageToText => pipeline::<super::ImageToText<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::ImageTextMatching => pipeline::<super::ImageTextMatching<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::VisualDocumentRetrieval => pipeline::<super::VisualDocumentRetrieval<DynModel>>(model),
+        #[cfg(all(feature = "image", feature = "text"))]
+        Task::VisualQuestionAnswering => pipeline::<super::VisualQuestionAnswering<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ZeroShotImageClassification => pipeline::<super::ZeroShotImageClassification<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]

@@ -7,7 +7,7 @@ mod spans;
 use ndarray::ArrayD;
 use serde::Serialize;
 
-use self::spans::Span;
+pub(super) use self::spans::Span;
 use super::batches::{Per, TextModel, numbered};
 use super::builder::opened;
 use super::characters::Characters;

@@ -9,7 +9,7 @@ use crate::text::Encoding;
 const EXCLUDED: f32 = -10000.0;
 
 /// One window of a context, and how likely the answer begins and ends at each of its tokens.
-pub(super) struct Span<'a> {
+pub(in crate::tasks) struct Span<'a> {
     row: &'a Encoding,
     context: usize,
     allowed: Vec<bool>,
@@ -21,7 +21,7 @@ pub(super) struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// `allowed` are the tokens that take part in the probabilities: the context's and the first.
-    pub(super) fn new(
+    pub(in crate::tasks) fn new(
         row: &'a Encoding,
         context: usize,
         allowed: Vec<bool>,
@@ -37,8 +37,13 @@ impl<'a> Span<'a> {
         Self { row, context, allowed, start, end, null }
     }
 
-    /// The most probable pairs of first and last token, best first.
-    fn candidates(&self, count: usize, longest: usize) -> Vec<(usize, usize, f32)> {
+    /// The probability that there is no answer in the window.
+    pub(in crate::tasks) fn null(&self) -> f32 {
+        self.null
+    }
+
+    /// The most probable pairs of first and last token with their probabilities, best first.
+    pub(in crate::tasks) fn candidates(&self, count: usize, longest: usize) -> Vec<(usize, usize, f32)> {
         let mut pairs = Vec::new();
         let mut scores = Vec::new();
         for first in (0..self.start.len()).filter(|i| self.allowed[*i] && self.start[*i] > 0.0) {

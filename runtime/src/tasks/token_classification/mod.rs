@@ -243,7 +243,7 @@ fn sentence(text: Text<'_>, delimiter: &str) -> Result<(String, Option<Vec<usize
             });
             Ok((words.join(delimiter), Some(starts.collect())))
         }
-        Text::Pair(..) => Err(Error::input(
+        Text::Pair(..) | Text::PairedWords(..) => Err(Error::input(
             "text",
             "is a pair, but tokens of one text are labelled",
             "give one text after the other",

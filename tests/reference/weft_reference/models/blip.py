@@ -7,11 +7,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from transformers import BlipConfig
+from transformers import BlipConfig, BlipImageProcessorPil
 
 from weft_reference import stores
 from weft_reference.cases import Case
 from weft_reference.inputs import Padding, floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, image_questions, image_scores
 
 VISION: dict[str, Any] = {
     "hidden_size": 16,
@@ -48,7 +49,7 @@ def case(
     return Case(f"blip/{name}", f"BlipFor{head}", chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("captioning", "ConditionalGeneration", "Two images with a beginning of a caption each.")
     yield case("left-padding", "ConditionalGeneration", "Texts padded on the left.", "left")
     yield case("matching", "ImageTextRetrieval", "Whether two texts are about two images.")
@@ -56,6 +57,26 @@ def goldens() -> Iterator[Case]:
     yield case("relu", "ImageTextRetrieval", "Other activation functions and epsilons.", "left", vision=relu, **relu)
     yield case("file", "ConditionalGeneration", "model.safetensors as written.", store=stores.whole)
     yield case("matching-file", "ImageTextRetrieval", "model.safetensors as written.", store=stores.whole)
+    yield answering("answering", "Two images with a question each, padded on the right, and the beginning of an answer.")
+    yield answering("answering-left", "Questions padded on the left.", "left")
+    ids = {"bos_token_id": image_questions.BEGIN, "sep_token_id": image_questions.SEP, "pad_token_id": image_questions.PAD}
+    read = BlipConfig(vision_config=VISION, text_config=TEXT | ids | {"vocab_size": image_questions.BEGIN + 1}, image_text_hidden_size=10)
+    processor = BlipImageProcessorPil(size={"height": 12, "width": 12})
+    made = image_questions.tokenizer(40, begin=True)
+    yield image_questions.image_to_text("blip", "BlipForConditionalGeneration", read, processor, made, prompted=True)
+    yield image_scores.image_text_matching("blip", "BlipForImageTextRetrieval", read, processor, made)
+    longer = {"num_beams": 3, "num_return_sequences": 2, "max_new_tokens": 5}
+    read = BlipConfig(**read.to_dict() | {"vision_config": VISION | {"hidden_size": 24}})
+    yield from image_questions.visual_question_answering("blip", "BlipForQuestionAnswering", read, processor, made, longer)
+
+
+def answering(name: str, notes: str, padding: Padding = "right") -> Case:
+    """The reference gives no logits of answers but to training; tasks compare what it generates."""
+    # The decoder attends to questions by weights of the vision model's width.
+    made = case(name, "QuestionAnswering", notes, padding, vision={"hidden_size": 24, "num_attention_heads": 4})
+    answer = text_batch(40, (5, 3), "right", key="answer")
+    inputs = {f"decoder_{key}": value for key, value in answer.items() if key != "token_type_ids"}
+    return replace(made, inputs={**made.inputs, **inputs})
 
 
 def random_case(rng: Random, path: str) -> Case:

@@ -10,8 +10,10 @@ import numpy as np
 import transformers
 
 from weft_reference import stores
+from weft_reference.bytepair import roberta_tokenizer, vocabulary
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import Padding, floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, image_scores
 
 TEXT: dict[str, Any] = {
     "vocab_size": 99,
@@ -48,7 +50,7 @@ def case(name: str, head: str, notes: str, store: Store | None = None, padding: 
     return Case(f"bridgetower/{name}", f"BridgeTower{head}", chosen, made, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "Model", "Two texts, the second padded, with an image each; two heads of images.", vision={"hidden_size": 128})
     yield case("no-mask", "Model", "No mask; bridges scale; more layers of images than of texts.", mask=False, link_tower_type="scaled_add", vision={"num_hidden_layers": 4})
     yield case("interpolated-bridges", "Model", "Bridges interpolate; projections of each layer; a norm for each layer of images.", link_tower_type="interpolate", share_cross_modal_transformer_layers=False, vision={"share_layernorm": False}, padding="left")
@@ -58,6 +60,9 @@ def goldens() -> Iterator[Case]:
     yield case("retrieval", "ForImageAndTextRetrieval", "Whether text and image go together.", layer_norm_eps=0.01)
     yield case("contrastive", "ForContrastiveLearning", "Three embeddings.", text=WIDE)
     yield case("file", "ForContrastiveLearning", "model.safetensors as save_pretrained writes it.", stores.whole, text=WIDE | {"num_hidden_layers": 2})
+    processor = transformers.BridgeTowerImageProcessorPil(size={"shortest_edge": 14}, size_divisor=2, crop_size={"shortest_edge": 12})
+    matched = config(text={"vocab_size": len(vocabulary())})
+    yield image_scores.image_text_matching("bridgetower", "BridgeTowerForImageAndTextRetrieval", matched, processor, roberta_tokenizer(38))
 
 
 def random_case(rng: Random, path: str) -> Case:

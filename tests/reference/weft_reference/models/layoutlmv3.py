@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import transformers
 
-from weft_reference import stores
+from weft_reference import document_tasks, stores
+from weft_reference.bytepair import merges, vocabulary
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import Padding, floats, integers, text_batch
+from weft_reference.tasks import TaskCase
 
 TINY: dict[str, Any] = {
     "vocab_size": 99,
@@ -54,7 +56,7 @@ def case(name: str, head: str, notes: str, store: Store | None = None, given: An
     return Case(f"layoutlmv3/{name}", f"LayoutLMv3{head}", chosen, inputs(chosen, name) if given is None else given, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | TaskCase]:
     yield case("base", "Model", "Two texts with pages, the second text padded.")
     yield case("text-only", "Model", "No page.", given=inputs(config(), "text", padding="left", image=False))
     bare = {name: value for name, value in inputs(config(), "bare").items() if name in ("input_ids", "pixel_values")}
@@ -68,6 +70,10 @@ def goldens() -> Iterator[Case]:
     yield case("question-answering", "ForQuestionAnswering", "Start and end of an answer.", num_labels=2)
     yield case("text-only-question-answering", "ForQuestionAnswering", "No page.", given=inputs(config(), "text", image=False))
     yield case("file", "ForTokenClassification", "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3)
+    words = {token: index for index, token in enumerate(vocabulary())}
+    asked = config(vocab_size=len(words), max_position_embeddings=82, num_labels=2)
+    made = transformers.LayoutLMv3Tokenizer(vocab=words, merges=merges(), model_max_length=80)
+    yield document_tasks.questions("layoutlmv3", "LayoutLMv3ForQuestionAnswering", asked, made)
 
 
 def random_case(rng: Random, path: str) -> Case:

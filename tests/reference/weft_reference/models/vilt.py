@@ -12,6 +12,7 @@ import transformers
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import Padding, floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, image_questions, image_scores
 
 TINY: dict[str, Any] = {
     "vocab_size": 99,
@@ -73,7 +74,7 @@ def case(name: str, head: str, notes: str, store: Store | None = None, sizes: tu
     return of(f"vilt/{name}", head, notes, chosen, given, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("base", "Model", "Images of two sizes, one padded; texts as well.")
     yield case("bare", "Model", "No masks, images of the trained size.", sizes=((24, 24), (24, 24)), bare=True)
     yield case("masked-lm", "ForMaskedLM", "Images of two sizes, biases in all projections.")
@@ -84,6 +85,13 @@ def goldens() -> Iterator[Case]:
     yield case("two-images", "ForImagesAndTextClassification", "Two images of each text.", num_images=2, modality_type_vocab_size=3)
     yield case("token-classification", "ForTokenClassification", "Three classes.", num_labels=3)
     yield case("file", "ForMaskedLM", "model.safetensors as save_pretrained writes it.", stores.whole)
+    processor = transformers.ViltImageProcessorPil(size={"shortest_edge": 24}, size_divisor=8)
+    names = ("cloth", "a loom", "yes", "no", "two", "the weaver", "blue")
+    asked = config(vocab_size=image_questions.BEGIN, id2label=dict(enumerate(names)))
+    made = image_questions.tokenizer(asked.max_position_embeddings)
+    yield from image_questions.visual_question_answering("vilt", "ViltForQuestionAnswering", asked, processor, made, {"top_k": 2})
+    matched = config(vocab_size=image_questions.BEGIN)
+    yield image_scores.image_text_matching("vilt", "ViltForImageAndTextRetrieval", matched, processor, made)
 
 
 def random_case(rng: Random, path: str) -> Case:

@@ -13,6 +13,7 @@ from weft_reference import stores
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import floats
 from weft_reference.models import encoder_decoder, t5
+from weft_reference.vision_tasks import VisionTaskCase, image_questions
 
 MODELS = ROOTS = ("vision-encoder-decoder", "trocr")
 
@@ -75,7 +76,7 @@ def alone(name: str, notes: str, padding: str = "right", store: Any = None, **ch
     return Case(f"trocr/{name}", "TrOCRForCausalLM", decoder("trocr", **changes), given, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("trocr", "ViT and TrOCR's decoder, texts padded on the right.")
     yield case("sinusoidal", "Sinusoidal positions, no norm of embeddings, an output table of its own.", pad_token_id=1, **PLAIN)
     wide = {"hidden_size": 16, "num_attention_heads": 2}
@@ -85,6 +86,13 @@ def goldens() -> Iterator[Case]:
     yield case("deit", "DeiT and BERT, texts padded on the left.", "left", encoder="deit", text="bert")
     yield case("roberta", "ViT and RoBERTa; biases of queries, keys and values left out.", text="roberta", vision={"qkv_bias": False})
     yield case("file", "model.safetensors as written.", store=stores.whole)
+    read = config(pad_token_id=0, vocab_size=image_questions.BEGIN)
+    processor = transformers.ViTImageProcessorPil(size={"height": 12, "width": 12})
+    generation = {"decoder_start_token_id": image_questions.CLS, "eos_token_id": image_questions.SEP, "pad_token_id": image_questions.PAD}
+    made = image_questions.tokenizer(40)
+    yield image_questions.image_to_text(
+        "vision-encoder-decoder", "VisionEncoderDecoderModel", read, processor, made, prompted=False, generation=generation
+    )
     yield alone("base", "Texts padded on the right.")
     yield alone("sinusoidal", "Sinusoidal positions, no norm of embeddings, an output table of its own.", **PLAIN)
     yield alone("left-padding", "Texts padded on the left.", "left")
@@ -101,4 +109,15 @@ def random_case(rng: Random, path: str) -> Case:
     return replace(case("random", "Drawn at random.", store=stores.whole, **changes), path=path)
 
 
-DRAWN = {"vision-encoder-decoder": random_case}
+def random_alone(rng: Random, path: str) -> Case:
+    """Other widths, layers and heads of TrOCR's decoder alone."""
+    heads = rng.choice((1, 2, 4))
+    sizes = {"decoder_layers": rng.randint(1, 3), "decoder_attention_heads": heads, "d_model": heads * 2 * rng.randint(3, 8)}
+    sizes |= {"decoder_ffn_dim": rng.randint(8, 60), "vocab_size": rng.randint(40, 200)}
+    # Sinusoidal positions are no weights, and the reference loses them as it loads a file.
+    plain = PLAIN | {"use_learned_position_embeddings": True} if rng.random() < 0.5 else {}
+    changes = plain | sizes
+    return replace(alone("random", "Drawn at random.", rng.choice(("right", "left")), stores.whole, **changes), path=path)
+
+
+DRAWN = {"vision-encoder-decoder": random_case, "trocr": random_alone}

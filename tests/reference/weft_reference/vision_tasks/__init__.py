@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def pipeline(task: str, model: PreTrainedModel, folder: Path) -> Answer:
 @dataclass(frozen=True)
 class VisionTaskCase:
     """`processor` is an image processor of the PIL backend; calls name pictures of `pictures.files()`. `store` writes weights that
-    the rule does not give."""
+    the rule does not give; `generation` is what `generation_config.json` says, if there is one."""
 
     path: str
     task: str
@@ -56,6 +56,7 @@ class VisionTaskCase:
     tokenizer: PreTrainedTokenizerBase | None = None
     answers: Answers = pipeline
     store: Store | None = None
+    generation: Mapping[str, Any] | None = None
 
     def make(self) -> Files:
         model, parameters = ruled_model(self.model_class, self.config)
@@ -64,6 +65,9 @@ class VisionTaskCase:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             save_config(model, folder)
+            if self.generation is not None:
+                model.generation_config = transformers.GenerationConfig(**self.generation)
+                model.generation_config.save_pretrained(folder)
             self.processor.save_pretrained(folder)
             if self.store:
                 self.store(model, folder)

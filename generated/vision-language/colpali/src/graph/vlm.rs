@@ -34,6 +34,7 @@ pub(super) fn multimodal(
     let images = if reads { Some(image_features(g, c, w)?) } else { None };
     if kind == GraphKind::TextOnly {
         g.forbid_token("input_ids", c.image_token_index, "images");
+        inputs.bidirectional_image_mask = Some(bidirectional_mask(g, c, &inputs)?);
     }
     if let Some(images) = &images {
         x = merge_image_features(g, c, &x, images)?;

@@ -10,7 +10,7 @@ from typing import Any
 import transformers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, RobertaConfig
 
-from weft_reference import answers
+from weft_reference import answers, document_tasks
 from weft_reference.bytepair import roberta_tokenizer, vocabulary
 from weft_reference.models.bert.tasks import ENTITIES, LONG, SENTENCES, labels
 from weft_reference.tasks import Call, TaskCase
@@ -39,6 +39,13 @@ def goldens() -> Iterator[TaskCase]:
     for model, prefix in (("xlm", "XLM"), ("flaubert", "Flaubert")):
         yield from without_segments(model, prefix)
     yield longformer()
+    yield layoutlm()
+
+
+def layoutlm() -> TaskCase:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.LayoutLMConfig(vocab_size=len(word_pieces()), max_position_embeddings=64, **sizes)
+    return document_tasks.questions("layoutlm", "LayoutLMForQuestionAnswering", config, bert_tokenizer(64))
 
 
 def one_segment() -> PreTrainedTokenizerBase:
