@@ -8,6 +8,20 @@
 //! reads images (Wu et al., 2024, arXiv:2410.13848).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_janus::tasks::ImageTextToText::open("deepseek-community/Janus-Pro-1B")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_janus::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -30,6 +44,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, LlamaConfig, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -347,6 +347,39 @@ def deepseek_vl(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, processor, TOKEN)
 
 
+def janus(family: Family) -> Iterator[VisionTaskCase]:
+    """Pictures in the middle of a square, between two tokens of their own."""
+    from transformers import JanusImageProcessorPil, JanusProcessor
+
+    made, text = added(TOKEN, {"image_token": TOKEN, "boi_token": "<begin>", "eoi_token": "<end>"})
+    config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
+    edge = config.vision_config.image_size
+    image = JanusImageProcessorPil(size={"height": edge, "width": edge}, min_size=7)
+    each = (edge // config.vision_config.patch_size) ** 2
+    processor = JanusProcessor(image_processor=image, tokenizer=made, num_image_tokens=each, chat_template=made.chat_template)
+    yield from asked(family, config, processor, TOKEN)
+
+
+def ovis2(family: Family) -> Iterator[VisionTaskCase]:
+    """The whole picture and its tiles in rows and columns, each between tokens of their own."""
+    from transformers import Ovis2ImageProcessorPil, Ovis2Processor
+
+    marks = {name: f"<IMG_{name}>" for name in ("START", "GRID", "COL", "ROW", "END")}
+    made, text = added("<image>", {"image_token": "<image>", "atom": "<IMG_ATOM>"} | marks)
+    ids = made.convert_tokens_to_ids
+    config = family.config(
+        text=text,
+        image_token_id=ids("<IMG_ATOM>"),
+        visual_indicator_token_ids=[ids(mark) for mark in marks.values()],
+        vocab_size=text["vocab_size"],
+    )
+    edge = config.vision_config.image_size
+    image = Ovis2ImageProcessorPil(size={"height": edge, "width": edge}, crop_to_patches=True, max_patches=4)
+    each = (edge // config.vision_config.patch_size // config.vision_config.hidden_stride) ** 2
+    processor = Ovis2Processor(image_processor=image, tokenizer=made, image_seq_length=each, chat_template=made.chat_template)
+    yield from asked(family, config, processor, "<image>")
+
+
 def qianfan_ocr(family: Family) -> Iterator[VisionTaskCase]:
     """InternVL's, with another token in texts than in front of the model."""
     from transformers import QianfanOCRProcessor

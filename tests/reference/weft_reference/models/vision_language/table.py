@@ -201,6 +201,7 @@ TILED = (
                 "depth": rng.randint(1, 3),
             }
         },
+        tasks=tasks.janus,
     ),
     Family(
         "ovis2",
@@ -223,6 +224,7 @@ TILED = (
             "vocab_size": config.text_config.vocab_size,
         },
         given=surrounded,
+        tasks=tasks.ovis2,
     ),
     Family(
         "qianfan_ocr",
