@@ -5,8 +5,14 @@
 
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
+#[cfg(feature = "tvp")]
+pub use weft_tvp as tvp;
 #[cfg(feature = "videomae")]
 pub use weft_videomae as videomae;
+#[cfg(feature = "videoprism")]
+pub use weft_videoprism as videoprism;
+#[cfg(feature = "videoprism_vision_model")]
+pub use weft_videoprism_vision_model as videoprism_vision_model;
 #[cfg(feature = "vivit")]
 pub use weft_vivit as vivit;
 #[cfg(feature = "vjepa2")]
@@ -18,8 +24,14 @@ pub use weft_xclip as xclip;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "timesformer")]
     weft::DynArchitecture::of::<timesformer::Model>(),
+    #[cfg(feature = "tvp")]
+    weft::DynArchitecture::of::<tvp::Model>(),
     #[cfg(feature = "videomae")]
     weft::DynArchitecture::of::<videomae::Model>(),
+    #[cfg(feature = "videoprism")]
+    weft::DynArchitecture::of::<videoprism::Model>(),
+    #[cfg(feature = "videoprism_vision_model")]
+    weft::DynArchitecture::of::<videoprism_vision_model::Model>(),
     #[cfg(feature = "vivit")]
     weft::DynArchitecture::of::<vivit::Model>(),
     #[cfg(feature = "vjepa2")]

@@ -29,10 +29,14 @@ pub use weft_dab_detr as dab_detr;
 pub use weft_data2vec_vision as data2vec_vision;
 #[cfg(feature = "deformable_detr")]
 pub use weft_deformable_detr as deformable_detr;
+#[cfg(feature = "deimv2")]
+pub use weft_deimv2 as deimv2;
 #[cfg(feature = "deit")]
 pub use weft_deit as deit;
 #[cfg(feature = "depth_anything")]
 pub use weft_depth_anything as depth_anything;
+#[cfg(feature = "depth_pro")]
+pub use weft_depth_pro as depth_pro;
 #[cfg(feature = "detr")]
 pub use weft_detr as detr;
 #[cfg(feature = "dinov2")]
@@ -97,6 +101,8 @@ pub use weft_pixio as pixio;
 pub use weft_pixtral as pixtral;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
+#[cfg(feature = "pp_doclayout_v3")]
+pub use weft_pp_doclayout_v3 as pp_doclayout_v3;
 #[cfg(feature = "pp_lcnet")]
 pub use weft_pp_lcnet as pp_lcnet;
 #[cfg(feature = "pp_lcnet_v3")]
@@ -139,16 +145,26 @@ pub use weft_rt_detr_resnet as rt_detr_resnet;
 pub use weft_rt_detr_v2 as rt_detr_v2;
 #[cfg(feature = "sam")]
 pub use weft_sam as sam;
+#[cfg(feature = "sam2")]
+pub use weft_sam2 as sam2;
 #[cfg(feature = "sam2_hiera_det_model")]
 pub use weft_sam2_hiera_det_model as sam2_hiera_det_model;
 #[cfg(feature = "sam2_vision_model")]
 pub use weft_sam2_vision_model as sam2_vision_model;
+#[cfg(feature = "sam3_tracker")]
+pub use weft_sam3_tracker as sam3_tracker;
+#[cfg(feature = "sam3_vision_model")]
+pub use weft_sam3_vision_model as sam3_vision_model;
+#[cfg(feature = "sam3_vit_model")]
+pub use weft_sam3_vit_model as sam3_vit_model;
 #[cfg(feature = "sam_hq")]
 pub use weft_sam_hq as sam_hq;
 #[cfg(feature = "sapiens2")]
 pub use weft_sapiens2 as sapiens2;
 #[cfg(feature = "segformer")]
 pub use weft_segformer as segformer;
+#[cfg(feature = "seggpt")]
+pub use weft_seggpt as seggpt;
 #[cfg(feature = "siglip-vision")]
 pub use weft_siglip_vision as siglip_vision;
 #[cfg(feature = "swiftformer")]
@@ -163,6 +179,8 @@ pub use weft_swinv2 as swinv2;
 pub use weft_table_transformer as table_transformer;
 #[cfg(feature = "textnet")]
 pub use weft_textnet as textnet;
+#[cfg(feature = "tipsv2_dpt")]
+pub use weft_tipsv2_dpt as tipsv2_dpt;
 #[cfg(feature = "upernet")]
 pub use weft_upernet as upernet;
 #[cfg(feature = "uvdoc")]
@@ -216,10 +234,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<data2vec_vision::Model>(),
     #[cfg(feature = "deformable_detr")]
     weft::DynArchitecture::of::<deformable_detr::Model>(),
+    #[cfg(feature = "deimv2")]
+    weft::DynArchitecture::of::<deimv2::Model>(),
     #[cfg(feature = "deit")]
     weft::DynArchitecture::of::<deit::Model>(),
     #[cfg(feature = "depth_anything")]
     weft::DynArchitecture::of::<depth_anything::Model>(),
+    #[cfg(feature = "depth_pro")]
+    weft::DynArchitecture::of::<depth_pro::Model>(),
     #[cfg(feature = "detr")]
     weft::DynArchitecture::of::<detr::Model>(),
     #[cfg(feature = "dinov2")]
@@ -284,6 +306,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<pixtral::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
+    #[cfg(feature = "pp_doclayout_v3")]
+    weft::DynArchitecture::of::<pp_doclayout_v3::Model>(),
     #[cfg(feature = "pp_lcnet")]
     weft::DynArchitecture::of::<pp_lcnet::Model>(),
     #[cfg(feature = "pp_lcnet_v3")]
@@ -326,16 +350,26 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<rt_detr_v2::Model>(),
     #[cfg(feature = "sam")]
     weft::DynArchitecture::of::<sam::Model>(),
+    #[cfg(feature = "sam2")]
+    weft::DynArchitecture::of::<sam2::Model>(),
     #[cfg(feature = "sam2_hiera_det_model")]
     weft::DynArchitecture::of::<sam2_hiera_det_model::Model>(),
     #[cfg(feature = "sam2_vision_model")]
     weft::DynArchitecture::of::<sam2_vision_model::Model>(),
+    #[cfg(feature = "sam3_tracker")]
+    weft::DynArchitecture::of::<sam3_tracker::Model>(),
+    #[cfg(feature = "sam3_vision_model")]
+    weft::DynArchitecture::of::<sam3_vision_model::Model>(),
+    #[cfg(feature = "sam3_vit_model")]
+    weft::DynArchitecture::of::<sam3_vit_model::Model>(),
     #[cfg(feature = "sam_hq")]
     weft::DynArchitecture::of::<sam_hq::Model>(),
     #[cfg(feature = "sapiens2")]
     weft::DynArchitecture::of::<sapiens2::Model>(),
     #[cfg(feature = "segformer")]
     weft::DynArchitecture::of::<segformer::Model>(),
+    #[cfg(feature = "seggpt")]
+    weft::DynArchitecture::of::<seggpt::Model>(),
     #[cfg(feature = "siglip-vision")]
     weft::DynArchitecture::of::<siglip_vision::Model>(),
     #[cfg(feature = "swiftformer")]
@@ -350,6 +384,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<table_transformer::Model>(),
     #[cfg(feature = "textnet")]
     weft::DynArchitecture::of::<textnet::Model>(),
+    #[cfg(feature = "tipsv2_dpt")]
+    weft::DynArchitecture::of::<tipsv2_dpt::Model>(),
     #[cfg(feature = "upernet")]
     weft::DynArchitecture::of::<upernet::Model>(),
     #[cfg(feature = "uvdoc")]

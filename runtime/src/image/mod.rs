@@ -57,7 +57,8 @@ pub use native_sizes::{native_patch_images, native_patch_position_ids, native_pa
 pub use padded::{fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches};
 pub use processor::ImageProcessor;
 pub use prompts::{
-    NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_points, text_queries, text_starts,
+    NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_or_no_point_labels, prompt_points,
+    text_queries, text_starts,
 };
 pub use read::MAX_PIXELS;
 pub use resize::Filter;

@@ -25,6 +25,18 @@ pub fn prompt_labels(values: &Values) -> Result<Value> {
     Ok(Value::I64(ArrayD::from_elem(shape, label)))
 }
 
+/// `input_labels` `[batch, prompts, points]` as [`prompt_labels`], but one -1 for each image where there are neither points nor boxes
+/// (`Sam2Model`).
+///
+/// # Errors
+/// As [`prompt_labels`].
+pub fn prompt_or_no_point_labels(values: &Values) -> Result<Value> {
+    match values.contains_key("input_points") || values.contains_key("input_boxes") {
+        true => prompt_labels(values),
+        false => Ok(Value::I64(ArrayD::from_elem(vec![batch(values)?, 1, 1], -1))),
+    }
+}
+
 /// `input_points` `[batch, prompts, points, 2]`, where not given: zeros, one for each label.
 ///
 /// # Errors
@@ -32,7 +44,7 @@ pub fn prompt_labels(values: &Values) -> Result<Value> {
 pub fn prompt_points(values: &Values) -> Result<Value> {
     let labels = values.get("input_labels").map(|labels| labels.i64("input_labels")).transpose()?;
     match labels {
-        Some(labels) if labels.iter().all(|label| *label == NO_POINT) => {
+        Some(labels) if labels.iter().all(|label| matches!(*label, NO_POINT | -1)) => {
             Ok(Value::F32(ArrayD::zeros([labels.shape(), &[2]].concat())))
         }
         _ => Err(Error::input("input_points", "is not given, but its labels are", "give both, or neither")),
@@ -131,6 +143,15 @@ mod tests {
             }
         }
         values
+    }
+
+    #[test]
+    fn without_prompts_there_is_one_point_that_is_none() {
+        let labels = prompt_or_no_point_labels(&given(&[("pixel_values", &[2, 3, 8, 8])])).unwrap();
+        assert_eq!(labels.i64("input_labels").unwrap(), &ArrayD::from_elem(vec![2, 1, 1], -1));
+        let boxes = given(&[("pixel_values", &[2, 3, 8, 8]), ("input_boxes", &[2, 5, 4])]);
+        let labels = prompt_or_no_point_labels(&boxes).unwrap();
+        assert_eq!(labels.i64("input_labels").unwrap(), &ArrayD::from_elem(vec![2, 5, 1], NO_POINT));
     }
 
     #[test]

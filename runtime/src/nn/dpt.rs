@@ -97,8 +97,11 @@ impl FeatureFusion {
         g.conv(&w.scope("convolution3"), &x, &conv)
     }
 
-    /// Two convolutions, pre-activation, added to x (`DPTPreActResidualLayer`).
-    fn residual(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    /// Two convolutions, pre-activation, added to x `[batch, width, rows, columns]` (`DPTPreActResidualLayer`).
+    ///
+    /// # Errors
+    /// When x has not these axes.
+    pub fn residual(&self, g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
         let conv = Conv::new(self.width, &[3, 3]).padding(&[1, 1]);
         let conv = if self.bias { conv } else { conv.no_bias() };
         let mut h = x.clone();

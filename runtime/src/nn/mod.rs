@@ -120,7 +120,7 @@ pub use lightning::{lightning_attention, lightning_slopes};
 pub use local_blocks::{LocalBlocks, block_local_mask};
 pub use mamba::{BcDtNorm, Mamba};
 pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
-pub use mask_queries::mask_logits;
+pub use mask_queries::{mask_boxes, mask_logits};
 pub use mask_units::{MaskUnitAttention, max_pool_tokens, reorder_tokens, unroll_order};
 pub use masked_lm::masked_lm_decoder;
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};

@@ -47,15 +47,14 @@ fn d_fine_detection(g: &mut Graph, c: &Config) -> Result<()> {
     hidden_outputs(g, &hidden)
 }
 
-/// The epsilon of the batch normalisation of projections to the encoder.
-const EPSILON: f64 = 1e-5;
-
 /// The model's hidden states (`RTDetrModelOutput`).
 struct Hidden {
     /// The encoder's feature maps, from the finest: `[batch, encoder_hidden_dim, rows, columns]`.
     maps: Vec<Tensor>,
-    /// The best boxes of the encoder's positions, in logits: `[batch, num_queries, 4]`.
+    /// The first boxes of object queries, in logits: `[batch, num_queries, 4]`.
     reference: Tensor,
+    /// The best boxes of the encoder's positions, in logits: `[batch, num_queries, 4]`.
+    boxes: Tensor,
     /// Their logits of classes: `[batch, num_queries, num_labels]`.
     logits: Tensor,
     /// Logits of classes and boxes in logits of all its positions: `[batch, positions, num_labels]`, `[batch, positions, 4]`.
@@ -65,23 +64,20 @@ struct Hidden {
 
 /// Images to the hidden states of encoder and decoder; `has_heads` says whether boxes are refined from layer to layer.
 fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Hidden> {
-    let backbone = &c.backbone_config;
-    let pixels = g.input(Input::f32("pixel_values", dims![BATCH, backbone.num_channels, HEIGHT, WIDTH]));
-    let mut maps = vec![];
-    for (index, map) in backbone::feature_maps(
-            g,
-            backbone,
-            &w.scope("backbone.model"),
-            &pixels,
-        )?
-        .iter()
-        .enumerate()
-    {
-        let w = w.scope("encoder_input_proj").index(index);
-        let conv = Conv::new(c.encoder_hidden_dim, &[1, 1]).no_bias();
-        maps.push(nn::conv_bn_at(g, [&w.index(0), &w.index(1)], map, &conv, EPSILON)?);
-    }
+    let pixels = g.input(Input::f32("pixel_values", dims![BATCH, image_channels(c), HEIGHT, WIDTH]));
+    let maps = input_maps(g, c, w, &pixels)?;
     let maps = hybrid_encoder(g, c, &w.scope("encoder"), maps)?;
+    let (memory, levels) = decoder_memory(g, c, w, &maps)?;
+    let (proposals, [reference, logits, target]) = select_queries(g, c, w, &memory, &levels)?;
+    if c.num_denoising > 0 {
+        g.unused_weight(&w.scope("denoising_class_embed").name("weight"));
+    }
+    let decoded = decoder(g, c, &w.scope("decoder"), [&target, &memory, &reference], &levels, has_heads)?;
+    Ok(Hidden { maps, boxes: reference.clone(), reference, logits, proposals, decoded })
+}
+
+/// Feature maps as a sequence for the decoder, `[batch, positions, d_model]`, and the rows and columns of each.
+fn decoder_memory(g: &mut Graph, c: &Config, w: &Scope, maps: &[Tensor]) -> Result<(Tensor, Vec<[Dim; 2]>)> {
     let (mut flat, mut levels) = (vec![], vec![]);
     for level in 0..maps.len().max(c.num_feature_levels) {
         let w = w.scope("decoder_input_proj").index(level);
@@ -103,13 +99,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope, has_heads: bool) -> Result<Hid
         levels.push([map.shape()[2].clone(), map.shape()[3].clone()]);
         flat.push(nn::flatten_feature_map(g, &map)?);
     }
-    let memory = g.concat(&flat.iter().collect::<Vec<_>>(), 1)?;
-    let (proposals, [reference, logits, target]) = select_queries(g, c, w, &memory, &levels)?;
-    if c.num_denoising > 0 {
-        g.unused_weight(&w.scope("denoising_class_embed").name("weight"));
-    }
-    let decoded = decoder(g, c, &w.scope("decoder"), [&target, &memory, &reference], &levels, has_heads)?;
-    Ok(Hidden { maps, reference, logits, proposals, decoded })
+    Ok((g.concat(&flat.iter().collect::<Vec<_>>(), 1)?, levels))
 }
 
 /// Convolution, batch normalisation and activation function (`RTDetrConvNormLayer`).
@@ -185,6 +175,33 @@ fn aifi(g: &mut Graph, c: &Config, w: &Scope, map: &Tensor, [up, down, ]: [&str;
         }
     }
     nn::unflatten_feature_map(g, &x, &[rows, columns])
+}
+
+/// The channels of images.
+fn image_channels(c: &Config) -> usize {
+    c.backbone_config.num_channels
+}
+
+/// The epsilon of the batch normalisation of projections to the encoder.
+const EPSILON: f64 = 1e-5;
+
+/// The backbone's feature maps, projected (`RTDetrConvEncoder`): `[batch, encoder_hidden_dim, rows, columns]`, from the finest.
+fn input_maps(g: &mut Graph, c: &Config, w: &Scope, pixels: &Tensor) -> Result<Vec<Tensor>> {
+    let mut maps = vec![];
+    for (index, map) in backbone::feature_maps(
+            g,
+            &c.backbone_config,
+            &w.scope("backbone.model"),
+            pixels,
+        )?
+        .iter()
+        .enumerate()
+    {
+        let w = w.scope("encoder_input_proj").index(index);
+        let conv = Conv::new(c.encoder_hidden_dim, &[1, 1]).no_bias();
+        maps.push(nn::conv_bn_at(g, [&w.index(0), &w.index(1)], map, &conv, EPSILON)?);
+    }
+    Ok(maps)
 }
 
 /// Attention within maps (AIFI), a feature pyramid down to the finest map and path aggregation back up (`DFineHybridEncoder`):
@@ -491,7 +508,7 @@ fn hidden_outputs(g: &mut Graph, hidden: &Hidden) -> Result<()> {
     for (index, map) in hidden.maps.iter().enumerate() {
         g.output(&format!("encoder_last_hidden_state.{index}"), map)?;
     }
-    let boxes = g.activation(Activation::Sigmoid, &hidden.reference)?;
+    let boxes = g.activation(Activation::Sigmoid, &hidden.boxes)?;
     g.output("init_reference_points", &hidden.reference)?;
     g.output("enc_topk_logits", &hidden.logits)?;
     g.output("enc_topk_bboxes", &boxes)?;

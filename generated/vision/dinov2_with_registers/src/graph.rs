@@ -176,8 +176,9 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
     g.take(hidden, 1, 0)
 }
 
-/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
-fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+/// The selected hidden states (`out_features`) of the tokens before the patches and of these, normalised where the configuration says
+/// so: `[batch, positions, hidden_size]`.
+fn selected_states(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
     let x = embeddings(g, c, w, pixel_values)?;
     let states = states(g, c, w, x, c.num_hidden_layers)?;
     let stages = nn::BackboneStages {
@@ -185,15 +186,26 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> 
         out_indices: c.out_indices.as_ref(),
         stem: true,
     };
-    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
-    let mut maps = vec![];
+    let mut selected = vec![];
     for index in stages.selected(g, states.len())? {
         let x = &states[index];
-        let x = if c.apply_layernorm {
-            g.layer_norm(&w.scope("layernorm"), x, c.layer_norm_eps)?
-        } else {
-            x.clone()
-        };
+        selected
+            .push(
+                if c.apply_layernorm {
+                    g.layer_norm(&w.scope("layernorm"), x, c.layer_norm_eps)?
+                } else {
+                    x.clone()
+                },
+            );
+    }
+    Ok(selected)
+}
+
+/// Images to the feature maps of the selected hidden states (`out_features`), each `[batch, hidden_size, rows, columns]`.
+fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
+    let grid = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(c.patch_size));
+    let mut maps = vec![];
+    for x in selected_states(g, c, w, pixel_values)? {
         let end = x.shape()[1].clone();
         let x = g.slice_dims(&x, 1, prefix_tokens(c).into(), end)?;
         maps.push(nn::unflatten_feature_map(g, &x, &grid)?);

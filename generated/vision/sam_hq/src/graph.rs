@@ -51,6 +51,25 @@ struct Prompts {
     positions: Tensor,
 }
 
+/// The decoder's transformer (`SamTwoWayTransformer`); `mask` says which tokens count.
+fn two_way_transformer<'a>(c: &Config, mask: &'a Tensor) -> nn::TwoWayTransformer<'a> {
+    let m = &c.mask_decoder_config;
+    // Layers are half as wide, whatever the configuration says.
+    nn::TwoWayTransformer {
+        layers: m.num_hidden_layers,
+        heads: m.num_attention_heads,
+        width: m.hidden_size,
+        downsample: 2,
+        last_downsample: m.attention_downsample_rate,
+        mlp_width: m.mlp_dim,
+        act: m.hidden_act,
+        epsilon: m.layer_norm_eps,
+        output: "out_proj",
+        mlp: ["lin1", "lin2"],
+        mask: Some(mask),
+    }
+}
+
 /// The embeddings of places from 0 to 1, across and down (`SamPositionalEmbedding`): `[…, 2]` to `[…, 2 * num_pos_feats]`.
 fn place_embeddings(g: &mut Graph, c: &Config, places: &Tensor) -> Result<Tensor> {
     let waves = g.weight("shared_image_embedding.positional_embedding", &[2, c.vision_config.num_pos_feats])?;
@@ -191,20 +210,7 @@ fn decode(
     let image = g.unsqueeze(&image, 1)?;
     let image = g.expand(&image, dims![BATCH, PROMPTS, &places, m.hidden_size])?;
     let image = g.reshape(&image, dims![&all, places, m.hidden_size])?;
-    // Layers are half as wide, whatever the configuration says.
-    let transformer = nn::TwoWayTransformer {
-        layers: m.num_hidden_layers,
-        heads: m.num_attention_heads,
-        width: m.hidden_size,
-        downsample: 2,
-        last_downsample: m.attention_downsample_rate,
-        mlp_width: m.mlp_dim,
-        act: m.hidden_act,
-        epsilon: m.layer_norm_eps,
-        output: "out_proj",
-        mlp: ["lin1", "lin2"],
-        mask: Some(&mask),
-    };
+    let transformer = two_way_transformer(c, &mask);
     let [tokens, image] = transformer
         .forward(g, &w.scope("transformer"), &tokens, &image, &prompts.positions)?;
     let tokens = g.reshape(&tokens, dims![BATCH, PROMPTS, length, m.hidden_size])?;

@@ -18,8 +18,8 @@ from weft_reference.vision_tasks.detr import LABELS, tasks
 MODELS = ("d_fine",)
 
 
-def config(**changes: Any) -> transformers.PreTrainedConfig:
-    tiny = {
+def tiny() -> dict[str, Any]:
+    return {
         "encoder_hidden_dim": 16,
         "encoder_in_channels": [10, 12, 16],
         "encoder_ffn_dim": 20,
@@ -37,8 +37,11 @@ def config(**changes: Any) -> transformers.PreTrainedConfig:
         "lqe_hidden_dim": 6,
         "tie_word_embeddings": False,
     }
+
+
+def config(**changes: Any) -> transformers.PreTrainedConfig:
     backbone = hgnet(out_features=["stage2", "stage3", "stage4"])
-    return transformers.DFineConfig(**({"backbone_config": backbone} | tiny | changes))
+    return transformers.DFineConfig(**({"backbone_config": backbone} | tiny() | changes))
 
 
 def case(name: str, notes: str, size: tuple[int, int] = (64, 96), store: Store | None = None, **changes: Any) -> Case:
