@@ -7,6 +7,8 @@
 pub use weft_afmoe as afmoe;
 #[cfg(feature = "axk1")]
 pub use weft_axk1 as axk1;
+#[cfg(feature = "axk2")]
+pub use weft_axk2 as axk2;
 #[cfg(feature = "beam")]
 pub use weft_beam as beam;
 #[cfg(feature = "cohere2_moe")]
@@ -47,6 +49,8 @@ pub use weft_granitemoeshared as granitemoeshared;
 pub use weft_hunyuan_v1_moe as hunyuan_v1_moe;
 #[cfg(feature = "hy_v3")]
 pub use weft_hy_v3 as hy_v3;
+#[cfg(feature = "hy_v4")]
+pub use weft_hy_v4 as hy_v4;
 #[cfg(feature = "jetmoe")]
 pub use weft_jetmoe as jetmoe;
 #[cfg(feature = "kolibri1")]
@@ -75,6 +79,10 @@ pub use weft_qwen2_moe as qwen2_moe;
 pub use weft_qwen3_moe as qwen3_moe;
 #[cfg(feature = "solar_open")]
 pub use weft_solar_open as solar_open;
+#[cfg(feature = "switch_transformers")]
+pub use weft_switch_transformers as switch_transformers;
+#[cfg(feature = "zaya")]
+pub use weft_zaya as zaya;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
@@ -82,6 +90,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<afmoe::Model>(),
     #[cfg(feature = "axk1")]
     weft::DynArchitecture::of::<axk1::Model>(),
+    #[cfg(feature = "axk2")]
+    weft::DynArchitecture::of::<axk2::Model>(),
     #[cfg(feature = "beam")]
     weft::DynArchitecture::of::<beam::Model>(),
     #[cfg(feature = "cohere2_moe")]
@@ -122,6 +132,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<hunyuan_v1_moe::Model>(),
     #[cfg(feature = "hy_v3")]
     weft::DynArchitecture::of::<hy_v3::Model>(),
+    #[cfg(feature = "hy_v4")]
+    weft::DynArchitecture::of::<hy_v4::Model>(),
     #[cfg(feature = "jetmoe")]
     weft::DynArchitecture::of::<jetmoe::Model>(),
     #[cfg(feature = "kolibri1")]
@@ -150,4 +162,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen3_moe::Model>(),
     #[cfg(feature = "solar_open")]
     weft::DynArchitecture::of::<solar_open::Model>(),
+    #[cfg(feature = "switch_transformers")]
+    weft::DynArchitecture::of::<switch_transformers::Model>(),
+    #[cfg(feature = "zaya")]
+    weft::DynArchitecture::of::<zaya::Model>(),
 ];

@@ -3,11 +3,19 @@
 
 //! Speech-text: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "lasr_ctc")]
+pub use weft_lasr_ctc as lasr_ctc;
+#[cfg(feature = "parakeet_ctc")]
+pub use weft_parakeet_ctc as parakeet_ctc;
 #[cfg(feature = "whisper")]
 pub use weft_whisper as whisper;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "lasr_ctc")]
+    weft::DynArchitecture::of::<lasr_ctc::Model>(),
+    #[cfg(feature = "parakeet_ctc")]
+    weft::DynArchitecture::of::<parakeet_ctc::Model>(),
     #[cfg(feature = "whisper")]
     weft::DynArchitecture::of::<whisper::Model>(),
 ];

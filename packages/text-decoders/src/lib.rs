@@ -27,6 +27,8 @@ pub use weft_ctrl as ctrl;
 pub use weft_cwm as cwm;
 #[cfg(feature = "diffllama")]
 pub use weft_diffllama as diffllama;
+#[cfg(feature = "doge")]
+pub use weft_doge as doge;
 #[cfg(feature = "ernie4_5")]
 pub use weft_ernie4_5 as ernie4_5;
 #[cfg(feature = "exaone4")]
@@ -61,6 +63,8 @@ pub use weft_granite as granite;
 pub use weft_granite_swa as granite_swa;
 #[cfg(feature = "helium")]
 pub use weft_helium as helium;
+#[cfg(feature = "hrm_text")]
+pub use weft_hrm_text as hrm_text;
 #[cfg(feature = "hunyuan_v1_dense")]
 pub use weft_hunyuan_v1_dense as hunyuan_v1_dense;
 #[cfg(feature = "hyperclovax")]
@@ -150,6 +154,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<cwm::Model>(),
     #[cfg(feature = "diffllama")]
     weft::DynArchitecture::of::<diffllama::Model>(),
+    #[cfg(feature = "doge")]
+    weft::DynArchitecture::of::<doge::Model>(),
     #[cfg(feature = "ernie4_5")]
     weft::DynArchitecture::of::<ernie4_5::Model>(),
     #[cfg(feature = "exaone4")]
@@ -184,6 +190,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<granite_swa::Model>(),
     #[cfg(feature = "helium")]
     weft::DynArchitecture::of::<helium::Model>(),
+    #[cfg(feature = "hrm_text")]
+    weft::DynArchitecture::of::<hrm_text::Model>(),
     #[cfg(feature = "hunyuan_v1_dense")]
     weft::DynArchitecture::of::<hunyuan_v1_dense::Model>(),
     #[cfg(feature = "hyperclovax")]

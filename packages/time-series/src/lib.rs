@@ -11,6 +11,8 @@ pub use weft_patchtsmixer as patchtsmixer;
 pub use weft_patchtst as patchtst;
 #[cfg(feature = "timesfm")]
 pub use weft_timesfm as timesfm;
+#[cfg(feature = "timesfm2_5")]
+pub use weft_timesfm2_5 as timesfm2_5;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
@@ -22,4 +24,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<patchtst::Model>(),
     #[cfg(feature = "timesfm")]
     weft::DynArchitecture::of::<timesfm::Model>(),
+    #[cfg(feature = "timesfm2_5")]
+    weft::DynArchitecture::of::<timesfm2_5::Model>(),
 ];

@@ -86,15 +86,15 @@ mod tests {
 
     use super::*;
 
-    fn values(shapes: Vec<[i64; 3]>) -> Values {
-        let shapes = arr2(&shapes).into_dyn();
+    fn values(shapes: &[[i64; 3]]) -> Values {
+        let shapes = arr2(shapes).into_dyn();
         let text = ArrayD::<f32>::zeros(IxDyn(&[1, 2, 4]));
         Values::from([(SHAPES.to_owned(), Value::I64(shapes)), (TEXT.to_owned(), Value::F32(text))])
     }
 
     #[test]
     fn rows_and_columns_count_from_the_middle() {
-        let Value::I64(ids) = centred_position_ids(&values(vec![[1, 1, 3], [1, 2, 1]])).unwrap() else {
+        let Value::I64(ids) = centred_position_ids(&values(&[[1, 1, 3], [1, 2, 1]])).unwrap() else {
             panic!()
         };
         assert_eq!(ids.shape(), [3, 1, 7]);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn tokens_of_the_first_image_are_known() {
-        let Value::Bool(first) = first_image_tokens(&values(vec![[1, 1, 2], [1, 1, 1]])).unwrap() else {
+        let Value::Bool(first) = first_image_tokens(&values(&[[1, 1, 2], [1, 1, 1]])).unwrap() else {
             panic!()
         };
         assert_eq!(first.iter().copied().collect::<Vec<_>>(), [true, true, false]);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn sides_of_nothing_are_refused() {
         for (shapes, named) in [(vec![[1, 0, 3]], "numbers above 0"), (vec![[1 << 20; 3]], "fewer than")] {
-            let problem = first_image_tokens(&values(shapes)).unwrap_err().to_string();
+            let problem = first_image_tokens(&values(&shapes)).unwrap_err().to_string();
             assert!(problem.contains(named) && problem.contains(SHAPES), "{problem}");
         }
         let problem = centred_position_ids(&Values::new()).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 //! router selected; shared experts.
 
 use super::{Activation, GatedMlp, Mlp, Routing, glu};
-use crate::graph::{Dim, Graph, Reduction, Scope, Tensor, product, show};
+use crate::graph::{Binary, Dim, Graph, Reduction, Scope, Tensor, product, show};
 use crate::{Result, dims};
 
 /// Mixture of experts with a module for each (`MixtralExperts` as checkpoints have it, `experts.0.gate_proj.weight`): the
@@ -86,12 +86,39 @@ impl BatchedExperts<'_> {
     /// # Errors
     /// As [`combine_experts`].
     pub fn forward(&self, g: &mut Graph, w: &Scope, x: &Tensor, routing: &Routing) -> Result<Tensor> {
+        self.forward_clamped(g, w, x, routing, f64::INFINITY)
+    }
+
+    /// As [`BatchedExperts::forward`], but gates are at most `limit`, and up projections at most this far from 0 (`HYV4Experts`).
+    ///
+    /// # Errors
+    /// As [`combine_experts`].
+    pub fn forward_clamped(
+        &self,
+        g: &mut Graph,
+        w: &Scope,
+        x: &Tensor,
+        routing: &Routing,
+        limit: f64,
+    ) -> Result<Tensor> {
         let hidden = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
         combine_experts(g, x, routing, |g, x, selected| {
             let h = Self::linear(g, &w.name(self.gate_up), x, selected, [2 * self.width, hidden])?;
-            let h = glu(g, &h, self.act)?;
+            let h =
+                if limit.is_finite() { self.clamped(g, &h, limit as f32)? } else { glu(g, &h, self.act)? };
             Self::linear(g, &w.name(self.down), &h, selected, [hidden, self.width])
         })
+    }
+
+    /// act(gate) · up, with gates of at most `limit` and up projections at most this far from 0.
+    fn clamped(&self, g: &mut Graph, x: &Tensor, limit: f32) -> Result<Tensor> {
+        let gate = g.slice(x, 2, 0..self.width)?;
+        let up = g.slice(x, 2, self.width..2 * self.width)?;
+        let most = g.scalar(limit);
+        let gate = g.binary(Binary::Min, &gate, &most)?;
+        let gate = g.activation(self.act, &gate)?;
+        let up = g.clip(&up, -limit, limit)?;
+        g.mul(&gate, &up)
     }
 
     /// The selected experts' linear layer of a weight `[experts, out, in]`, or as the file holds it.

@@ -1,6 +1,6 @@
 //! Lightning indexers: which keys sparse attention reads, by scores of small heads.
 
-use super::{Cache, Rotary, split_heads};
+use super::{Cache, Rotary, merge_heads, split_heads, split_last};
 use crate::Result;
 
 use crate::graph::{Activation, Binary, Dim, Graph, Reduction, Scope, Tensor};
@@ -11,10 +11,14 @@ use crate::graph::{Activation, Binary, Dim, Graph, Reduction, Scope, Tensor};
 pub struct Indexer<'a> {
     /// Heads (`index_n_heads`).
     pub heads: usize,
-    /// The size of a head (`index_head_dim`), whose first elements rotate.
+    /// The size of a head (`index_head_dim`).
     pub size: usize,
     /// How many keys a query reads (`index_topk`).
     pub top_k: usize,
+    /// The epsilon of the norm of keys.
+    pub eps: f64,
+    /// How many elements of a head stand before those that rotate.
+    pub unrotated: usize,
     /// Rotary position embeddings, paired as the indexer pairs them.
     pub rotary: &'a Rotary,
     /// The cache, which holds the indexer's keys as `index_key`.
@@ -33,9 +37,11 @@ impl Indexer<'_> {
     pub fn mask(&self, g: &mut Graph, w: &Scope, [x, q]: [&Tensor; 2], mask: &Tensor) -> Result<Tensor> {
         let (heads, size) = (self.heads, self.size);
         let q = g.linear_no_bias(&w.scope("wq_b"), q, heads * size)?;
+        let q = self.rotated_first(g, &q, heads)?;
         let q = self.rotary.apply(g, &q, heads)?;
         let k = g.linear_no_bias(&w.scope("wk"), x, size)?;
-        let k = g.layer_norm(&w.scope("k_norm"), &k, 1e-6)?;
+        let k = g.layer_norm(&w.scope("k_norm"), &k, self.eps)?;
+        let k = self.rotated_first(g, &k, 1)?;
         let k = self.rotary.apply(g, &k, 1)?;
         let k = self.cache.append(g, self.layer, "index_key", &k)?;
         let q = split_heads(g, &q, heads)?;
@@ -51,14 +57,25 @@ impl Indexer<'_> {
         let scores = g.scale(&scores, ((size * heads) as f64).powf(-0.5))?;
         select_keys(g, &scores, mask, self.top_k)
     }
+
+    /// Heads x `[batch, sequence, heads·size]` with what rotates before the rest, in queries as in keys, so that scores are the same.
+    fn rotated_first(&self, g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
+        if self.unrotated == 0 {
+            return Ok(x.clone());
+        }
+        let x = split_heads(g, x, heads)?;
+        let [rest, rotated] = split_last(g, &x, [self.unrotated, self.size.saturating_sub(self.unrotated)])?;
+        let x = g.concat(&[&rotated, &rest], 3)?;
+        merge_heads(g, &x)
+    }
 }
 
-/// A mask `[batch, 1, sequence, keys]` without the keys whose scores of this shape are not among the `top_k` highest of the keys that it
+/// A mask, which broadcasts to `[batch, heads, sequence, keys]`, without the keys whose scores of this shape are not among the `top_k` highest of the keys that it
 /// has; all where it has no more.
 ///
 /// # Errors
 /// When the shapes differ.
-fn select_keys(g: &mut Graph, scores: &Tensor, mask: &Tensor, top_k: usize) -> Result<Tensor> {
+pub fn select_keys(g: &mut Graph, scores: &Tensor, mask: &Tensor, top_k: usize) -> Result<Tensor> {
     let least = g.scalar(f32::MIN);
     let mask = g.expand(mask, scores.shape().to_vec())?;
     let scores = g.select(&mask, scores, &least)?;

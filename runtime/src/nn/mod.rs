@@ -25,6 +25,7 @@ mod feature_encoder;
 mod feed_forward;
 mod hashing;
 mod heads;
+mod hyper_connections;
 mod indexer;
 mod inverted_residual;
 mod layer_types;
@@ -113,7 +114,8 @@ pub use heads::{
     clip_qkv, gate_heads, grouped_linear, merge_heads, norm_per_head, softcap, split_heads, split_last,
     split_qkv_groups,
 };
-pub use indexer::Indexer;
+pub use hyper_connections::HyperConnection;
+pub use indexer::{Indexer, select_keys};
 pub use inverted_residual::{InvertedResidual, make_divisible};
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use lightning::{lightning_attention, lightning_slopes};
@@ -147,13 +149,15 @@ pub use pooling::{
 pub use qa_span::qa_span;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
-    RelativeBuckets, bias_by_distance, disentangled_scores, grid_distance_bias, masked_bias, relative_bias,
-    relative_shift, signed_distances,
+    RelativeBuckets, bias_by_distance, disentangled_scores, distance_embeddings, grid_distance_bias,
+    masked_bias, relative_bias, relative_shift, signed_distances,
 };
 pub use rg_lru::{RgLru, bfloat16_normalizer};
 pub use rope::{RopeParameters, RopeScaling};
 pub use rotary::Rotary;
-pub use routers::{GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, topk_by};
+pub use routers::{
+    GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, top1_within_capacity, topk_by,
+};
 pub use rwkv::{time_mix, time_shift, wkv};
 pub use similarity::{contrastive_logits, l2_normalize};
 pub use sinusoidal::{

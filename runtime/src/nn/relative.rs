@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Result;
+use super::sinusoidal;
 use crate::graph::{Binary, Dim, Dtype, Graph, MASKED_SCORE, Scope, Tensor};
+use crate::{Result, dims};
 
 /// T5's relative position buckets: exact for near positions, logarithmic up to `max_distance`
 /// (`T5Attention._relative_position_bucket`; Raffel et al., 2019, arXiv:1910.10683).
@@ -114,6 +115,23 @@ fn by_distance(g: &mut Graph, distance: &Tensor, table: Vec<i64>) -> Result<Tens
     let index = g.add(&distance, &longest)?;
     let table = g.integers(&[table.len()], table)?;
     g.gather(&table, &index, 0)
+}
+
+/// Sines and cosines in turn of the distances from `frames - 1` down to `-frames` (`ParakeetEncoderRelPositionalEncoding`,
+/// `Wav2Vec2ConformerRelPositionalEmbedding`), as [`relative_shift`] takes what is made of them: `[1, 2·frames, width]`.
+///
+/// # Errors
+/// When the width is odd.
+pub fn distance_embeddings(g: &mut Graph, frames: &Dim, width: usize) -> Result<Tensor> {
+    let twice = frames.clone() * Dim::from(2);
+    let (positions, counted) = (g.arange(frames), g.arange(&twice));
+    let last = g.take(&positions, 0, -1)?;
+    let distances = g.sub(&last, &counted)?;
+    let distances = g.unsqueeze(&distances, 0)?;
+    let waves = sinusoidal(g, &distances, width, 1, 0)?;
+    let waves = g.reshape(&waves, dims![1, &twice, 2, width / 2])?;
+    let waves = g.transpose(&waves, &[0, 1, 3, 2])?;
+    g.reshape(&waves, dims![1, &twice, width])
 }
 
 /// Transformer-XL's relative shift (`XLNetRelativeAttention.rel_shift_bnij`): scores by distance `[batch, heads, queries,

@@ -1,7 +1,7 @@
 //! Routers of mixtures of experts: from router logits `[…, experts]` to routing weights, 0 for experts that are not selected.
 
 use crate::Result;
-use crate::graph::{Binary, Dim, Graph, Reduction, Tensor, Unary, show};
+use crate::graph::{Binary, Dim, Dtype, Graph, Reduction, Tensor, Unary, show};
 
 /// What a router gives.
 #[derive(Clone, Debug)]
@@ -72,16 +72,31 @@ impl GroupLimitedTopk {
         scores: &Tensor,
         e_score_correction_bias: Option<&Tensor>,
     ) -> Result<Routing> {
+        self.forward_filled(g, scores, e_score_correction_bias, f32::MIN)
+    }
+
+    /// As [`GroupLimitedTopk::forward`], but experts of groups that are not selected compete with the score `unselected`: with 0
+    /// (`AXK2TopkRouter`) they are above negative ones.
+    ///
+    /// # Errors
+    /// As [`GroupLimitedTopk::forward`].
+    pub fn forward_filled(
+        &self,
+        g: &mut Graph,
+        scores: &Tensor,
+        e_score_correction_bias: Option<&Tensor>,
+        unselected: f32,
+    ) -> Result<Routing> {
         let choice = match e_score_correction_bias {
             Some(bias) => g.add(scores, bias)?,
             None => scores.clone(),
         };
-        let choice = self.in_best_groups(g, &choice)?;
+        let choice = self.in_best_groups(g, &choice, unselected)?;
         topk_by(g, &choice, scores, self.top_k, self.norm_topk_prob)
     }
 
-    /// Scores, the lowest number where an expert's group is not selected.
-    fn in_best_groups(&self, g: &mut Graph, scores: &Tensor) -> Result<Tensor> {
+    /// Scores, `unselected` where an expert's group is not selected.
+    fn in_best_groups(&self, g: &mut Graph, scores: &Tensor, unselected: f32) -> Result<Tensor> {
         if self.n_group == 1 {
             return Ok(scores.clone());
         }
@@ -95,8 +110,8 @@ impl GroupLimitedTopk {
         let sums = g.reduce(Reduction::Sum, &highest, &[3], false)?;
         let selected = top_k_mask(g, &sums, self.topk_group)?;
         let selected = g.unsqueeze(&selected, 3)?;
-        let least = g.scalar(f32::MIN);
-        let kept = g.select(&selected, &grouped, &least)?;
+        let unselected = g.scalar(unselected);
+        let kept = g.select(&selected, &grouped, &unselected)?;
         g.reshape(&kept, scores.shape().to_vec())
     }
 }
@@ -116,6 +131,23 @@ pub fn topk_by(
     let selected = top_k_mask(g, choice, top_k)?;
     let weights = selected_scores(g, scores, &selected, norm_topk_prob)?;
     Ok(Routing { weights, top_k })
+}
+
+/// Top-1 routing of bounded capacity (`SwitchTransformersTop1Router`; Fedus et al., 2021, arXiv:2101.03961) by router logits
+/// `[batch, sequence, experts]`: the softmax of the expert with the highest, or 0 where `capacity` earlier tokens of the text have
+/// the same.
+///
+/// # Errors
+/// When the number of experts is not fixed.
+pub fn top1_within_capacity(g: &mut Graph, logits: &Tensor, capacity: usize) -> Result<Routing> {
+    let scores = g.softmax(logits)?;
+    let selected = top_k_mask(g, &scores, 1)?;
+    let taken = g.cast(&selected, Dtype::F32);
+    let place = g.cumsum(&taken, 1)?;
+    let beyond = g.scalar(capacity as f32 + 0.5);
+    let fits = g.binary(Binary::Less, &place, &beyond)?;
+    let selected = g.binary(Binary::And, &selected, &fits)?;
+    Ok(Routing { weights: selected_scores(g, &scores, &selected, false)?, top_k: 1 })
 }
 
 /// Routing weights of SparseMixer-v2 (`sparsemixer` of `transformers.models.phimoe`; arXiv:2409.12136) for two experts: the

@@ -317,24 +317,13 @@ impl ConformerContext {
                 let positions = g.expand(&positions, dims![BATCH, length])?;
                 rotary = Some(Rotary::from_frequencies(g, &positions, &frequencies, 1.0)?);
             }
-            Some(_) => distances = Some(distance_embeddings(g, c, length)?),
+            Some(_) => {
+                distances = Some(nn::distance_embeddings(g, length, c.hidden_size)?);
+            }
             None => {}
         }
         Ok(Self { mask, rotary, distances })
     }
-}
-
-/// Sines and cosines in turn of the distances from `frames` down to `1 - frames` (`Wav2Vec2ConformerRelPositionalEmbedding`).
-fn distance_embeddings(g: &mut Graph, c: &Config, length: &Dim) -> Result<Tensor> {
-    let twice = length.clone() * Dim::from(2);
-    let (frames, counted) = (g.arange(length), g.arange(&twice));
-    let last = g.take(&frames, 0, -1)?;
-    let distances = g.sub(&last, &counted)?;
-    let distances = g.unsqueeze(&distances, 0)?;
-    let waves = nn::sinusoidal(g, &distances, c.hidden_size, 1, 0)?;
-    let waves = g.reshape(&waves, dims![1, &twice, 2, c.hidden_size / 2])?;
-    let waves = g.transpose(&waves, &[0, 1, 3, 2])?;
-    g.reshape(&waves, dims![1, &twice, c.hidden_size])
 }
 
 /// Self-attention over frames (`Wav2Vec2ConformerSelfAttention`).

@@ -168,6 +168,8 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
                 heads: c.index_n_heads,
                 size: c.index_head_dim,
                 top_k: c.index_topk,
+                eps: 1e-6,
+                unrotated: 0,
                 rotary: context.rotary,
                 cache: context.cache,
                 layer: context.index,

@@ -101,6 +101,19 @@ fn batched_experts_are_a_list_of_them() {
 }
 
 #[test]
+fn gates_and_up_projections_are_clamped() {
+    let build = |g: &mut Graph| {
+        let (x, routing) = (x(g), routing(g));
+        let experts = BatchedExperts { gate_up: "input", down: "output", width: 1, act: Activation::Relu };
+        experts.forward_clamped(g, &g.scope("moe"), &x, &routing, 2.0)
+    };
+    let weights: [(&str, &[f32]); 2] =
+        [("moe.input", &[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 10.0]), ("moe.output", &[1.0, -1.0, 1.0, 1.0])];
+    // Products are 2 for the first position, where the up projection is 20, and -2 and -4 for the second.
+    expect(&weights, build, &[1, 2, 2], &[2.0, 2.0, -3.5, -2.5]);
+}
+
+#[test]
 fn batched_weights_lie_either_way() {
     for (transposed, want) in [(false, [5.0, 11.0]), (true, [7.0, 10.0])] {
         let build = |g: &mut Graph| {

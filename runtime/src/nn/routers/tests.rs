@@ -78,6 +78,34 @@ fn the_correction_bias_selects_and_does_not_weigh() {
 }
 
 #[test]
+fn other_groups_are_above_negative_scores_where_they_compete_with_0() {
+    for (unselected, want) in
+        [(f32::MIN, [0.0, 0.0, 0.0, 0.6, 0.7, 0.0]), (0.0, [0.9, 0.0, 0.0, 0.6, 0.0, 0.0])]
+    {
+        let build = |g: &mut Graph| {
+            let (scores, bias) = (row(g, &SCORES), row(g, &[-5.0, -5.0, -5.0, 1.0, -0.8, -0.8]));
+            Ok(ROUTER.forward_filled(g, &scores, Some(&bias), unselected)?.weights)
+        };
+        expect(&[], build, &[1, 1, 6], &want);
+    }
+}
+
+#[test]
+fn an_expert_takes_as_many_tokens_of_a_text_as_it_holds() {
+    // Probabilities are 3/4 and 1/4; the first expert is the first text's three times, the second text's once.
+    let high = 3.0_f32.ln();
+    let build = |g: &mut Graph| {
+        let logits = [high, 0.0, high, 0.0, 0.0, high, high, 0.0];
+        let logits = [logits, [0.0, high, 0.0, high, high, 0.0, 0.0, high]].concat();
+        let logits = g.constant(&[2, 4, 2], logits)?;
+        Ok(top1_within_capacity(g, &logits, 2)?.weights)
+    };
+    let first = [0.75, 0.0, 0.75, 0.0, 0.0, 0.75, 0.0, 0.0];
+    let second = [0.0, 0.75, 0.0, 0.75, 0.75, 0.0, 0.0, 0.0];
+    expect(&[], build, &[2, 4, 2], &[first, second].concat());
+}
+
+#[test]
 fn one_order_selects_and_other_scores_weigh() {
     for (normalised, want) in [(false, [0.5, 0.0, 0.25]), (true, [2.0 / 3.0, 0.0, 1.0 / 3.0])] {
         let build = |g: &mut Graph| {

@@ -1,4 +1,4 @@
-"""TimesFM: padding of some patches and of all but a few values, position embeddings, frequencies, forecasts."""
+"""TimesFM and TimesFM 2.5: padding of some patches and of all but a few values, positions, frequencies, forecasts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ TINY: dict[str, Any] = {
     "head_dim": 6,
     "num_attention_heads": 3,
     "quantiles": [0.1, 0.5, 0.8],
+}
+
+
+MODELS = ("timesfm", "timesfm2_5")
+NEWER: dict[str, Any] = {name: value for name, value in TINY.items() if name != "freq_size"} | {
+    "num_attention_heads": 4, "num_key_value_heads": 2, "output_quantile_len": 8, "decode_index": 2,
+    "max_position_embeddings": 64,
 }
 
 
@@ -58,3 +65,25 @@ def goldens() -> Iterator[Case | SeriesTaskCase]:
     config = transformers.TimesFmConfig(**TINY)
     notes = "A short series of one channel, and a long one of three, each forecast by itself."
     yield SeriesTaskCase("timesfm/tasks/forecast", "TimesFmModelForPrediction", config, calls, notes)
+    yield from newer()
+
+
+def newer() -> Iterator[Case | SeriesTaskCase]:
+    """TimesFM 2.5."""
+
+    def case(name: str, suffix: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
+        config = transformers.TimesFm2_5Config(**(NEWER | changes))
+        return Case(f"timesfm2_5/{name}", f"TimesFm2_5{suffix}", config, inputs, notes)
+
+    above = {"past_values": np.abs(values()["past_values"]) * np.float32(0.1)}
+    yield case("base", "Model", "Series of three lengths.", values() | padded())
+    yield case("bias", "Model", "Biases, another activation.", values() | padded(), use_bias=True, attention_bias=True, activation="gelu")
+    yield case("forecast", "ModelForPrediction", "Values on both sides of 0.", values())
+    yield case("above-zero", "ModelForPrediction", "No value is below 0, nor what is forecast.", above)
+    plain = {"force_flip_invariance": False, "infer_is_positive": False, "use_continuous_quantile_head": False}
+    yield case("plain", "ModelForPrediction", "Of the series alone, quantiles as they are, below 0 too.", above, **plain)
+    yield case("short-quantiles", "ModelForPrediction", "Quantiles of their own for the first values alone.", values(), output_quantile_len=4, decode_index=9)
+    calls = (Call([row[0] for row in rows(9)]), Call(rows(30)))
+    config = transformers.TimesFm2_5Config(**NEWER)
+    notes = "A short series of one channel, and a long one of three."
+    yield SeriesTaskCase("timesfm2_5/tasks/forecast", "TimesFm2_5ModelForPrediction", config, calls, notes)

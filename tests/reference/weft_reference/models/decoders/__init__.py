@@ -8,7 +8,7 @@ from functools import partial
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.models.decoders import classic, hybrids, mixtures, quantized, recurrent, rotary
+from weft_reference.models.decoders import classic, hybrids, mixtures, quantized, recurrent, rotary, streams
 from weft_reference.models.decoders.family import Changes, Decoder, cases
 from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
@@ -22,6 +22,7 @@ TABLES: tuple[Decoder, ...] = (
     *mixtures.DECODERS,
     *recurrent.DECODERS,
     *hybrids.DECODERS,
+    *streams.DECODERS,
 )
 RELATIVES = relatives({decoder.model for decoder in TABLES})
 DECODERS = (*TABLES, *RELATIVES)
