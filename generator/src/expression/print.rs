@@ -241,14 +241,12 @@ fn binary(operator: Operator, a: &Checked, b: &Checked, own: Kind, kind: Kind) -
     Rust::new(format!("{first} {} {}", operator.rust(), value(b, inside).within(right)), level)
 }
 
-/// `a % every == 0` as Rust says it where `every` is no power of two that is written out; clippy asks for it.
+/// `a % every == 0` as Rust says it; clippy asks for it.
 fn multiple_of(a: &Checked, b: &Checked) -> Option<String> {
     let (Tree::Binary(Operator::Remainder, count, every), Tree::Number(zero)) = (&a.tree, &b.tree) else {
         return None;
     };
-    let power = |number: &str| number.parse().is_ok_and(u64::is_power_of_two);
-    let differs = zero == "0" && !matches!(&every.tree, Tree::Number(number) if power(number));
-    differs.then(|| {
+    (zero == "0").then(|| {
         format!("{}.is_multiple_of({})", receiver(count, Kind::Usize), value(every, Kind::Usize).text)
     })
 }

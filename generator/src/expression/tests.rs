@@ -124,8 +124,8 @@ fn numbers() {
 fn truths() {
     assert_eq!(flag("true"), "true");
     assert_eq!(flag("use_window and not (scaled ?? false)"), "c.use_window && !c.scaled.unwrap_or(false)");
-    assert_eq!(flag("(layer + 1) % 4 != 0"), "(index + 1) % 4 != 0");
-    assert_eq!(flag("(layer + 1) % 4 == 0"), "(index + 1) % 4 == 0");
+    assert_eq!(flag("(layer + 1) % 4 != 0"), "!(index + 1).is_multiple_of(4)");
+    assert_eq!(flag("(layer + 1) % 4 == 0"), "(index + 1).is_multiple_of(4)");
     assert_eq!(flag("layer > 0 and (layer + 1) % 6 != 0"), "index > 0 && !(index + 1).is_multiple_of(6)");
     assert_eq!(
         flag("(layer + 1) % num_hidden_layers == 0"),
@@ -151,11 +151,11 @@ fn truths() {
     );
     assert_eq!(
         flag("layer_types[layer] == \"sliding_attention\" ?? layer % 2 == 0"),
-        "nn::is_layer_kind(&c.layer_types, index, \"sliding_attention\").unwrap_or(index % 2 == 0)"
+        "nn::is_layer_kind(&c.layer_types, index, \"sliding_attention\").unwrap_or(index.is_multiple_of(2))"
     );
     assert_eq!(
         flag("no_rope_layers[layer] == 1 ?? (layer + 1) % 4 != 0"),
-        "nn::of_layer(&c.no_rope_layers, index).map_or((index + 1) % 4 != 0, |value| value == 1)"
+        "nn::of_layer(&c.no_rope_layers, index).map_or(!(index + 1).is_multiple_of(4), |value| value == 1)"
     );
     assert_eq!(flag("window > 2 ?? false"), "c.window.is_some_and(|window| window > 2)");
 }

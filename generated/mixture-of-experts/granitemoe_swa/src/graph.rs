@@ -99,7 +99,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or(index % 4 != 0);
+            .unwrap_or(!index.is_multiple_of(4));
         let rotary = nn::rope_with(
                 &c.rope_parameters,
                 nn::of_layer(&c.layer_rope_theta, index),

@@ -135,7 +135,10 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or(c.use_sliding_window && index % 2 == 0 && index < c.max_window_layers);
+            .unwrap_or(
+                c.use_sliding_window && index.is_multiple_of(2)
+                    && index < c.max_window_layers,
+            );
         let context = LayerContext {
             index,
             rotary: &rotary,

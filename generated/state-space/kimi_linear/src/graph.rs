@@ -97,7 +97,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
                         .as_ref()
                         .is_some_and(|list| list.contains(&(index + 1)))
                 } else {
-                    index > 0 && index % 4 == 0
+                    index > 0 && index.is_multiple_of(4)
                 }
             });
         let context = LayerContext {

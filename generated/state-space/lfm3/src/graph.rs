@@ -109,11 +109,11 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let padding = nn::recurrent_mask(g, &inputs.attention_mask)?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or(index % 4 == 0 && index > 0);
+            .unwrap_or(index.is_multiple_of(4) && index > 0);
         let is_attention = if c.layer_types.is_some() {
             nn::of_layer(&c.layer_types, index).unwrap_or("full_attention") != "conv"
         } else {
-            index % 2 == 0 && index > 0
+            index.is_multiple_of(2) && index > 0
         };
         let context = LayerContext {
             index,

@@ -137,7 +137,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let padding = nn::recurrent_mask(g, &inputs.attention_mask)?;
     for index in 0..c.num_hidden_layers {
         let is_attention = nn::is_layer_kind(&c.layer_types, index, "full_attention")
-            .unwrap_or(index % 2 == 0);
+            .unwrap_or(index.is_multiple_of(2));
         let context = LayerContext {
             index,
             is_attention,

@@ -84,7 +84,7 @@ fn pooled(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
     let scale = g.weight(&own.name("per_dim_scale"), &[size])?;
     let scale = g.unary(Unary::Softplus, &scale);
     // The inverse of softplus at 0.
-    let scale = g.scale(&scale, 1.442695041 / (size as f64).sqrt())?;
+    let scale = g.scale(&scale, std::f64::consts::LOG2_E / (size as f64).sqrt())?;
     let scale = g.concat(&vec![&scale; heads], 0)?;
     let q = g.mul(&q, &scale)?;
     let [k, v] = ["k_proj", "v_proj"]
