@@ -1,11 +1,13 @@
-//! What a page's script does for the runtime, as `globalThis.weftHost`: it fetches files. Each function gives a promise, for
-//! which the calls that lead here wait on a stack of their own (JavaScript Promise Integration).
+//! What a page's script does for the runtime, as `globalThis.weftHost`: it fetches files, and opens and runs models with ONNX
+//! Runtime Web. Most functions give a promise, for which the calls that lead here wait on a stack of their own (JavaScript Promise
+//! Integration).
 #![allow(
     unsafe_code,
     deprecated,
     reason = "what the macro makes of the imports, which it calls experimental"
 )]
 
+use js_sys::{Array, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -17,7 +19,23 @@ extern "C" {
 
     /// So many bytes of a file.
     #[wasm_bindgen(js_namespace = weftHost, suspending, catch)]
-    pub(crate) fn read(url: &str, offset: f64, length: f64) -> Result<Vec<u8>, JsValue>;
+    pub(crate) fn read(url: &str, offset: f64, length: f64) -> Result<Uint8Array, JsValue>;
+
+    /// What runs a backend here, in words: `ONNX Runtime Web 1.30.0 (WebGPU)`; an error that says what is missing.
+    #[wasm_bindgen(js_namespace = weftHost, suspending, catch)]
+    pub(crate) fn version(hardware: &str) -> Result<JsValue, JsValue>;
+
+    /// Opens a model; `argument` and the answer are JSON, `memory` holds the files that are not fetched.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = open, suspending, catch)]
+    pub(crate) fn open_model(argument: &str, model: Uint8Array, memory: Array) -> Result<JsValue, JsValue>;
+
+    /// Runs a model on tensors that `described` says the places of in `bytes`; gives the same of its outputs.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = run, suspending, catch)]
+    pub(crate) fn run_model(number: u32, described: &str, bytes: Uint8Array) -> Result<Array, JsValue>;
+
+    /// Drops a model when its turn comes.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = release)]
+    pub(crate) fn release_model(number: u32);
 }
 
 /// The message of an error of the script.

@@ -176,6 +176,8 @@ pub(crate) fn target(hardware: Hardware, precision: Precision) -> Target {
 pub(crate) fn in_browser(hardware: Hardware) -> bool {
     let asked = || std::env::var("WEFT_WEBGPU").unwrap_or_default();
     match hardware {
+        // Here everything is.
+        _ if cfg!(target_family = "wasm") => true,
         Hardware::Webnn => true,
         Hardware::Webgpu => match asked().as_str() {
             "browser" => true,

@@ -12,7 +12,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// So many bytes of a file.
 pub(crate) fn range(path: &Path, offset: u64, length: u64) -> Result<Vec<u8>> {
-    let bytes = host::read(url(path)?, offset as f64, length as f64).map_err(failed)?;
+    let bytes = host::read(url(path)?, offset as f64, length as f64).map_err(failed)?.to_vec();
     match bytes.len() as u64 == length {
         true => Ok(bytes),
         false => Err(Error::new(ErrorKind::UnexpectedEof, "ends before what was asked for")),

@@ -85,7 +85,9 @@ impl Target {
             passes.insert(FIRST.len(), NEAREST_BY_GATHER);
         }
         let kernels = Kernels::of(hardware);
-        let selected_experts = matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
+        // By an operator of the runtime's own, which no browser loads.
+        let selected_experts =
+            !in_browser && matches!(hardware, Hardware::Cpu | Hardware::Auto) && float == Dtype::F32;
         let dims = BTreeMap::new();
         Self { passes, float, integers, dims, fixed_shapes, opset, kernels, selected_experts }
     }

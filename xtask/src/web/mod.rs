@@ -1,34 +1,54 @@
-//! `cargo xtask web`: the crates for pages, by WebAssembly.
+//! `cargo xtask web`: the crates for pages, by WebAssembly: type-checked, or packed for npm.
 
+mod pack;
 mod toolchain;
+mod tools;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use crate::terminal::note;
-use crate::workspace::{root, select};
+use crate::workspace::{root, select, target_dir};
 use toolchain::Toolchain;
 
-/// Type-check generated crates and the runtime for pages (wasm32-unknown-unknown).
+/// Type-check generated crates and the runtime for pages (wasm32-unknown-unknown), or pack a category for npm.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  cargo xtask web
+  cargo xtask web                                          # type-checks all of them
   cargo xtask web --category text-encoders
-  cargo xtask web --model bert")]
+  cargo xtask web --pack text-encoders                     # target/npm/text-encoders
+  cargo xtask web --pack text-encoders --model bert        # with one model only")]
 pub struct Args {
     /// The crates of a category; all where neither this nor `--model` is given.
-    #[arg(long, value_name = "CATEGORY")]
+    #[arg(long, value_name = "CATEGORY", conflicts_with = "pack")]
     category: Vec<String>,
     /// The crate of a model.
     #[arg(long, value_name = "MODEL")]
     model: Vec<String>,
+    /// Build the npm package of a category: WebAssembly, scripts, types, and ONNX Runtime Web.
+    #[arg(long, value_name = "CATEGORY")]
+    pack: Option<String>,
+    /// Where the package goes; `target/npm/CATEGORY` where not given.
+    #[arg(long, value_name = "DIR", requires = "pack")]
+    out: Option<PathBuf>,
+    /// Build it fast and larger, without optimizing across crates.
+    #[arg(long, requires = "pack")]
+    quick: bool,
 }
 
 /// Runs the verb; whether all of them compile.
 pub fn run(args: &Args) -> Result<bool> {
-    let members = select(root(), &args.category, &args.model)?;
     let toolchain = Toolchain::find()?;
+    if let Some(category) = &args.pack {
+        let members = select(root(), std::slice::from_ref(category), &args.model)?;
+        let out = args.out.clone().unwrap_or_else(|| target_dir().join("npm").join(category));
+        let whole = args.model.is_empty();
+        return pack::Packing { toolchain, category, members: &members, whole, quick: args.quick, out: &out }
+            .run();
+    }
+    let members = select(root(), &args.category, &args.model)?;
     let categories: BTreeSet<_> = members.iter().map(|member| &member.category).collect();
     note(format!("{} crates of {} categories, by {toolchain}", members.len(), categories.len()));
     let mut command = toolchain.cargo("check");

@@ -1,0 +1,95 @@
+// What the worker fetches of a checkpoint's files, and what it keeps: `node --test tests/web/files.test.mjs`.
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { Files, touching } from '../../web/npm/files.js';
+
+const URL = 'https://host/model.safetensors';
+const BYTES = Uint8Array.from({ length: 300_000 }, (_, index) => index % 251);
+
+let asked;
+let kept;
+let full;
+let broken;
+
+beforeEach(() => {
+  asked = [];
+  kept = new Map();
+  full = false;
+  broken = undefined;
+  globalThis.fetch = async (url, { headers }) => {
+    if (!url.endsWith('.safetensors')) return new Response('', { status: 404 });
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range).map(Number);
+    asked.push([start, Math.min(end + 1, BYTES.length)]);
+    if (broken?.(start)) throw new TypeError('Failed to fetch');
+    const range = { 'Content-Range': `bytes ${start}-${end}/${BYTES.length}` };
+    return new Response(BYTES.slice(start, end + 1), { status: 206, headers: range });
+  };
+  globalThis.caches = {
+    open: async () => ({
+      match: async (place) => kept.get(place)?.clone(),
+      put: async (place, response) => {
+        if (full) throw new DOMException('no room', 'QuotaExceededError');
+        kept.set(place, response);
+      },
+    }),
+  };
+});
+
+const files = (progress = () => {}) => new Files({ cache: true, headers: {}, progress });
+
+test('ranges that touch are fetched together, and none twice', () => {
+  const chunks = touching([[100, 10], [0, 50], [50, 50], [0, 50], [200, 5]]);
+  assert.deepEqual(chunks, [{ offset: 0, length: 110 }, { offset: 200, length: 5 }]);
+  const large = 12 << 20;
+  assert.equal(touching([[0, large], [large, large]]).length, 2);
+});
+
+test('only what is used is fetched, and only once', async () => {
+  const events = [];
+  const first = files((event) => events.push(event));
+  assert.equal(await first.size(URL), BYTES.length);
+  const blob = await first.blob(URL, [[60_000, 40_000], [100_000, 1_000], [250_000, 500]]);
+  assert.equal(blob.size, BYTES.length);
+  const read = new Uint8Array(await blob.slice(60_000, 100_000).slice(10, 39_000).arrayBuffer());
+  assert.deepEqual(read, BYTES.slice(60_010, 99_000));
+  const chunks = [];
+  for await (const chunk of blob.slice(250_000, 250_500).stream()) chunks.push(chunk);
+  assert.deepEqual(chunks, [BYTES.slice(250_000, 250_500)]);
+  assert.deepEqual(asked, [[0, 65_536], [65_536, 101_000], [250_000, 250_500]]);
+  const last = events.filter((event) => event.status === 'progress').at(-1);
+  assert.deepEqual([last.loaded, last.total], [41_500, 41_500]);
+
+  const again = files();
+  await (await again.blob(URL, [[60_000, 41_000]])).slice(60_000, 101_000).arrayBuffer();
+  assert.equal(asked.length, 3);
+  assert.equal(again.counts().fetched, 0);
+});
+
+test('a load that broke off goes on where it was', async () => {
+  broken = (start) => start === 250_000;
+  const ranges = [[70_000, 1_000], [250_000, 500]];
+  const blob = await files().blob(URL, ranges);
+  await blob.slice(70_000, 71_000).arrayBuffer();
+  await assert.rejects(blob.slice(250_000, 250_500).arrayBuffer(), /cannot be fetched: Failed to fetch; see that the network/);
+  broken = undefined;
+  asked.length = 0;
+  const whole = await files().blob(URL, ranges);
+  await whole.slice(70_000, 71_000).arrayBuffer();
+  await whole.slice(250_000, 250_500).arrayBuffer();
+  assert.deepEqual(asked, [[250_000, 250_500]]);
+});
+
+test('a full disk ends keeping and not loading', async () => {
+  full = true;
+  const events = [];
+  const read = await files((event) => events.push(event)).read(URL, 200_000, 3);
+  assert.deepEqual(read, BYTES.slice(200_000, 200_003));
+  assert.match(events[0].message, /not kept: no room/);
+});
+
+test('what is not there is not asked for again', async () => {
+  assert.equal(await files().size('https://host/modules.json'), -1);
+  globalThis.fetch = () => assert.fail('it was asked for again');
+  assert.equal(await files().size('https://host/modules.json'), -1);
+});

@@ -1,0 +1,94 @@
+// Sentence embeddings by all-MiniLM-L6-v2 in a page of a headless Chromium, against those of the native engine.
+//
+//   node minilm.mjs PACKAGE CHECKPOINT EXPECTED.json [wasm|webgpu|webnn] [CHROMIUM]
+//
+// EXPECTED.json is `cargo xtask demo --json`. What was measured is printed as JSON.
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { serve } from './serve.mjs';
+
+const { chromium } = (await import(process.env.WEFT_PLAYWRIGHT ?? 'playwright-core')).default;
+
+const [packed, checkpoint, expectedFile, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2);
+const { sentences, embeddings } = JSON.parse(await readFile(expectedFile, 'utf8'));
+const tolerance = device === 'webgpu' ? 1e-3 : 1e-5;
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { server, asked } = await serve(0, [['/', here], ['/package/', packed], ['/model/', checkpoint]]);
+const base = `http://127.0.0.1:${server.address().port}`;
+const profile = await mkdtemp(join(tmpdir(), 'weft-web-'));
+const flags = ['--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update'];
+const gpu = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=WebMachineLearningNeuralNetwork'];
+let failed = 0;
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: program,
+  chromiumSandbox: false,
+  args: [...flags, ...gpu],
+});
+try {
+  const page = await context.newPage();
+  page.on('console', (message) => console.error(`page: ${message.text()}`));
+  page.on('pageerror', (error) => console.error(`page: ${error}`));
+  await page.goto(`${base}/page.html`);
+  const load = (options) => page.evaluate(
+    async ([base, device, sentences, options]) => {
+      const { pipeline } = await import(`${base}/package/index.js`);
+      const events = [];
+      const start = performance.now();
+      const embed = await pipeline('sentence-embedding', `${base}/model/`, { device, progress: (e) => events.push(e), ...options });
+      const loaded = performance.now();
+      const vectors = await embed(sentences);
+      const first = performance.now();
+      const again = await embed(sentences);
+      const second = performance.now();
+      const { about } = embed;
+      await embed.dispose();
+      const last = events.filter((event) => event.status === 'progress').at(-1);
+      return { vectors, again, about, events: events.length, last, load_ms: loaded - start, first_ms: first - loaded, second_ms: second - first };
+    },
+    [base, device, sentences, options],
+  );
+  const weights = () => asked.filter(({ path, missing }) => path.endsWith('.safetensors') && !missing);
+  const cold = await load({});
+  const difference = (a, b) => Math.max(...a.flatMap((row, i) => row.map((x, j) => Math.abs(x - b[i][j]))));
+  const check = (what, holds, seen) => {
+    if (!holds) failed += 1;
+    console.error(`${holds ? 'ok  ' : 'FAIL'} ${what}: ${seen}`);
+  };
+  const off = difference(cold.vectors, embeddings);
+  check(`vectors within ${tolerance} of the native ones`, off <= tolerance, off);
+  check('a second call gives the same', difference(cold.again, cold.vectors) <= tolerance, difference(cold.again, cold.vectors));
+  const fetched = weights().reduce((sum, { start, end }) => sum + end - start, 0);
+  check('progress ends at all bytes', cold.last.loaded === cold.last.total, `${cold.last.loaded} of ${cold.last.total}`);
+  asked.length = 0;
+  const warm = await load({});
+  check('nothing is fetched twice', warm.about.bytes.fetched === 0, `${warm.about.bytes.fetched} bytes`);
+  check('from the cache the same', difference(warm.vectors, cold.vectors) === 0, difference(warm.vectors, cold.vectors));
+  const refused = await page.evaluate(async (base) => {
+    const { pipeline } = await import(`${base}/package/index.js`);
+    const words = async (...args) => pipeline(...args).then(() => 'it loaded', (error) => `${error.name}: ${error.message}`);
+    const controller = new AbortController();
+    const stopped = words('sentence-embedding', `${base}/model/`, { signal: controller.signal, cache: false });
+    controller.abort();
+    return {
+      missing: await words('sentence-embedding', `${base}/none/`),
+      task: await words('sentence-embeddin', `${base}/model/`),
+      device: await words('sentence-embedding', `${base}/model/`, { device: 'cuda' }),
+      aborted: await stopped,
+    };
+  }, base);
+  check('a folder without a model is named', /config\.json/.test(refused.missing), refused.missing);
+  check('a task that is none is named', /sentence-embeddin/.test(refused.task), refused.task);
+  check('a device that is none is named', /webgpu/.test(refused.device), refused.device);
+  check('loading is aborted', /AbortError/.test(refused.aborted), refused.aborted);
+  const { vectors, again, ...measured } = cold;
+  console.log(JSON.stringify({ device, off, weights_fetched: fetched, cold: measured, warm: { load_ms: warm.load_ms, first_ms: warm.first_ms, second_ms: warm.second_ms, about: warm.about } }, null, 1));
+} finally {
+  await context.close();
+  server.close();
+  await rm(profile, { recursive: true, force: true });
+}
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,122 @@
+// ONNX Runtime Web: opens models with proof of where their nodes went, and runs them.
+
+const PROVIDERS = { cpu: 'wasm', webgpu: 'webgpu', webnn: 'webnn' };
+const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
+
+// The lines of its log that tell where nodes were placed and what it complains about.
+const TELLING = /Operator type: |GetCapability|placed on \[|^ *\S+ \(.*\)$|VerifyEachNodeIsAssigned|\[[EF]:/;
+let lines;
+for (const level of ['debug', 'log', 'info', 'warn', 'error']) {
+  const original = console[level];
+  console[level] = (...parts) => {
+    // A session that was opened with all details tells of each kernel that it runs.
+    if (!lines) return /\[[VI]:onnxruntime/.test(parts[0]) ? undefined : original.apply(console, parts);
+    const line = parts.join(' ').replace(/\x1b\[[0-9;]*m/g, '');
+    if (TELLING.test(line)) lines.push(line);
+  };
+}
+
+export class Engine {
+  #options;
+  #loading;
+  #sessions = new Map();
+  #next = 1;
+
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** What runs a backend here; an error that says what this browser lacks. */
+  async version(hardware) {
+    if (hardware === 'webgpu') {
+      const adapter = await navigator.gpu?.requestAdapter();
+      if (!navigator.gpu) throw new Error('this browser has no WebGPU here');
+      if (!adapter) throw new Error('this browser has WebGPU, but offers no graphics processor to it');
+    } else if (hardware === 'webnn') {
+      if (!navigator.ml) throw new Error('this browser has no WebNN here');
+    } else if (hardware !== 'cpu') {
+      throw new Error('a page has no such backend: it has wasm, webgpu and webnn');
+    }
+    const ort = await this.#load();
+    const name = { cpu: 'WebAssembly', webgpu: 'WebGPU', webnn: 'WebNN' }[hardware];
+    return `ONNX Runtime Web ${ort.env.versions.web} (${name})`;
+  }
+
+  /** Opens a model: the answer is JSON. */
+  async open({ hardware, files, memory: names, exclusive }, model, memory) {
+    const ort = await this.#load();
+    const externalData = names.map((path, index) => ({ path, data: memory[index] }));
+    for (const { path, url, ranges } of files) {
+      externalData.push({ path, data: await this.#options.files.blob(url, ranges) });
+    }
+    const provider = PROVIDERS[hardware];
+    const elsewhere = provider !== 'wasm';
+    const options = {
+      executionProviders: [provider === 'webnn' ? { name: provider, deviceType: 'cpu' } : provider],
+      externalData,
+      // What is placed where is only said in the most detailed log.
+      logSeverityLevel: elsewhere ? 0 : 2,
+      extra: elsewhere && exclusive ? { session: { disable_cpu_ep_fallback: '1' } } : {},
+    };
+    lines = elsewhere ? [] : undefined;
+    try {
+      const session = await ort.InferenceSession.create(model, options);
+      const number = this.#next++;
+      this.#sessions.set(number, session);
+      return JSON.stringify({ number, log: lines ?? [], device: await this.#device(ort, provider) });
+    } catch (error) {
+      return JSON.stringify({ error: String(error?.message ?? error), log: lines ?? [] });
+    } finally {
+      lines = undefined;
+    }
+  }
+
+  /** Runs a model: the outputs' description as JSON, and their bytes. */
+  async run(number, described, bytes) {
+    const ort = await this.#load();
+    const feeds = {};
+    for (const { name, type, dims, offset, length } of described) {
+      feeds[name] = new ort.Tensor(type, new TYPES[type](bytes.slice(offset, offset + length).buffer), dims);
+    }
+    const results = await this.#sessions.get(number).run(feeds, { logSeverityLevel: 2 });
+    const outputs = [];
+    const parts = [];
+    for (const [name, tensor] of Object.entries(results)) {
+      const data = await tensor.getData();
+      outputs.push({ name, type: tensor.type, dims: tensor.dims, length: data.byteLength });
+      parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    }
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    for (const tensor of Object.values(results)) tensor.dispose();
+    return [JSON.stringify(outputs), all];
+  }
+
+  async release(number) {
+    const session = this.#sessions.get(number);
+    this.#sessions.delete(number);
+    await session?.release();
+  }
+
+  #load() {
+    const { ort: folder, threads } = this.#options;
+    const base = folder || new URL('./ort/', import.meta.url).href;
+    this.#loading ??= import(/* webpackIgnore: true */ /* @vite-ignore */ `${base}ort.jspi.bundle.min.mjs`).then((ort) => {
+      ort.env.wasm.wasmPaths = { wasm: `${base}ort-wasm-simd-threaded.jspi.wasm` };
+      const most = Math.min(4, navigator.hardwareConcurrency ?? 1);
+      ort.env.wasm.numThreads = globalThis.crossOriginIsolated ? threads || most : 1;
+      return ort;
+    });
+    return this.#loading;
+  }
+
+  async #device(ort, provider) {
+    if (provider !== 'webgpu') return provider === 'webnn' ? 'cpu' : '';
+    const { vendor, architecture, description } = (await ort.env.webgpu.device)?.adapterInfo ?? {};
+    return [vendor, architecture || description].filter(Boolean).join(' ');
+  }
+}

@@ -1,0 +1,280 @@
+// Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept in the browser's cache,
+// so that nothing is fetched twice and a load that broke off goes on where it was.
+
+const NAME = 'weft-1';
+const WEIGHTS = /\.safetensors$/;
+// With the length of the file, most headers come in the first answer.
+const HEAD = 64 * 1024;
+// Ranges that touch are fetched together, up to this many bytes.
+const CHUNK = 16 * 1024 * 1024;
+const AT_ONCE = 4;
+const USUAL = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'special_tokens_map.json',
+  'added_tokens.json',
+  'generation_config.json',
+  'modules.json',
+  '1_Pooling/config.json',
+  'sentence_bert_config.json',
+  'config_sentence_transformers.json',
+  'model.safetensors',
+];
+
+export class Files {
+  #options;
+  #known = new Map();
+  #cache;
+  #counts = { fetched: 0, cached: 0, used: 0 };
+
+  constructor(options) {
+    this.#options = options;
+    // Only secure contexts have it.
+    this.#cache = options.cache && globalThis.caches ? caches.open(NAME).catch(() => undefined) : Promise.resolve();
+  }
+
+  /** Bytes that came over the network, out of the cache, and that models and tokenizers read. */
+  counts() {
+    return { ...this.#counts };
+  }
+
+  /** How many bytes a file has; -1 where there is none. */
+  async size(url) {
+    return (await this.#find(url))?.size ?? -1;
+  }
+
+  /** Begins to fetch what most checkpoints have, all at once; what is asked for next waits for it. */
+  ahead(folder) {
+    for (const name of USUAL) this.#find(`${folder}/${name}`).catch(() => {});
+  }
+
+  /** A range of a file. */
+  async read(url, offset, length) {
+    const file = await this.#find(url);
+    if (!file) throw new Error(`${url} is not there`);
+    const bytes = await this.#range(url, file, offset, length);
+    this.#counts.used += bytes.length;
+    return bytes;
+  }
+
+  /** A file as the engine takes it: a Blob whose slices are fetched, the given ranges ahead of being asked for. */
+  async blob(url, ranges) {
+    const file = await this.#find(url);
+    if (!file) throw new Error(`${url} is not there`);
+    const chunks = touching(ranges);
+    const total = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    let loaded = 0;
+    const tell = (bytes) => {
+      loaded += bytes;
+      const progress = Math.min(100, (100 * loaded) / total);
+      this.#options.progress({ status: 'progress', file: url, loaded, total, progress });
+    };
+    let next = 0;
+    const fetching = new Map(chunks.map((chunk) => [chunk, withResolvers()]));
+    const worker = async () => {
+      for (let chunk = chunks[next++]; chunk; chunk = chunks[next++]) {
+        const { resolve, reject } = fetching.get(chunk);
+        await this.#range(url, file, chunk.offset, chunk.length, tell).then(resolve, reject);
+      }
+    };
+    if (total > 0) this.#options.progress({ status: 'download', file: url, loaded, total, progress: 0 });
+    for (let i = 0; i < AT_ONCE; i++) void worker();
+    this.#counts.used += total;
+    const read = async (start, end) => {
+      const bytes = new Uint8Array(end - start);
+      let filled = 0;
+      for (const chunk of chunks) {
+        const from = Math.max(start, chunk.offset);
+        const to = Math.min(end, chunk.offset + chunk.length);
+        if (from >= to) continue;
+        const whole = await fetching.get(chunk).promise;
+        bytes.set(whole.subarray(from - chunk.offset, to - chunk.offset), from - start);
+        filled += to - from;
+      }
+      return filled === bytes.length ? bytes : this.#range(url, file, start, end - start);
+    };
+    return new RangeBlob(read, 0, file.size);
+  }
+
+  #find(url) {
+    if (!this.#known.has(url)) this.#known.set(url, this.#look(url));
+    return this.#known.get(url);
+  }
+
+  /** The size of a file with its beginning, or all of it; nothing where there is none. */
+  async #look(url) {
+    const kept = await this.#kept(url, 'head');
+    if (kept) {
+      const size = Number(kept.headers.get('x-weft-size'));
+      if (size < 0) return undefined;
+      const head = new Uint8Array(await kept.arrayBuffer());
+      this.#counts.cached += head.length;
+      return { size, head };
+    }
+    const wanted = WEIGHTS.test(url) ? { Range: `bytes=0-${HEAD - 1}` } : {};
+    const response = await this.#fetch(url, wanted);
+    if (response.status === 404 || response.status === 410) {
+      // Most files are optional: what is not there is not asked for again.
+      await this.#keep(url, 'head', new Uint8Array(), { 'x-weft-size': '-1' });
+      return undefined;
+    }
+    if (!response.ok) throw new Error(refusal(url, response));
+    const range = response.status === 206 ? /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '') : undefined;
+    const head = new Uint8Array(await response.arrayBuffer());
+    this.#counts.fetched += head.length;
+    if (response.status === 206 && !range) {
+      const help = 'let it send Access-Control-Expose-Headers: Content-Range';
+      throw new Error(`the server of ${url} does not say how long the file is: ${help}`);
+    }
+    const size = range ? Number(range[1]) : head.length;
+    await this.#keep(url, 'head', head, { 'x-weft-size': String(size) });
+    return { size, head };
+  }
+
+  async #range(url, { size, head }, offset, length, tell = () => {}) {
+    const end = Math.min(offset + length, size);
+    if (end <= head.length) {
+      tell(end - offset);
+      return head.subarray(offset, end);
+    }
+    if (offset < head.length) {
+      tell(head.length - offset);
+      const rest = await this.#range(url, { size, head: head.subarray(0, 0) }, head.length, end - head.length, tell);
+      const bytes = new Uint8Array(end - offset);
+      bytes.set(head.subarray(offset));
+      bytes.set(rest, head.length - offset);
+      return bytes;
+    }
+    const key = `${offset}-${end}`;
+    const kept = await this.#kept(url, key);
+    if (kept) {
+      const bytes = new Uint8Array(await kept.arrayBuffer());
+      this.#counts.cached += bytes.length;
+      tell(bytes.length);
+      return bytes;
+    }
+    const response = await this.#fetch(url, { Range: `bytes=${offset}-${end - 1}` });
+    if (response.status !== 206) {
+      const problem = response.ok ? 'it answers a range with the whole file' : refusal(url, response);
+      throw new Error(`the server of ${url} cannot be read in ranges: ${problem}; serve it by one that takes Range`);
+    }
+    const bytes = new Uint8Array(end - offset);
+    let filled = 0;
+    const reader = response.body.getReader();
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      if (filled + value.length > bytes.length) break;
+      bytes.set(value, filled);
+      filled += value.length;
+      tell(value.length);
+    }
+    if (filled !== bytes.length) throw new Error(`${url} broke off after ${filled} of ${bytes.length} bytes: load it again`);
+    this.#counts.fetched += filled;
+    await this.#keep(url, key, bytes, {});
+    return bytes;
+  }
+
+  async #fetch(url, headers) {
+    try {
+      return await fetch(url, { headers: { ...this.#options.headers, ...headers } });
+    } catch (error) {
+      const help = 'see that the network is there, and that the server allows this page by CORS';
+      throw new Error(`${url} cannot be fetched: ${error.message}; ${help}`);
+    }
+  }
+
+  async #kept(url, part) {
+    const cache = await this.#cache;
+    return cache?.match(place(url, part)).catch(() => undefined);
+  }
+
+  async #keep(url, part, bytes, headers) {
+    const cache = await this.#cache;
+    if (!cache) return;
+    try {
+      // Caches refuse answers of ranges.
+      await cache.put(place(url, part), new Response(bytes, { headers }));
+    } catch (error) {
+      // A full disk ends keeping, not loading.
+      this.#cache = Promise.resolve();
+      const problem = `what is fetched from here on is not kept: ${error.message}`;
+      this.#options.progress({ status: 'warning', file: url, message: problem });
+    }
+  }
+}
+
+/** A Blob whose slices are fetched when they are read. */
+class RangeBlob extends Blob {
+  #read;
+  #start;
+  #end;
+
+  constructor(read, start, end) {
+    super([]);
+    this.#read = read;
+    this.#start = start;
+    this.#end = end;
+  }
+
+  get size() {
+    return this.#end - this.#start;
+  }
+
+  slice(from = 0, to = this.size) {
+    return new RangeBlob(this.#read, this.#start + from, Math.min(this.#start + to, this.#end));
+  }
+
+  async arrayBuffer() {
+    return (await this.#read(this.#start, this.#end)).buffer;
+  }
+
+  stream() {
+    const read = () => this.#read(this.#start, this.#end);
+    return new ReadableStream({
+      async start(controller) {
+        controller.enqueue(await read());
+        controller.close();
+      },
+    });
+  }
+}
+
+/** Ranges in order, those that touch as one, none longer than a chunk where it was not one tensor. */
+export function touching(ranges) {
+  const sorted = ranges.map(([offset, length]) => ({ offset, length })).sort((a, b) => a.offset - b.offset);
+  const chunks = [];
+  for (const range of sorted) {
+    const last = chunks.at(-1);
+    const end = last && last.offset + last.length;
+    if (last && range.offset + range.length <= end) continue;
+    if (last && range.offset <= end && range.offset + range.length - last.offset <= CHUNK) {
+      last.length = range.offset + range.length - last.offset;
+    } else if (range.length > 0) {
+      chunks.push(range);
+    }
+  }
+  return chunks;
+}
+
+function place(url, part) {
+  const place = new URL(url);
+  place.searchParams.set('weft-part', part);
+  return place.href;
+}
+
+function refusal(url, response) {
+  const help = {
+    401: 'the repository needs a token: give it as headers: {Authorization: "Bearer …"}',
+    403: 'access was not granted: ask for it at the repository',
+    429: 'too many requests: wait a while, and load it again',
+  }[response.status];
+  return `${url} was answered by ${response.status} ${response.statusText}${help ? `; ${help}` : ''}`;
+}
+
+function withResolvers() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  // It is looked at when the engine asks for it.
+  made.promise.catch(() => {});
+  return made;
+}

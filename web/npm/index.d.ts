@@ -1,0 +1,193 @@
+/** Where a model runs. `auto` is `wasm`, which every browser has; a device that was named never falls back. */
+export type Device = 'auto' | 'wasm' | 'cpu' | 'webgpu' | 'webnn';
+
+/** What weights are computed in; `q8` and `q4` are quantized as they arrive. `auto` is single precision. */
+export type Dtype = 'auto' | 'fp32' | 'fp16' | 'bf16' | 'q8' | 'int8' | 'q4';
+
+/** What a load tells of. `loaded` and `total` are bytes. */
+export type Progress =
+  | { status: 'download' | 'progress'; file: string; loaded: number; total: number; progress: number }
+  | { status: 'warning'; file: string; message: string }
+  | { status: 'ready'; task: string; model: string };
+
+export interface LoadOptions {
+  device?: Device;
+  dtype?: Dtype;
+  progress?: (progress: Progress) => void;
+  /** Ends loading; what was fetched is kept. */
+  signal?: AbortSignal;
+  /** Keeps what was fetched in the browser's cache; true where not given. */
+  cache?: boolean;
+  /** The hub that ids are of; `https://huggingface.co` where not given. */
+  host?: string;
+  /** The branch, tag or commit of an id; `main` where not given. */
+  revision?: string;
+  /** Sent with each request, such as `Authorization`. */
+  headers?: Record<string, string>;
+  /** Threads of `wasm`, where the page is isolated (COOP and COEP); 4 at most where not given, and 1 elsewhere. */
+  threads?: number;
+  /** The folder of ONNX Runtime Web's files; the package's own where not given. */
+  ort?: string;
+}
+
+/** What was loaded. */
+export interface About {
+  architecture: string;
+  device: string;
+  /** Why it runs where it runs. */
+  explanation: string;
+  /** Nodes of the graph by the provider that runs them; without any for `wasm`. */
+  placement: Record<string, number>;
+  graph_ms: number;
+  lower_ms: number;
+  compile_ms: number;
+  /** Bytes that came over the network, out of the cache, and that were used. */
+  bytes: { fetched: number; cached: number; used: number };
+}
+
+export interface RunOptions {
+  /** Rejects the call; text generation ends with the next token, other calls end on their own. */
+  signal?: AbortSignal;
+}
+
+/** What a loaded pipeline has beside being a function of inputs and of the parameters of `transformers.pipeline`. */
+export interface Pipeline {
+  readonly task: string;
+  readonly device: string;
+  readonly about: About;
+  /** Ends its worker, which gives back all of its memory. */
+  dispose(): Promise<void>;
+}
+
+/** Limits of the texts that a model is given. */
+export interface TokenizerParameters {
+  truncation?: boolean;
+  max_length?: number;
+}
+
+export interface EmbeddingParameters {
+  prompt?: string;
+  prompt_name?: string;
+  normalize_embeddings?: boolean;
+  truncate_dim?: number;
+}
+
+/** A candidate for a mask. */
+export interface Filled {
+  score: number;
+  token: number;
+  token_str: string;
+  sequence: string;
+}
+
+export interface Label {
+  label: string;
+  score: number;
+}
+
+export interface ZeroShot {
+  sequence: string;
+  labels: string[];
+  scores: number[];
+}
+
+export interface ZeroShotParameters {
+  candidate_labels: string | string[];
+  hypothesis_template?: string;
+  multi_label?: boolean;
+}
+
+export interface Entity {
+  entity?: string;
+  entity_group?: string;
+  score: number;
+  word: string;
+  index?: number;
+  start: number | null;
+  end: number | null;
+}
+
+export interface Answer {
+  score: number;
+  start: number;
+  end: number;
+  answer: string;
+}
+
+/** How text is generated; as in `generation_config.json`, which holds where one is not given. */
+export interface GenerationParameters {
+  max_new_tokens?: number;
+  do_sample?: boolean;
+  temperature?: number;
+  top_k?: number;
+  top_p?: number;
+  repetition_penalty?: number;
+  num_beams?: number;
+  return_full_text?: boolean;
+}
+
+export interface GeneratedText {
+  generated_text: string;
+}
+
+/** Is told of each piece of text as it is generated. */
+export interface StreamOptions {
+  onText?: (piece: string) => void;
+}
+
+/** What each task takes and gives; of one text, and of a list of them. */
+export interface Tasks {
+  'feature-extraction': {
+    (text: string, options?: TokenizerParameters & RunOptions): Promise<number[][][]>;
+    (texts: string[], options?: TokenizerParameters & RunOptions): Promise<number[][][][]>;
+  };
+  'sentence-embedding': {
+    (text: string, options?: EmbeddingParameters & RunOptions): Promise<number[]>;
+    (texts: string[], options?: EmbeddingParameters & RunOptions): Promise<number[][]>;
+  };
+  'fill-mask': {
+    (text: string, options?: { top_k?: number; targets?: string | string[] } & RunOptions): Promise<Filled[] | Filled[][]>;
+    (
+      texts: string[],
+      options?: { top_k?: number; targets?: string | string[] } & RunOptions,
+    ): Promise<(Filled[] | Filled[][])[]>;
+  };
+  'text-classification': {
+    (text: string | string[], options?: { function_to_apply?: string } & RunOptions): Promise<Label[]>;
+    (
+      texts: string[],
+      options: { top_k: number | null; function_to_apply?: string } & RunOptions,
+    ): Promise<Label[][]>;
+  };
+  'zero-shot-classification': {
+    (text: string, options: ZeroShotParameters & RunOptions): Promise<ZeroShot>;
+    (texts: string[], options: ZeroShotParameters & RunOptions): Promise<ZeroShot[]>;
+  };
+  'token-classification': {
+    (text: string, options?: { aggregation_strategy?: string } & RunOptions): Promise<Entity[]>;
+    (texts: string[], options?: { aggregation_strategy?: string } & RunOptions): Promise<Entity[][]>;
+  };
+  'question-answering': {
+    (inputs: { question: string; context: string }, options?: { top_k?: 1 } & RunOptions): Promise<Answer>;
+  };
+  'text-generation': {
+    (text: string, options?: GenerationParameters & StreamOptions & RunOptions): Promise<GeneratedText[]>;
+  };
+}
+
+export type Task = keyof Tasks;
+
+/** An error of a pipeline, with the way out in its message. */
+export class WeftError extends Error {}
+
+/**
+ * Loads a checkpoint for a task.
+ *
+ * @param task The task, as `transformers.pipeline` names it.
+ * @param model An id of the hub, `org/name`, or the URL of a folder with `config.json` and `model.safetensors`.
+ */
+export function pipeline<T extends Task>(
+  task: T,
+  model: string,
+  options?: LoadOptions,
+): Promise<Tasks[T] & Pipeline>;

@@ -1,0 +1,135 @@
+// The page's side of the package: each pipeline has a worker of its own, which is ended with it.
+
+const DEVICES = { auto: 'cpu', wasm: 'cpu', cpu: 'cpu', webgpu: 'webgpu', webnn: 'webnn' };
+const DTYPES = { auto: '', fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4' };
+
+/** An error of a pipeline, with the way out in its message. */
+export class WeftError extends Error {
+  constructor(message, options) {
+    super(message, options);
+    this.name = 'WeftError';
+  }
+}
+
+/** Loads a checkpoint for a task. See index.d.ts. */
+export async function pipeline(task, model, options = {}) {
+  const { device = 'wasm', dtype = 'auto', progress, signal } = options;
+  const hardware = chosen('device', device, DEVICES);
+  const precision = chosen('dtype', dtype, DTYPES);
+  if (typeof model !== 'string' || model === '') {
+    throw new WeftError('the model is missing: give an id of the hub, `org/name`, or the URL of a folder');
+  }
+  signal?.throwIfAborted();
+  if (!('Suspending' in WebAssembly)) {
+    throw new WeftError(
+      'this browser has no JavaScript Promise Integration: Chrome and Edge have it from 137 on, Firefox from 153 on',
+    );
+  }
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  const client = new Client(worker, progress);
+  const abort = () => client.end(signal.reason ?? new DOMException('aborted', 'AbortError'));
+  signal?.addEventListener('abort', abort);
+  try {
+    const settings = {
+      task,
+      checkpoint: folder(model, options),
+      hardware,
+      precision,
+      cache: options.cache ?? true,
+      headers: options.headers ?? {},
+      threads: options.threads ?? 0,
+      ort: options.ort === undefined ? '' : new URL(options.ort, location.href).href,
+    };
+    const { number, about } = await client.call('load', settings);
+    return callable(client, number, task, about);
+  } catch (error) {
+    // What a provider left behind would stay in the way of the next one.
+    client.end(error);
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** The pipeline as a function, with what it is as properties. */
+function callable(client, number, task, about) {
+  const run = (inputs, options = {}) => {
+    const { signal, onText, ...parameters } = options;
+    return client.call('run', { number, inputs, parameters, streaming: onText !== undefined }, { signal, onText });
+  };
+  return Object.assign(run, {
+    task,
+    device: about.device === 'cpu' ? 'wasm' : about.device,
+    about,
+    async dispose() {
+      client.end(new WeftError('the pipeline was disposed of: load it again'));
+    },
+  });
+}
+
+function chosen(option, value, known) {
+  if (!Object.hasOwn(known, value)) {
+    throw new WeftError(`${option} is \`${value}\`; give one of ${Object.keys(known).join(', ')}`);
+  }
+  return known[value];
+}
+
+/** The URL of a checkpoint's folder, without a slash at its end. */
+function folder(model, { host = 'https://huggingface.co', revision = 'main' }) {
+  const isId = /^[\w.-]+\/[\w.-]+$/.test(model) && !model.startsWith('.');
+  const url = isId ? `${host}/${model}/resolve/${encodeURIComponent(revision)}` : new URL(model, location.href).href;
+  return url.replace(/\/+$/, '');
+}
+
+/** Calls of a worker: one runs, the others wait for it. */
+class Client {
+  #worker;
+  #calls = new Map();
+  #next = 0;
+  #ended;
+
+  constructor(worker, progress) {
+    this.#worker = worker;
+    worker.onmessage = ({ data }) => {
+      if (data.event === 'progress') return void progress?.(data.progress);
+      const call = this.#calls.get(data.id);
+      if (data.event === 'text') return void call?.onText?.(data.text);
+      this.#calls.delete(data.id);
+      if (data.error === undefined) return void call?.resolve(data.result);
+      call?.reject(new WeftError(data.error));
+      if (data.fatal) this.end(new WeftError(`${data.error}; load the pipeline again`));
+    };
+    worker.onerror = (event) => {
+      const what = event.message || 'a script of the package could not be fetched';
+      this.end(new WeftError(`the worker of this pipeline failed: ${what}; load the pipeline again`));
+    };
+  }
+
+  call(name, argument, { signal, onText } = {}) {
+    if (this.#ended) return Promise.reject(this.#ended);
+    signal?.throwIfAborted();
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#calls.delete(id);
+        this.#worker.postMessage({ id, name: 'abort' });
+        reject(signal.reason);
+      };
+      const settled = (settle) => (value) => {
+        signal?.removeEventListener('abort', abort);
+        settle(value);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#calls.set(id, { resolve: settled(resolve), reject: settled(reject), onText });
+      this.#worker.postMessage({ id, name, argument });
+    });
+  }
+
+  end(reason) {
+    if (this.#ended) return;
+    this.#ended = reason;
+    this.#worker.terminate();
+    for (const { reject } of this.#calls.values()) reject(reason);
+    this.#calls.clear();
+  }
+}

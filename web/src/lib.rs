@@ -1,0 +1,109 @@
+//! What the worker of a page calls: loads a checkpoint for a task, and answers calls with inputs, parameters and answers as JSON.
+//! Each call waits for the page's script on a stack of its own (JavaScript Promise Integration), so that it is a promise there.
+//!
+//! On other platforms there is nothing here.
+#![cfg(target_family = "wasm")]
+#![allow(deprecated, reason = "the macro calls such exports experimental")]
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use js_sys::Error as JsError;
+use serde_json::{Value as Json, json};
+use wasm_bindgen::prelude::wasm_bindgen;
+use weft::tasks::{JsonPipeline, Task, json_pipeline};
+use weft::{Error, Hardware, ModelRegistry, Precision};
+
+/// The architectures of this package.
+static REGISTRY: ModelRegistry = ModelRegistry {
+    architectures: &[
+        #[cfg(feature = "text-encoders")]
+        weft_text_encoders::ARCHITECTURES,
+        #[cfg(feature = "text-decoders")]
+        weft_text_decoders::ARCHITECTURES,
+    ],
+    known: &[],
+};
+
+thread_local! {
+    static LOADED: RefCell<Vec<Option<Rc<dyn JsonPipeline>>>> = const { RefCell::new(vec![]) };
+}
+
+#[wasm_bindgen]
+extern "C" {
+    /// Tells the page of a piece of text; whether to go on.
+    #[wasm_bindgen(js_namespace = weftHost)]
+    fn text(piece: &str) -> bool;
+
+    /// Says why the WebAssembly is about to end.
+    #[wasm_bindgen(js_namespace = weftHost)]
+    fn panicked(message: &str);
+}
+
+/// Loads a checkpoint, whose folder's URL is given, for a task: its number, and what it runs on and why, as JSON.
+///
+/// # Errors
+/// With the words of [`weft::Error`].
+#[wasm_bindgen(jspi)]
+pub fn load(
+    task: String,
+    checkpoint: String,
+    hardware: String,
+    precision: String,
+) -> Result<String, JsError> {
+    std::panic::set_hook(Box::new(|panic| panicked(&panic.to_string())));
+    let task: Task = task.parse().map_err(thrown)?;
+    let hardware: Hardware = hardware.parse().map_err(thrown)?;
+    let mut loader = REGISTRY.open(&checkpoint).map_err(thrown)?.hardware(hardware);
+    if !precision.is_empty() {
+        loader = loader.precision(precision.parse::<Precision>().map_err(thrown)?);
+    }
+    let model = loader.load_for(task).map_err(thrown)?;
+    let timings = model.timings();
+    let about = json!({
+        "architecture": loader.architecture().name(),
+        "device": model.hardware().name(),
+        "explanation": model.explanation(),
+        "placement": model.placement().counts(),
+        "graph_ms": timings.graph_ms,
+        "lower_ms": timings.lower_ms,
+        "compile_ms": timings.compile_ms,
+    });
+    let pipeline: Rc<dyn JsonPipeline> = json_pipeline(task, model).map_err(thrown)?.into();
+    let number = LOADED.with_borrow_mut(|loaded| {
+        loaded.push(Some(pipeline));
+        loaded.len() - 1
+    });
+    Ok(json!({ "number": number, "about": about }).to_string())
+}
+
+/// Answers one call; where the task generates text, the page is told of each piece.
+///
+/// # Errors
+/// With the words of [`weft::Error`].
+#[wasm_bindgen(jspi)]
+pub fn run(number: usize, inputs: String, parameters: String, streaming: bool) -> Result<String, JsError> {
+    let pipeline = LOADED.with_borrow(|loaded| loaded.get(number).cloned().flatten());
+    let pipeline = pipeline.ok_or_else(|| JsError::new("the pipeline was disposed of: load it again"))?;
+    let read =
+        |text: &str| serde_json::from_str::<Json>(text).map_err(|error| JsError::new(&error.to_string()));
+    let (inputs, parameters) = (read(&inputs)?, read(&parameters)?);
+    let mut on_text =
+        |piece: &str| if text(piece) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    let answer = match streaming {
+        true => pipeline.run_streaming(&inputs, &parameters, &mut on_text),
+        false => pipeline.run_json(&inputs, &parameters),
+    };
+    Ok(answer.map_err(thrown)?.to_string())
+}
+
+/// Drops a pipeline and its models.
+#[wasm_bindgen]
+pub fn dispose(number: usize) {
+    LOADED.with_borrow_mut(|loaded| loaded.get_mut(number).and_then(Option::take));
+}
+
+fn thrown(error: Error) -> JsError {
+    JsError::new(&error.to_string())
+}
