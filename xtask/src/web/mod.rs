@@ -33,7 +33,7 @@ pub struct Args {
     /// Where the package goes; `target/npm/CATEGORY` where not given.
     #[arg(long, value_name = "DIR", requires = "pack")]
     out: Option<PathBuf>,
-    /// Build it fast and larger, without optimizing across crates.
+    /// Build it fast, not optimized and several times as large.
     #[arg(long, requires = "pack")]
     quick: bool,
 }

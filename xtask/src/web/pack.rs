@@ -118,7 +118,8 @@ impl Packing<'_> {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
         if self.quick {
-            command.env("CARGO_PROFILE_WEB_LTO", "off").env("CARGO_PROFILE_WEB_CODEGEN_UNITS", "16");
+            let quick = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("OPT_LEVEL", "0")];
+            command.envs(quick.map(|(option, value)| (format!("CARGO_PROFILE_WEB_{option}"), value)));
         }
         Ok(command.status().with_context(|| format!("starting {}", self.toolchain))?.success())
     }
