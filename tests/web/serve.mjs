@@ -23,7 +23,7 @@ export function serve(port, mounts, { isolated = false } = {}) {
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
     const [prefix, folder] = mounts.filter(([prefix]) => path.startsWith(prefix)).sort((a, b) => b[0].length - a[0].length)[0] ?? [];
-    const inner = prefix && normalize(path.slice(prefix.length));
+    const inner = prefix && normalize(path.slice(prefix.length) || 'index.html');
     const headers = { 'Cache-Control': 'no-store' };
     if (isolated) {
       headers['Cross-Origin-Opener-Policy'] = 'same-origin';
@@ -32,7 +32,7 @@ export function serve(port, mounts, { isolated = false } = {}) {
     let file;
     try {
       if (!prefix || inner.startsWith('..')) throw new Error('outside');
-      file = await open(join(folder, inner === '.' || inner === '' ? 'index.html' : inner));
+      file = await open(join(folder, inner));
       const { size } = await file.stat();
       const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
       const start = range ? Number(range[1]) : 0;
