@@ -31,4 +31,4 @@ pub use streams::{DoubleStream, modulated_feed_forward, single_stream};
 pub use timesteps::{Timesteps, timestep_embedding};
 pub use transformer::{SpatialTransformer, glu_feed_forward};
 pub use unet::UnetBlock;
-pub use video_patches::{patchify_3d, unpatchify_3d};
+pub use video_patches::{grid_positions_3d, patchify_3d, unpatchify_3d};

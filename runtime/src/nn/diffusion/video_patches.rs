@@ -45,6 +45,24 @@ pub fn unpatchify_3d(
     g.reshape(&x, dims![batch, channels, &sides[0], &sides[1], &sides[2]])
 }
 
+/// The frame, the row and the column of each position of a grid, frame after frame: `[3, positions]` i64.
+///
+/// # Errors
+/// None for lengths of a graph.
+pub fn grid_positions_3d(g: &mut Graph, [frames, rows, columns]: &[Dim; 3]) -> Result<Tensor> {
+    let positions = frames.clone() * rows.clone() * columns.clone();
+    let mut axes = vec![];
+    for (axis, length) in [frames, rows, columns].into_iter().enumerate() {
+        let places = g.arange(length);
+        let shape: Vec<Dim> =
+            (0..3).map(|other| if other == axis { length.clone() } else { Dim::Fixed(1) }).collect();
+        let places = g.reshape(&places, shape)?;
+        let places = g.expand(&places, dims![frames, rows, columns])?;
+        axes.push(g.reshape(&places, dims![1, &positions])?);
+    }
+    g.concat(&axes.iter().collect::<Vec<_>>(), 0)
+}
+
 fn five_axes(x: &Tensor) -> String {
     format!("{} is not [batch, channels, frames, rows, columns]", show(x.shape()))
 }
@@ -79,6 +97,12 @@ mod tests {
             g.sub(&back, &x)
         };
         expect(&[], build, &[1, 2, 2, 2, 2], &[0.0; 16]);
+    }
+
+    #[test]
+    fn positions_go_frame_after_frame() {
+        let build = |g: &mut Graph| grid_positions_3d(g, &[2, 1, 2].map(Dim::Fixed));
+        expect(&[], build, &[3, 4], &[0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]);
     }
 
     #[test]

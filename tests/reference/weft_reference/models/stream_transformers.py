@@ -19,6 +19,8 @@ MODELS = (
     "flux2-transformer-2d",
     "qwen-image-transformer-2d",
     "auraflow-transformer-2d",
+    "flux-controlnet",
+    "sd3-controlnet",
 )
 ROOTS = MODELS
 
@@ -53,6 +55,7 @@ def goldens() -> Iterator[ModelCase]:
     yield from flux2()
     yield from qwen_image()
     yield from auraflow()
+    yield from controlnets()
 
 
 def case(path: str, cls: str, notes: str, inputs: dict[str, np.ndarray], **changes: Any) -> ModelCase:
@@ -140,3 +143,47 @@ def auraflow() -> Iterator[ModelCase]:
     yield case("base", "Fewer patches than positions, an odd number of columns.", (8, 10))
     yield case("pixels", "Patches of one position, as many as are stored; no single stream blocks, other channels.", (5, 4),
                patch_size=1, pos_embed_max_size=27, num_single_dit_layers=0, out_channels=6)
+
+
+def controlled(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What is added after each block, with the scale as the reference takes it."""
+    made = model(**inputs | {"conditioning_scale": inputs.get("conditioning_scale", torch.ones(1)).item()})
+    tensors = {}
+    for name in ("controlnet_block_samples", "controlnet_single_block_samples"):
+        tensors |= {f"{name}.{index}": sample for index, sample in enumerate(getattr(made, name, None) or ())}
+    return tensors
+
+
+def controlnets() -> Iterator[ModelCase]:
+    control = {"controlnet_cond": floats("control", (2, ROWS * COLUMNS, 8), -2.0, 2.0), "pooled_projections": floats("pooled", (2, 10))}
+    scale = {"conditioning_scale": np.array([0.75], np.float32)}
+    path, cls = "flux-controlnet", "FluxControlNetModel"
+    config = SMALL | {"pooled_projection_dim": 10}
+    yield ModelCase(f"{path}/base", cls, config, packed() | control | scale, "A scale, two blocks of each kind.", call=controlled)
+    union = {"controlnet_mode": np.array([[4], [1]], np.int64), "guidance": np.array([3.5, 1.0], np.float32)}
+    more = {"num_mode": 5, "guidance_embeds": True, "num_single_layers": 0}
+    yield ModelCase(f"{path}/union", cls, config | more, packed() | control | union, "Modes, a guidance scale, no single stream blocks.", call=controlled)
+
+    def stable(name: str, notes: str, channels: int = 4, **changes: Any) -> ModelCase:
+        config = {
+            "sample_size": 8,
+            "in_channels": 4,
+            "num_layers": 2,
+            "attention_head_dim": 8,
+            "num_attention_heads": 3,
+            "joint_attention_dim": 12,
+            "caption_projection_dim": 24,
+            "pooled_projection_dim": 10,
+            "pos_embed_max_size": 7,
+        } | changes
+        inputs = {
+            "hidden_states": floats("latents", (2, 4, 8, 12), -2.0, 2.0),
+            "controlnet_cond": floats("control", (2, channels, 8, 12), -2.0, 2.0),
+            "encoder_hidden_states": floats("text", (2, WORDS, 12), -2.0, 2.0),
+            "pooled_projections": floats("pooled", (2, 10)),
+            "timestep": np.array([981.0, 20.5], np.float32),
+        } | scale
+        return ModelCase(f"sd3-controlnet/{name}", "SD3ControlNetModel", config, inputs, notes, call=controlled)
+
+    yield stable("base", "Fewer patches than positions, not evenly.")
+    yield stable("extra", "One channel more, queries and keys normalised.", 5, extra_conditioning_channels=1, qk_norm="rms_norm")
