@@ -264,6 +264,7 @@ pub static REGISTRY: ModelRegistry = ModelRegistry {
         KnownModel { name: "pixtral", category: "vision", model_types: &["pixtral"] },
         KnownModel { name: "poolformer", category: "vision", model_types: &["poolformer"] },
         KnownModel { name: "pp_doclayout_v3", category: "vision", model_types: &["pp_doclayout_v3"] },
+        KnownModel { name: "pp_doclayout_v4", category: "vision", model_types: &["pp_doclayout_v4"] },
         KnownModel { name: "pp_lcnet", category: "vision", model_types: &["pp_lcnet"] },
         KnownModel { name: "pp_lcnet_v3", category: "vision", model_types: &["pp_lcnet_v3"] },
         KnownModel { name: "pp_lcnet_v4", category: "vision", model_types: &["pp_lcnet_v4"] },

@@ -103,6 +103,8 @@ pub use weft_pixtral as pixtral;
 pub use weft_poolformer as poolformer;
 #[cfg(feature = "pp_doclayout_v3")]
 pub use weft_pp_doclayout_v3 as pp_doclayout_v3;
+#[cfg(feature = "pp_doclayout_v4")]
+pub use weft_pp_doclayout_v4 as pp_doclayout_v4;
 #[cfg(feature = "pp_lcnet")]
 pub use weft_pp_lcnet as pp_lcnet;
 #[cfg(feature = "pp_lcnet_v3")]
@@ -308,6 +310,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<poolformer::Model>(),
     #[cfg(feature = "pp_doclayout_v3")]
     weft::DynArchitecture::of::<pp_doclayout_v3::Model>(),
+    #[cfg(feature = "pp_doclayout_v4")]
+    weft::DynArchitecture::of::<pp_doclayout_v4::Model>(),
     #[cfg(feature = "pp_lcnet")]
     weft::DynArchitecture::of::<pp_lcnet::Model>(),
     #[cfg(feature = "pp_lcnet_v3")]

@@ -1,4 +1,4 @@
-"""PP-DocLayoutV3: RT-DETR with masks and a reading order."""
+"""PP-DocLayout: RT-DETR with masks or quadrilaterals and a reading order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft_reference.cases import Case, Store
 from weft_reference.models.pp_ocr import STAGES, hgnet
 from weft_reference.models.rt_detr import images
 
-MODELS = ("pp_doclayout_v3",)
+MODELS = ("pp_doclayout_v3", "pp_doclayout_v4")
 
 
-def config(**changes: Any) -> transformers.PreTrainedConfig:
+def config(version: str = "V3", **changes: Any) -> transformers.PreTrainedConfig:
     tiny = {
         "encoder_hidden_dim": 16,
         "encoder_in_channels": [10, 12, 16],
@@ -29,12 +29,11 @@ def config(**changes: Any) -> transformers.PreTrainedConfig:
         "decoder_layers": 3,
         "decoder_attention_heads": 4,
         "num_labels": 3,
-        "mask_feature_channels": [6, 8],
-        "x4_feat_dim": 8,
-        "num_prototypes": 5,
         "global_pointer_head_size": 7,
     }
-    return transformers.PPDocLayoutV3Config(**({"backbone_config": hgnet(out_features=STAGES)} | tiny | changes))
+    masks = {"mask_feature_channels": [6, 8], "x4_feat_dim": 8, "num_prototypes": 5} if version == "V3" else {}
+    backbone = hgnet(out_features=STAGES if version == "V3" else STAGES[1:])
+    return getattr(transformers, f"PPDocLayout{version}Config")(**({"backbone_config": backbone} | tiny | masks | changes))
 
 
 def goldens() -> Iterator[Case]:
@@ -44,4 +43,15 @@ def goldens() -> Iterator[Case]:
     yield one("object-detection", "Two images, three classes; first boxes around masks.")
     other = {"hidden_expansion": 0.5, "encode_proj_layers": [1, 2], "encoder_layers": 2, "normalize_before": True, "activation_function": "relu"}
     yield one("boxes", "First boxes of positions; narrow pyramids, two layers over two maps.", (96, 64), mask_enhanced=False, **other)
+    yield one("file", "The names of published checkpoints.", store=stores.whole)
+    yield from quadrilaterals()
+
+
+def quadrilaterals() -> Iterator[Case]:
+    def one(name: str, notes: str, size: tuple[int, int] = (64, 96), store: Store | None = None, **changes: Any) -> Case:
+        return Case(f"pp_doclayout_v4/{name}", "PPDocLayoutV4ForObjectDetection", config("V4", **changes), images(*size), notes, store)
+
+    yield one("object-detection", "Two images, three classes.")
+    other = {"s2r_steps": 1, "s2r_damping": 0.25, "num_denoising": 0, "encode_proj_layers": [1, 2], "hidden_expansion": 0.5}
+    yield one("one-step", "A reading order followed over one query; narrow pyramids, two layers over two maps.", (96, 64), **other)
     yield one("file", "The names of published checkpoints.", store=stores.whole)
