@@ -23,6 +23,7 @@ from weft_reference.drawn import (
     text_to_text,
     vision_language,
     waveforms,
+    younger,
 )
 from weft_reference.models import bert
 from weft_reference.models.decoders import DECODERS
@@ -47,6 +48,7 @@ DRAWN: dict[str, Draw] = {
     **text_to_text.DRAWN,
     **vision_language.DRAWN,
     **waveforms.DRAWN,
+    **younger.DRAWN,
 }
 
 
