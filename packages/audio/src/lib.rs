@@ -9,6 +9,8 @@ pub use weft_audio_spectrogram_transformer as audio_spectrogram_transformer;
 pub use weft_clap as clap;
 #[cfg(feature = "clap-audio")]
 pub use weft_clap_audio as clap_audio;
+#[cfg(feature = "dac")]
+pub use weft_dac as dac;
 #[cfg(feature = "data2vec-audio")]
 pub use weft_data2vec_audio as data2vec_audio;
 #[cfg(feature = "hubert")]
@@ -36,6 +38,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<clap::Model>(),
     #[cfg(feature = "clap-audio")]
     weft::DynArchitecture::of::<clap_audio::Model>(),
+    #[cfg(feature = "dac")]
+    weft::DynArchitecture::of::<dac::Model>(),
     #[cfg(feature = "data2vec-audio")]
     weft::DynArchitecture::of::<data2vec_audio::Model>(),
     #[cfg(feature = "hubert")]

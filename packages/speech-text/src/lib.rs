@@ -7,6 +7,8 @@
 pub use weft_lasr_ctc as lasr_ctc;
 #[cfg(feature = "parakeet_ctc")]
 pub use weft_parakeet_ctc as parakeet_ctc;
+#[cfg(feature = "speecht5_hifigan")]
+pub use weft_speecht5_hifigan as speecht5_hifigan;
 #[cfg(feature = "whisper")]
 pub use weft_whisper as whisper;
 
@@ -16,6 +18,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<lasr_ctc::Model>(),
     #[cfg(feature = "parakeet_ctc")]
     weft::DynArchitecture::of::<parakeet_ctc::Model>(),
+    #[cfg(feature = "speecht5_hifigan")]
+    weft::DynArchitecture::of::<speecht5_hifigan::Model>(),
     #[cfg(feature = "whisper")]
     weft::DynArchitecture::of::<whisper::Model>(),
 ];

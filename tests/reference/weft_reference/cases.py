@@ -200,6 +200,8 @@ def run(
     """The compared outputs of one forward call: of a tuple `name.0`, `name.1` ..., of a sub-model `name.last_hidden_state`."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
     result = model(**arguments, **{"return_dict": True, **forward})
+    if isinstance(result, torch.Tensor):
+        result = {"waveform": result}  # A vocoder's, which has no name there.
     outputs: dict[str, np.ndarray] = {}
     _flatten("", result, outputs)
     outputs = {name: value for name, value in outputs.items() if not name.startswith(without or ("\0",))}
