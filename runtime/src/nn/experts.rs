@@ -207,6 +207,40 @@ pub fn combine_experts(
     routing: &Routing,
     experts: impl FnOnce(&mut Graph, &Tensor, &SelectedExperts) -> Result<Tensor>,
 ) -> Result<Tensor> {
+    mix_experts(g, x, routing, Weighted::Outputs, experts)
+}
+
+/// As [`combine_experts`], with inputs times routing weights in place of outputs (`Llama4TextMoe`): the experts are given
+/// `[positions, selected, hidden]`.
+///
+/// # Errors
+/// As [`combine_experts`].
+pub fn combine_weighted_inputs(
+    g: &mut Graph,
+    x: &Tensor,
+    routing: &Routing,
+    experts: impl FnOnce(&mut Graph, &Tensor, &SelectedExperts) -> Result<Tensor>,
+) -> Result<Tensor> {
+    mix_experts(g, x, routing, Weighted::Inputs, experts)
+}
+
+/// What routing weights are factors of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weighted {
+    /// What goes into experts.
+    Inputs,
+    /// What experts give.
+    Outputs,
+}
+
+/// The sum of selected experts, with routing weights before or behind them.
+fn mix_experts(
+    g: &mut Graph,
+    x: &Tensor,
+    routing: &Routing,
+    weighted: Weighted,
+    experts: impl FnOnce(&mut Graph, &Tensor, &SelectedExperts) -> Result<Tensor>,
+) -> Result<Tensor> {
     let weights = rows(g, &routing.weights)?;
     let Some(count) = weights.dim(-1).and_then(Dim::fixed) else {
         let problem = format!("{} has no fixed number of experts", show(weights.shape()));
@@ -214,11 +248,16 @@ pub fn combine_experts(
     };
     g.count_experts(&weights)?;
     let (weights, indices) = g.top_k(&weights, routing.top_k)?;
-    let flat = rows(g, x)?;
-    let flat = g.unsqueeze(&flat, 1)?;
-    let h = experts(g, &flat, &SelectedExperts { indices, count })?;
     let weights = g.unsqueeze(&weights, 2)?;
-    let h = g.mul(&h, &weights)?;
+    let flat = rows(g, x)?;
+    let mut flat = g.unsqueeze(&flat, 1)?;
+    if weighted == Weighted::Inputs {
+        flat = g.mul(&flat, &weights)?;
+    }
+    let mut h = experts(g, &flat, &SelectedExperts { indices, count })?;
+    if weighted == Weighted::Outputs {
+        h = g.mul(&h, &weights)?;
+    }
     let sum = g.reduce(Reduction::Sum, &h, &[1], false)?;
     g.reshape(&sum, x.shape().to_vec())
 }

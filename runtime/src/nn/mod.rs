@@ -8,6 +8,7 @@ mod backbone;
 mod block_sparse;
 mod cache;
 mod cell_selection;
+mod chunked_attention;
 mod convolution;
 mod cross_attention;
 mod decomposed_rel_pos;
@@ -86,6 +87,7 @@ pub use backbone::BackboneStages;
 pub use block_sparse::BlockSparse;
 pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
+pub use chunked_attention::chunked_causal_mask;
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, learnable_affine,
     squeeze_excite, weight_norm,
@@ -105,7 +107,8 @@ pub use dpt::{FeatureFusion, reassemble};
 pub use edge_distances::EdgeDistances;
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
-    BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, experts, ungated_experts,
+    BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, combine_weighted_inputs, experts,
+    ungated_experts,
 };
 pub use feature_encoder::{FeatureEncoder, ReceptiveField};
 pub use feed_forward::FeedForward;
@@ -131,8 +134,8 @@ pub use mrope::MropeSections;
 pub use multi_head::MultiHead;
 pub use nearest_mask::nearest_mask;
 pub use norms::{
-    layer_norm_2d, layer_norm_by_head, layer_norm_no_affine, layer_norm_offset, layer_norm_optional_affine,
-    layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
+    layer_norm_2d, layer_norm_by_head, layer_norm_by_head_biased, layer_norm_no_affine, layer_norm_offset,
+    layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
 };
 pub use packed_attention::packed_attention;
 pub use patches::{

@@ -94,6 +94,17 @@ pub fn layer_norm_by_head(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) ->
     g.mul(&h, &weight)
 }
 
+/// As [`layer_norm_by_head`], with a `bias` `[heads, size]` too (`ChameleonLayerNorm`).
+///
+/// # Errors
+/// As [`rms_norm_offset`].
+pub fn layer_norm_by_head_biased(g: &mut Graph, w: &Scope, x: &Tensor, epsilon: f64) -> Result<Tensor> {
+    let h = layer_norm_by_head(g, w, x, epsilon)?;
+    let (heads, size) = heads(g, x)?;
+    let bias = g.weight(&w.name("bias"), &[heads, size])?;
+    g.add(&h, &bias)
+}
+
 /// Layer norm per head of `[batch, sequence, heads, size]`, with `norms.{head}.weight` (`StableLmLayerNormPerHead`).
 ///
 /// # Errors

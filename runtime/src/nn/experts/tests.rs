@@ -39,6 +39,22 @@ fn experts_are_summed_by_routing_weights() {
 }
 
 #[test]
+fn inputs_may_be_weighted_in_place_of_outputs() {
+    let build = |g: &mut Graph| {
+        let (x, routing) = (x(g), routing(g));
+        let [up, down] = [vec![1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 10.0], vec![1.0, -1.0, 1.0, 1.0]];
+        let (up, down) = (g.constant(&[2, 2, 2], up)?, g.constant(&[2, 2, 1], down)?);
+        combine_weighted_inputs(g, &x, &routing, |g, x, selected| {
+            let h = selected.linear(g, x, &up, false)?;
+            let h = glu(g, &h, Activation::Relu)?;
+            selected.linear(g, &h, &down, false)
+        })
+    };
+    // The products have the squares of routing weights: 20, then -3 / 16 and -30 · 9 / 16.
+    expect(&[], build, &[1, 2, 2], &[20.0, 20.0, -17.0625, -16.6875]);
+}
+
+#[test]
 fn of_all_experts_those_with_the_largest_weights_are_computed() {
     let build = |g: &mut Graph| {
         let (x, routing) = (x(g), routing(g));

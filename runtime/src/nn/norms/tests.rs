@@ -83,6 +83,13 @@ fn norms_of_heads_have_a_weight_for_each() {
         layer_norm_by_head(g, &w, &x, 0.0)
     };
     expect(&[("q_norm.weight", &[2.0, 3.0, 4.0, 5.0])], by_head, &[1, 1, 2, 2], &want);
+    let biased = |g: &mut Graph| {
+        let x = two_heads(g);
+        layer_norm_by_head_biased(g, &w, &x, 0.0)
+    };
+    let weights: [(&str, &[f32]); 2] =
+        [("q_norm.weight", &[2.0, 3.0, 4.0, 5.0]), ("q_norm.bias", &[1.0, 0.0, -1.0, 2.0])];
+    expect(&weights, biased, &[1, 1, 2, 2], &[-1.0, 3.0, 3.0, -3.0]);
     let per_head = |g: &mut Graph| {
         let x = two_heads(g);
         layer_norm_per_head(g, &w, &x, 0.0)
