@@ -131,12 +131,20 @@ impl Rotary {
         [q, k]: [&Tensor; 2],
         [heads, kv_heads]: [usize; 2],
     ) -> Result<(Tensor, Tensor)> {
-        let (q, k) = (self.apply(g, q, heads)?, self.apply(g, k, kv_heads)?);
-        let q = match &self.query_scale {
-            Some(scale) => g.mul(&q, scale)?,
-            None => q,
-        };
-        Ok((q, k))
+        Ok((self.apply_q(g, q, heads)?, self.apply(g, k, kv_heads)?))
+    }
+
+    /// Rotates queries `[batch, sequence, heads·size]` as [`Rotary::apply`] does, and scales them where [`Rotary::scale_queries`]
+    /// says so.
+    ///
+    /// # Errors
+    /// As [`Rotary::apply`].
+    pub fn apply_q(&self, g: &mut Graph, q: &Tensor, heads: usize) -> Result<Tensor> {
+        let q = self.apply(g, q, heads)?;
+        match &self.query_scale {
+            Some(scale) => g.mul(&q, scale),
+            None => Ok(q),
+        }
     }
 
     /// Rotates queries or keys `[batch, sequence, heads·size]` (`apply_rotary_pos_emb`), the first `2 · frequencies` elements of each

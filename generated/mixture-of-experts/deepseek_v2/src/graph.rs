@@ -147,7 +147,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let [rest, rotated] = nn::split_last(g, &q, sizes)?;
     let q = g.concat(&[&rotated, &rest], 3)?;
     let q = nn::merge_heads(g, &q)?;
-    let q = context.rotary.apply(g, &q, heads)?;
+    let q = context.rotary.apply_q(g, &q, heads)?;
     let h = g.linear_biased(&w.scope("kv_a_proj_with_mqa"), x, c.kv_lora_rank + c.qk_rope_head_dim, bias)?;
     let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
     let rotated = context.rotary.apply(g, &rotated, 1)?;

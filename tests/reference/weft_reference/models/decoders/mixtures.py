@@ -104,6 +104,19 @@ DECODERS: tuple[Decoder, ...] = (
         },
     ),
     Decoder(
+        "mistral4",
+        "Mistral4",
+        LATENT | GROUPS | rope("yarn", factor=4.0, original_max_position_embeddings=4, llama_4_scaling_beta=0.1, mscale_all_dim=1.0),
+        {
+            "one-group": ONE_GROUP,
+            "whole-queries": {"q_lora_rank": None},
+            "all-sparse": {"first_k_dense_replace": 0},
+            "not-normalised": {"norm_topk_prob": False},
+            "halves": {"rope_interleave": False},
+            "bias": BIAS,
+        },
+    ),
+    Decoder(
         "gpt_oss",
         "GptOss",
         {"num_local_experts": 5, "num_experts_per_tok": 2, "head_dim": 8} | WINDOW,

@@ -70,6 +70,19 @@ SIGLIP2: Changes = {
     "patch_size": 4,
     "num_patches": 9,
 }
+MISTRAL4: Changes = {
+    "model_type": "mistral4",
+    "head_dim": 12,
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 10,
+    "q_lora_rank": 14,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 6,
+    "n_routed_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 10,
+}
 PIXTRAL: Changes = {
     "model_type": "pixtral",
     "hidden_size": 16,
@@ -149,6 +162,7 @@ NATIVE = (
                 "The text is a Ministral 3, squares of three by three patches.",
                 {"spatial_merge_size": 3, "text": {"model_type": "ministral3"}},
             ),
+            "mistral4": ("The text is a Mistral 4, with experts and latent attention.", {"text": MISTRAL4}),
             "every-patch": (
                 "Every patch is a token; the projector has biases, and another activation function.",
                 {"spatial_merge_size": 1, "multimodal_projector_bias": True, "projector_hidden_act": "relu"},
