@@ -11,7 +11,7 @@ use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
 use weft::graph::{Graph, Input, Scope, Tensor};
 use weft::image::image_token_indices;
 use weft::nn;
-use weft::{GraphKind, Result, dims};
+use weft::{GraphKind, Result, Values, dims};
 
 use crate::{Config, Head};
 
@@ -65,10 +65,10 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
     )?;
     let reads = matches!(kind, GraphKind::Forward | GraphKind::Prefill);
     if reads {
-        let features = image_features(g, c, w)?;
-        let (token, each) = (c.image_token_index, c.num_query_tokens);
+        let (features, each) = image_features(g, c, w)?;
+        let token = c.image_token_index;
         let indices = Input::i64("image_token_indices", dims![BATCH, SEQUENCE])
-            .computed(move |values| image_token_indices(values, token, "pixel_values", each));
+            .computed(move |values| image_token_indices(values, token, "pixel_values", each(values)));
         let indices = g.input(indices);
         x = nn::merge_features(g, &x, &features, &indices)?;
     }
@@ -79,13 +79,16 @@ fn multimodal(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<(
     Ok((language::layers(g, t, &text, x, &inputs)?, reads.then_some(c.num_query_tokens)))
 }
 
+/// How many features there are for each element of `pixel_values`.
+type FeaturesOfEach = Box<dyn Fn(&Values) -> usize + Send + Sync>;
+
 /// Images to the features that replace image tokens, one for each query: `[images * num_query_tokens, hidden_size]`.
-fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
-    let (v, q) = (&c.vision_config, &c.qformer_config);
+fn image_features(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, FeaturesOfEach)> {
+    let (v, q, each) = (&c.vision_config, &c.qformer_config, c.num_query_tokens);
     let pixels = g.input(Input::f32("pixel_values", dims![IMAGES, 3, v.image_size, v.image_size]));
     let images = vision::encoder(g, v, &w.scope("vision_model"), &pixels)?;
-    let queries = g.weight(&w.name("query_tokens"), &[1, c.num_query_tokens, q.hidden_size])?;
+    let queries = g.weight(&w.name("query_tokens"), &[1, each, q.hidden_size])?;
     let x = qformer::encoder(g, q, &w.scope("qformer"), &queries, &images)?;
     let x = g.linear(&w.scope("language_projection"), &x, c.text_config.hidden_size())?;
-    g.flatten(&x, 0..2)
+    Ok((g.flatten(&x, 0..2)?, Box::new(move |_| each)))
 }

@@ -13,25 +13,37 @@ use weft::{Result, dims};
 
 use crate::QformerConfig as Config;
 
+/// A text for each image: ids and mask `[images, qformer_sequence]`.
+pub(super) struct Text {
+    pub(super) input_ids: Tensor,
+    pub(super) attention_mask: Tensor,
+}
+
+/// The inputs of so many texts.
+pub(super) fn text(g: &mut Graph, c: &Config, count: Dim) -> Text {
+    let length = Dim::symbol("qformer_sequence");
+    g.limit(&length, c.max_position_embeddings, "qformer_config.max_position_embeddings");
+    let shape = dims![count, length];
+    let ids = Input::i64("qformer_input_ids", shape.clone()).below(c.vocab_size, "qformer_config.vocab_size");
+    let mask = Input::i64("qformer_attention_mask", shape).or(InputDefault::Ones);
+    Text { input_ids: g.input(ids), attention_mask: g.input(mask) }
+}
+
 /// Queries `[1, queries, hidden_size]` to their hidden states after attention to those of images `[images, positions, width]` and to
-/// a text for each, of which the ids and the mask are inputs: `[images, queries, hidden_size]`.
+/// a text for each: `[images, queries, hidden_size]`.
 pub(super) fn encoder(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
     queries: &Tensor,
     images: &Tensor,
+    text: &Text,
 ) -> Result<Tensor> {
     let (count, width) = (queries.shape()[1].fixed().unwrap_or_default(), c.hidden_size);
     let x = g.expand(queries, dims![&images.shape() [0], count, width])?;
-    let length = Dim::symbol("qformer_sequence");
-    let shape = dims![&images.shape() [0], &length];
-    let ids = Input::i64("qformer_input_ids", shape.clone()).below(c.vocab_size, "qformer_config.vocab_size");
-    let ids = g.input(ids);
-    let mask = g.input(Input::i64("qformer_attention_mask", shape).or(InputDefault::Ones));
+    let length = text.input_ids.shape()[1].clone();
     let w_text = w.scope("embeddings");
-    let tokens = g.embedding(&w_text.scope("word_embeddings"), &ids, c.vocab_size, width)?;
-    g.limit(&length, c.max_position_embeddings, "qformer_config.max_position_embeddings");
+    let tokens = g.embedding(&w_text.scope("word_embeddings"), &text.input_ids, c.vocab_size, width)?;
     let positions = g.arange(&length);
     let positions = g.unsqueeze(&positions, 0)?;
     let tokens = nn::add_embedding(
@@ -45,7 +57,7 @@ pub(super) fn encoder(
     let mut x = g.layer_norm(&w_text.scope("layernorm"), &x, c.layer_norm_eps)?;
     let one = g.integer(1);
     let seen = g.expand(&one, dims![&images.shape() [0], count])?;
-    let mask = g.concat(&[&seen, &mask], 1)?;
+    let mask = g.concat(&[&seen, &text.attention_mask], 1)?;
     let mask = nn::padding_mask(g, &mask)?;
     let mask = Some(&mask);
     for index in 0..c.num_hidden_layers {

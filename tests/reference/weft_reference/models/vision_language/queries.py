@@ -1,4 +1,4 @@
-"""Decoders that read images by the queries of a Q-Former: BLIP-2, InstructBLIP."""
+"""Decoders that read images by the queries of a Q-Former: BLIP-2, InstructBLIP, and videos: InstructBLIPVideo."""
 
 from __future__ import annotations
 
@@ -48,6 +48,14 @@ def instructed(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
     return Images(made.inputs | own, made.features)
 
 
+def filmed(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
+    """Videos of three frames, each of as many tokens as there are queries, with an instruction for each video."""
+    videos, size, frames = sum(counts), config.vision_config.image_size, 3
+    made = instructed(config, counts, key)
+    pixels = floats(f"pixels.{key}", (videos, frames, 3, size, size), -2.0, 2.0)
+    return Images({**made.inputs, "pixel_values": pixels}, [frames * config.num_query_tokens] * videos)
+
+
 def vary(rng: Random, config: PreTrainedConfig) -> Changes:
     """Another Q-Former."""
     heads = rng.choice((1, 2, 4))
@@ -67,7 +75,7 @@ QUERIES = tuple(
         prefix,
         text,
         VISION,
-        {"image_token_index": IMAGE, "num_query_tokens": 3, "qformer_config": QFORMER},
+        {f"{kind}_token_index": IMAGE, "num_query_tokens": 3, "qformer_config": QFORMER},
         image,
         {
             "every-layer": (
@@ -80,8 +88,9 @@ QUERIES = tuple(
         without=NESTED,
         alone=False,
     )
-    for model, prefix, text, image in (
-        ("blip-2", "Blip2", {"model_type": "opt", "ffn_dim": 20, "word_embed_proj_dim": 16}, pixels),
-        ("instructblip", "InstructBlip", {"model_type": "llama"}, instructed),
+    for model, prefix, text, image, kind in (
+        ("blip-2", "Blip2", {"model_type": "opt", "ffn_dim": 20, "word_embed_proj_dim": 16}, pixels, "image"),
+        ("instructblip", "InstructBlip", {"model_type": "llama"}, instructed, "image"),
+        ("instructblipvideo", "InstructBlipVideo", {"model_type": "llama"}, filmed, "video"),
     )
 )
