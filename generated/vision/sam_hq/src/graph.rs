@@ -30,7 +30,11 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `iou_scores` `[batch, prompts, num_multimask_outputs]`, `pred_masks` `[batch, prompts, num_multimask_outputs, rows, columns]`.
 fn promptable_segmentation(g: &mut Graph, c: &Config) -> Result<()> {
-    let (image, layers) = vision::encoder(g, &c.vision_config, &g.scope("vision_encoder"))?;
+    let v = &c.vision_config;
+    let pixels = g.input(
+        Input::f32("pixel_values", dims![BATCH, v.num_channels, v.image_size, v.image_size]),
+    );
+    let (image, layers) = vision::encoder(g, v, &g.scope("vision_encoder"), &pixels)?;
     let prompts = prompts(g, c, &g.scope("prompt_encoder"))?;
     let [masks, scores] = mask_decoder(g, c, &g.scope("mask_decoder"), &image, &layers, &prompts)?;
     g.output("iou_scores", &scores)?;

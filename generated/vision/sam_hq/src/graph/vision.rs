@@ -6,21 +6,22 @@
 //!
 //! The image encoder of Segment Anything (`SamVisionEncoder`): a vision transformer with windowed attention, decomposed relative positions, and a neck of convolutions.
 
-use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Input, Scope, Tensor};
+use weft::Result;
+use weft::graph::{Conv, Graph, Scope, Tensor};
 use weft::nn::{self, Attention, Windows};
-use weft::{Result, dims};
 
 use crate::VisionConfig as Config;
 
-/// Images to their embeddings `[batch, output_channels, rows, columns]`, and the hidden states behind each layer whose attention is
+/// Images `[batch, num_channels, image_size, image_size]` to their embeddings `[batch, output_channels, rows, columns]`, and the hidden states behind each layer whose attention is
 /// global, `[batch, patches, hidden_size]`.
-pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Vec<Tensor>)> {
-    let pixels = g.input(
-        Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]),
-    );
+pub(super) fn encoder(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    pixels: &Tensor,
+) -> Result<(Tensor, Vec<Tensor>)> {
     let conv = Conv::patches(c.hidden_size, c.patch_size);
-    let (mut x, _) = nn::patch_embedding(g, &w.scope("patch_embed.projection"), &pixels, &conv)?;
+    let (mut x, _) = nn::patch_embedding(g, &w.scope("patch_embed.projection"), pixels, &conv)?;
     let side = c.image_size / c.patch_size;
     if c.use_abs_pos {
         let positions = g.weight(&w.name("pos_embed"), &[1, side, side, c.hidden_size])?;
