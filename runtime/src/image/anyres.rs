@@ -201,6 +201,32 @@ pub fn image_token_indices(values: &Values, token: usize, of: &str, each: usize)
     Ok(array(ids.shape(), places))
 }
 
+/// As [`image_token_indices`], where a mask `[batch, sequence]` i64 marks the places of features (`image_embeds_position_mask` of
+/// KOSMOS-2), whatever ids stand there.
+///
+/// # Errors
+/// When the mask is missing, or there are not as many marks as features.
+pub fn marked_image_indices(values: &Values, mask: &str, of: &str, each: usize) -> Result<Value> {
+    let missing = || Error::input(mask, "is required and was not given", "give it as i64 [batch, sequence]");
+    let marks = values.get(mask).ok_or_else(missing)?.i64(mask)?;
+    let features = values.get(of).and_then(|value| value.shape().first()).map_or(0, |count| count * each);
+    let marked = marks.iter().filter(|&&mark| mark != 0).count();
+    if marked != features {
+        let problem = format!("marks {marked} places, but the images give {features} features");
+        return Err(Error::input(mask, problem, "make text and images with the checkpoint's processor"));
+    }
+    let mut feature = marks.len() as i64;
+    let place = |(position, &mark): (usize, &i64)| {
+        if mark == 0 {
+            return position as i64;
+        }
+        feature += 1;
+        feature - 1
+    };
+    let places: Vec<i64> = marks.iter().enumerate().map(place).collect();
+    Ok(array(marks.shape(), places))
+}
+
 /// Segment ids of image tokens, counted within each sequence, -1 for text: `[batch, sequence]` i64, from `input_ids`
 /// `[batch, sequence]`. Consecutive image tokens are one image (`token_type_ids_mask_function`'s groups).
 ///
@@ -265,6 +291,19 @@ mod tests {
         assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
         let error = image_token_indices(&values, 7, "pixel_values", 2).unwrap_err().to_string();
         assert!(error.contains("3 image tokens (7), but the images give 6 features"), "{error}");
+    }
+
+    #[test]
+    fn marked_places_read_features_in_order() {
+        let marks = ndarray::array![[0, 1, 1], [1, 0, 0]].into_dyn();
+        let images = ndarray::Array4::<f32>::zeros((3, 1, 1, 1)).into_dyn();
+        let values = Values::from([("marks".into(), marks.into()), ("pixel_values".into(), images.into())]);
+        let places = marked_image_indices(&values, "marks", "pixel_values", 1).unwrap();
+        assert_eq!(places, Value::I64(ndarray::array![[0, 6, 7], [8, 4, 5]].into_dyn()));
+        let error = marked_image_indices(&values, "marks", "pixel_values", 2).unwrap_err().to_string();
+        assert!(error.contains("marks 3 places, but the images give 6 features"), "{error}");
+        let error = marked_image_indices(&values, "others", "pixel_values", 1).unwrap_err().to_string();
+        assert!(error.contains("others is required"), "{error}");
     }
 
     #[test]

@@ -15,6 +15,7 @@
 mod antialiased;
 mod anyres;
 mod centred_positions;
+mod codes;
 mod draw;
 mod grids;
 mod interpolate;
@@ -41,8 +42,9 @@ mod size;
 mod step;
 mod tiles;
 
-pub use anyres::{AnyRes, image_segments, image_token_indices};
+pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
+pub use codes::code_tokens;
 pub use grids::{
     bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows, rope_deltas,
     rope_index,
