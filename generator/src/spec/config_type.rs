@@ -81,6 +81,9 @@ pub enum ConfigType {
     /// The kind of a feed-forward layer: an activation function's name, behind `gated-` where it is gated.
     #[serde(rename = "feed_forward")]
     FeedForward,
+    /// Counts or sizes by name, or by another number; the default is a list of pairs.
+    #[serde(rename = "counts")]
+    Counts,
     /// Class names by index, as `id2label` gives them; `num_labels()` counts them.
     #[serde(rename = "labels")]
     Labels,

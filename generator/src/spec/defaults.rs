@@ -134,6 +134,7 @@ fn difference(
         _ => {}
     }
     let here = standard(name)?;
+    let here = if kind == Some(ConfigType::Counts) { by_name(&here) } else { here };
     // What code computes where the class leaves a field null, the class cannot tell.
     if settled.is_null() && explicit.is_some_and(|field| field.otherwise.is_some() && field.default.is_none())
     {
@@ -141,6 +142,13 @@ fn difference(
     }
     let same = [declared, settled].into_iter().chain(absent.get(known)).any(|there| alike(&here, there));
     (!same).then(|| (here.to_string(), settled.to_string()))
+}
+
+/// Pairs of names and counts as the map that files have.
+fn by_name(pairs: &Json) -> Json {
+    let Some(pairs) = pairs.as_array() else { return pairs.clone() };
+    let pair = |pair: &Json| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.clone()));
+    Json::Object(pairs.iter().filter_map(pair).collect())
 }
 
 /// What rotary position embeddings are here and in the reference where a file does not say, where that differs.

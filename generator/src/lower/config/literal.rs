@@ -70,6 +70,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",
         ConfigType::Activation => "Activation",
         ConfigType::FeedForward => "FeedForward",
+        ConfigType::Counts => "BTreeMap<String, usize>",
         ConfigType::Labels => "BTreeMap<String, String>",
     }
 }
@@ -139,6 +140,10 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
         (ConfigType::PerLayer, Scalar::List(_)) => {
             format!("PerLayer({})", literal(ConfigType::Usizes, value)?)
         }
+        (ConfigType::Counts, Scalar::List(pairs)) => {
+            let pairs: Result<Vec<_>, _> = pairs.iter().map(count).collect();
+            format!("BTreeMap::from([{}])", pairs?.join(", "))
+        }
         (ConfigType::Words, Scalar::List(_)) => {
             format!("StringSet({})", literal(ConfigType::Strings, value)?)
         }
@@ -183,6 +188,15 @@ fn conv_block(layer: &Scalar) -> Result<String, (String, Option<String>)> {
     let (kernel, from, out) = (size(kernel)?, size(from)?, size(out)?);
     let stride = literal(ConfigType::Pair, stride)?;
     Ok(format!("ConvBlock::new({kernel}, [{from}, {out}], {stride}, {squeeze})"))
+}
+
+/// A name and its count, as [`literal`].
+fn count(pair: &Scalar) -> Result<String, (String, Option<String>)> {
+    let unfit = || (format!("`{}` is not a name and a count", pair.show()), None);
+    let Scalar::List(values) = pair else { return Err(unfit()) };
+    let [name, count] = values.as_slice() else { return Err(unfit()) };
+    let (name, count) = (literal(ConfigType::String, name)?, literal(ConfigType::Usize, count)?);
+    Ok(format!("({name}, {count})"))
 }
 
 /// The numbers of a layer, as [`literal`].

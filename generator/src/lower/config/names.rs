@@ -95,6 +95,7 @@ pub(super) fn kind(field: &Field) -> Kind {
             ConfigType::Ropes => Kind::Other("rotary position embeddings by kind of layer"),
             ConfigType::Activation => Kind::Other("an activation function"),
             ConfigType::FeedForward => Kind::Other("a kind of feed-forward layer"),
+            ConfigType::Counts => Kind::Other("counts by name"),
             ConfigType::Labels => Kind::Other("names of classes"),
         },
     }
