@@ -108,7 +108,63 @@ def masked(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
     return Images({**made.inputs, "pixel_mask": mask}, made.features)
 
 
+PERCEIVER: Changes = {
+    "hidden_size": 16,
+    "rms_norm_eps": 1e-3,
+    "resampler_n_latents": 3,
+    "resampler_depth": 2,
+    "resampler_n_heads": 4,
+    "resampler_head_dim": 6,
+    "num_key_value_heads": 2,
+}
+
+
+def unequal(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
+    """Lists of images higher than wide, padded by images of zeros; the last one of the first text shows a part of itself alone."""
+    vision = config.vision_config
+    height, width, most = vision.image_size, vision.image_size - vision.patch_size, max(counts)
+    pixels = floats(f"pixels.{key}", (len(counts), most, vision.num_channels, height, width), -2.0, 2.0)
+    mask = np.ones((len(counts), most, height, width), np.int64)
+    for row, count in enumerate(counts):
+        pixels[row, count:] = 0.0
+        mask[row, count:] = 0
+    mask[0, counts[0] - 1, height - 2 * vision.patch_size + 1 :] = 0
+    mask[0, counts[0] - 1, :, width - 1 :] = 0
+    each = config.perceiver_config.resampler_n_latents
+    return Images({"pixel_values": pixels, "pixel_attention_mask": mask}, [each] * sum(counts))
+
+
+def resampler(rng: Random, config: PreTrainedConfig) -> Changes:
+    """Another perceiver."""
+    heads, groups = rng.choice((2, 4)), rng.choice((1, 2))
+    own = {
+        "hidden_size": rng.choice((config.text_config.hidden_size, 20)),
+        "resampler_n_latents": rng.randint(1, 6),
+        "resampler_depth": rng.randint(1, 3),
+        "resampler_n_heads": heads,
+        "num_key_value_heads": heads // groups,
+        "resampler_head_dim": rng.choice((4, 10)),
+    }
+    return {"perceiver_config": PERCEIVER | own, "vision": {"image_size": rng.choice((16, 20))}}
+
+
 TOWERS = (
+    Family(
+        "idefics2",
+        "Idefics2",
+        {"model_type": "mistral", "sliding_window": 6},
+        {name: value for name, value in SIGLIP.items() if name not in ("model_type", "vision_use_head")},
+        {"image_token_id": IMAGE, "perceiver_config": PERCEIVER},
+        unequal,
+        {
+            "other-width": (
+                "The perceiver is of another width than the text, whose numbers it takes.",
+                {"perceiver_config": PERCEIVER | {"hidden_size": 24, "hidden_act": "relu"}},
+            ),
+            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True, "text": {"tie_word_embeddings": True}}),
+        },
+        vary=resampler,
+    ),
     Family(
         "aria",
         "Aria",
