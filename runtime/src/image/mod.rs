@@ -56,7 +56,10 @@ pub use layout::Layout;
 pub use mask::Mask;
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
-pub use padded::{fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches};
+pub use padded::{
+    fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches,
+    whole_fractional_position_ids, whole_patch_attention_mask,
+};
 pub use processor::ImageProcessor;
 pub use prompts::{
     NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_or_no_point_labels, prompt_points,

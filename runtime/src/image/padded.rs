@@ -7,15 +7,26 @@ use ndarray::{Array1, Array2, ArrayD, ArrayView4, Ix4, Ix5};
 use crate::{Error, Result, Value, Values};
 
 /// Patches that are no padding: `[images, patches]` i64, 1 for those, from `pixel_attention_mask`
-/// `[batch, images, height, width]`. A patch is none where one of its pixels is none.
+/// `[batch, images, height, width]` or `pixel_mask` `[images, height, width]`. A patch is one where one of its pixels is.
 ///
 /// # Errors
 /// When there is no mask, or it has other axes.
 pub fn patch_attention_mask(values: &Values, patch_size: usize) -> Result<Value> {
-    let grids = grids(values, patch_size)?;
+    Ok(seen(&grids(values, patch_size, Part::Any)?))
+}
+
+/// As [`patch_attention_mask`], of patches of which all pixels are some (`Idefics2Model`).
+///
+/// # Errors
+/// As [`patch_attention_mask`].
+pub fn whole_patch_attention_mask(values: &Values, patch_size: usize) -> Result<Value> {
+    Ok(seen(&grids(values, patch_size, Part::Whole)?))
+}
+
+fn seen(grids: &[Array2<bool>]) -> Value {
     let patches = grids.first().map_or(0, Array2::len);
     let all: Vec<i64> = grids.iter().flat_map(|grid| grid.iter().map(|seen| i64::from(*seen))).collect();
-    Ok(Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], all).unwrap_or_default()))
+    Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], all).unwrap_or_default())
 }
 
 /// Position ids of patches by their fractional coordinates in what is no padding, over a learned square of `side` by `side`
@@ -25,10 +36,21 @@ pub fn patch_attention_mask(values: &Values, patch_size: usize) -> Result<Value>
 /// # Errors
 /// As [`patch_attention_mask`].
 pub fn fractional_position_ids(values: &Values, patch_size: usize, side: usize) -> Result<Value> {
-    let grids = grids(values, patch_size)?;
+    Ok(fractional(&grids(values, patch_size, Part::Any)?, side))
+}
+
+/// As [`fractional_position_ids`], of patches of which all pixels are some (`Idefics2Model`).
+///
+/// # Errors
+/// As [`patch_attention_mask`].
+pub fn whole_fractional_position_ids(values: &Values, patch_size: usize, side: usize) -> Result<Value> {
+    Ok(fractional(&grids(values, patch_size, Part::Whole)?, side))
+}
+
+fn fractional(grids: &[Array2<bool>], side: usize) -> Value {
     let patches = grids.first().map_or(0, Array2::len);
     let mut ids = Vec::with_capacity(grids.len() * patches);
-    for grid in &grids {
+    for grid in grids {
         let count = |line: Option<ndarray::ArrayView1<'_, bool>>| {
             line.map_or(0, |line| line.iter().filter(|seen| **seen).count())
         };
@@ -38,7 +60,7 @@ pub fn fractional_position_ids(values: &Values, patch_size: usize, side: usize) 
             if *seen { (rows[row] * side + columns[column]) as i64 } else { 0 }
         }));
     }
-    Ok(Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], ids).unwrap_or_default()))
+    Value::I64(ArrayD::from_shape_vec(vec![grids.len(), patches], ids).unwrap_or_default())
 }
 
 /// Indices of the features of images that are no padding, which have only zeros: `[features]` i64, `each` for an image, from
@@ -83,20 +105,37 @@ pub fn unpadded_patches(values: &Values) -> Result<Value> {
     Ok(Value::I64(Array1::from_vec(all).into_dyn()))
 }
 
+/// How much of a patch must be no padding.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Any,
+    Whole,
+}
+
 /// Of each image the patches that are no padding, rows and columns.
-fn grids(values: &Values, patch_size: usize) -> Result<Vec<Array2<bool>>> {
-    const NAME: &str = "pixel_attention_mask";
-    let mask = values.get(NAME).ok_or_else(|| missing(NAME))?.i64(NAME)?;
-    let mask: ArrayView4<'_, i64> = mask.view().into_dimensionality::<Ix4>().map_err(|_| {
-        let problem = format!("has shape {:?}", mask.shape());
-        Error::input(NAME, problem, "give it as [batch, images, height, width]")
+fn grids(values: &Values, patch_size: usize, part: Part) -> Result<Vec<Array2<bool>>> {
+    const LISTS: &str = "pixel_attention_mask";
+    const IMAGES: &str = "pixel_mask";
+    let (name, axes) = if values.contains_key(IMAGES) {
+        (IMAGES, "[images, height, width]")
+    } else {
+        (LISTS, "[batch, images, height, width]")
+    };
+    let mask = values.get(name).ok_or_else(|| missing(name))?.i64(name)?.view();
+    let mask = if name == IMAGES { mask.insert_axis(ndarray::Axis(0)) } else { mask };
+    let shape = mask.shape().to_vec();
+    let mask: ArrayView4<'_, i64> = mask.into_dimensionality::<Ix4>().map_err(|_| {
+        let problem = format!("has shape {:?}", &shape[usize::from(name == IMAGES)..]);
+        Error::input(name, problem, format!("give it as {axes}"))
     })?;
     let grid = |image: ndarray::ArrayView2<'_, i64>| {
         let size = (image.nrows() / patch_size, image.ncols() / patch_size);
         Array2::from_shape_fn(size, |(row, column)| {
             let (top, left) = (row * patch_size, column * patch_size);
             let square = ndarray::s![top..top + patch_size, left..left + patch_size];
-            image.slice(square).iter().any(|pixel| *pixel != 0)
+            let square = image.slice(square);
+            let mut pixels = square.iter().map(|pixel| *pixel != 0);
+            if part == Part::Any { pixels.any(|seen| seen) } else { pixels.all(|seen| seen) }
         })
     };
     Ok(mask.outer_iter().flat_map(|text| text.into_outer_iter().map(grid).collect::<Vec<_>>()).collect())
@@ -141,6 +180,25 @@ mod tests {
         assert_eq!(ids[..16], (0..16).collect::<Vec<_>>());
         // Rows at 0, 1/3 and 2/3 of four parts, columns at 0 and 1/2.
         assert_eq!(ids[16..], [0, 2, 0, 0, 4, 6, 0, 0, 8, 10, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn masks_of_images_alone_are_read_too() {
+        let mask = ndarray::Array3::from_shape_fn((2, 4, 4), |(image, y, _)| i64::from(image == 0 || y < 1));
+        let values = Values::from([("pixel_mask".into(), mask.clone().into_dyn().into())]);
+        let seen = patch_attention_mask(&values, 2).unwrap();
+        assert_eq!(seen, Value::I64(ndarray::array![[1, 1, 1, 1], [1, 1, 0, 0]].into_dyn()));
+        let whole = whole_patch_attention_mask(&values, 2).unwrap();
+        assert_eq!(whole, Value::I64(ndarray::array![[1, 1, 1, 1], [0, 0, 0, 0]].into_dyn()));
+        let ids = whole_fractional_position_ids(&values, 2, 3).unwrap();
+        assert_eq!(ids, Value::I64(ndarray::array![[0, 1, 3, 4], [0, 0, 0, 0]].into_dyn()));
+        let values =
+            Values::from([("pixel_mask".into(), mask.insert_axis(ndarray::Axis(0)).into_dyn().into())]);
+        let error = patch_attention_mask(&values, 2).unwrap_err().to_string();
+        assert!(
+            error.contains("has shape [1, 2, 4, 4]") && error.contains("[images, height, width]"),
+            "{error}"
+        );
     }
 
     #[test]
