@@ -13,7 +13,7 @@ from transformers.models.llava_next.modeling_llava_next import image_size_to_num
 from weft_reference.cases import ruled_model
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
-from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, Images
+from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, Images, patches, square
 from weft_reference.vision_tasks import vision_language as tasks
 
 
@@ -60,6 +60,29 @@ def anyres(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
     return Images(inputs, features.tolist())
 
 
+def anyres_next(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
+    """The same in tiles of LLaVA-NeXT."""
+    vision = config.vision_config
+    sizes = [SIZES[index % len(SIZES)] for index in range(sum(counts))]
+    tiles = [image_size_to_num_patches(size, GRID, vision.image_size) for size in sizes]
+    shape = (len(sizes), max(tiles), vision.num_channels, vision.image_size, vision.image_size)
+    inputs = {"pixel_values": floats(f"tiles.{key}", shape, -2.0, 2.0), "image_sizes": np.array(sizes, np.int64)}
+    model, _ = ruled_model("LlavaNextVideoModel", config)
+    each = (vision.image_size // vision.patch_size) ** 2
+    rows = [torch.zeros(count, each, config.text_config.hidden_size) for count in tiles]
+    _, features = model.pack_image_features(rows, torch.tensor(sizes), "default", model.image_newline)
+    return Images(inputs, features.tolist())
+
+
+CLIP: Changes = {
+    "model_type": "clip_vision_model",
+    "hidden_size": 12,
+    "intermediate_size": 18,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 3,
+    "image_size": 8,
+    "patch_size": 4,
+}
 LFM2: Changes = {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False}
 SIGLIP2: Changes = {
     "model_type": "siglip2_vision_model",
@@ -105,6 +128,34 @@ def other_squares(*texts: Changes) -> Callable[[Random, PreTrainedConfig], Chang
 
 
 NATIVE = (
+    Family(
+        "llava_next_video",
+        "LlavaNextVideo",
+        {"model_type": "llama"},
+        CLIP,
+        {"image_token_index": IMAGE, "image_grid_pinpoints": GRID},
+        anyres_next,
+        {
+            "earlier-layers": ("Two layers of the vision model, smaller patches.", {"vision_feature_layer": [-2, -1], "vision": {"patch_size": 2}, "text": {"max_position_embeddings": 400}}),
+            "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True, "text": {"tie_word_embeddings": True}}),
+        },
+        vary=lambda rng, _: {"vision": {"image_size": 8, "patch_size": 4}, "text": {"max_position_embeddings": 400}},
+        without=("video_hidden_states",),
+    ),
+    Family(
+        "video_llava",
+        "VideoLlava",
+        {"model_type": "llama"},
+        CLIP,
+        {"image_token_index": IMAGE},
+        square(lambda config: patches(config) + int(config.vision_feature_select_strategy == "full")),
+        {
+            "full": ("The class token too, of two layers.", {"vision_feature_select_strategy": "full", "vision_feature_layer": [-2, 1]}),
+            "plain": ("No biases in the projector, another activation function.", {"multimodal_projector_bias": False, "projector_hidden_act": "relu"}),
+        },
+        vary=lambda rng, _: {"vision": {"image_size": rng.choice((8, 12)), "patch_size": 4}, "vision_feature_layer": rng.choice((-1, -2))},
+        without=("video_hidden_states",),
+    ),
     Family(
         "llava_onevision",
         "LlavaOnevision",
