@@ -65,6 +65,8 @@ pub use weft_mellum as mellum;
 pub use weft_mimo_v2_flash as mimo_v2_flash;
 #[cfg(feature = "minimax_m2")]
 pub use weft_minimax_m2 as minimax_m2;
+#[cfg(feature = "mistral4")]
+pub use weft_mistral4 as mistral4;
 #[cfg(feature = "mixtral")]
 pub use weft_mixtral as mixtral;
 #[cfg(feature = "olmoe")]
@@ -148,6 +150,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mimo_v2_flash::Model>(),
     #[cfg(feature = "minimax_m2")]
     weft::DynArchitecture::of::<minimax_m2::Model>(),
+    #[cfg(feature = "mistral4")]
+    weft::DynArchitecture::of::<mistral4::Model>(),
     #[cfg(feature = "mixtral")]
     weft::DynArchitecture::of::<mixtral::Model>(),
     #[cfg(feature = "olmoe")]

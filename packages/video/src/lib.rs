@@ -3,16 +3,16 @@
 
 //! Video: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "instructblipvideo")]
+pub use weft_instructblipvideo as instructblipvideo;
+#[cfg(feature = "llava_next_video")]
+pub use weft_llava_next_video as llava_next_video;
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
-#[cfg(feature = "tvp")]
-pub use weft_tvp as tvp;
+#[cfg(feature = "video_llava")]
+pub use weft_video_llava as video_llava;
 #[cfg(feature = "videomae")]
 pub use weft_videomae as videomae;
-#[cfg(feature = "videoprism")]
-pub use weft_videoprism as videoprism;
-#[cfg(feature = "videoprism_vision_model")]
-pub use weft_videoprism_vision_model as videoprism_vision_model;
 #[cfg(feature = "vivit")]
 pub use weft_vivit as vivit;
 #[cfg(feature = "vjepa2")]
@@ -22,16 +22,16 @@ pub use weft_xclip as xclip;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "instructblipvideo")]
+    weft::DynArchitecture::of::<instructblipvideo::Model>(),
+    #[cfg(feature = "llava_next_video")]
+    weft::DynArchitecture::of::<llava_next_video::Model>(),
     #[cfg(feature = "timesformer")]
     weft::DynArchitecture::of::<timesformer::Model>(),
-    #[cfg(feature = "tvp")]
-    weft::DynArchitecture::of::<tvp::Model>(),
+    #[cfg(feature = "video_llava")]
+    weft::DynArchitecture::of::<video_llava::Model>(),
     #[cfg(feature = "videomae")]
     weft::DynArchitecture::of::<videomae::Model>(),
-    #[cfg(feature = "videoprism")]
-    weft::DynArchitecture::of::<videoprism::Model>(),
-    #[cfg(feature = "videoprism_vision_model")]
-    weft::DynArchitecture::of::<videoprism_vision_model::Model>(),
     #[cfg(feature = "vivit")]
     weft::DynArchitecture::of::<vivit::Model>(),
     #[cfg(feature = "vjepa2")]

@@ -9,6 +9,8 @@ pub use weft_aimv2 as aimv2;
 pub use weft_align as align;
 #[cfg(feature = "altclip")]
 pub use weft_altclip as altclip;
+#[cfg(feature = "aria")]
+pub use weft_aria as aria;
 #[cfg(feature = "aya_vision")]
 pub use weft_aya_vision as aya_vision;
 #[cfg(feature = "blip")]
@@ -17,6 +19,8 @@ pub use weft_blip as blip;
 pub use weft_blip_2 as blip_2;
 #[cfg(feature = "bridgetower")]
 pub use weft_bridgetower as bridgetower;
+#[cfg(feature = "chameleon")]
+pub use weft_chameleon as chameleon;
 #[cfg(feature = "chinese_clip")]
 pub use weft_chinese_clip as chinese_clip;
 #[cfg(feature = "clip")]
@@ -25,18 +29,26 @@ pub use weft_clip as clip;
 pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
+#[cfg(feature = "colmodernvbert")]
+pub use weft_colmodernvbert as colmodernvbert;
 #[cfg(feature = "colpali")]
 pub use weft_colpali as colpali;
 #[cfg(feature = "colqwen2")]
 pub use weft_colqwen2 as colqwen2;
 #[cfg(feature = "deepseek_vl")]
 pub use weft_deepseek_vl as deepseek_vl;
+#[cfg(feature = "deepseek_vl_hybrid")]
+pub use weft_deepseek_vl_hybrid as deepseek_vl_hybrid;
 #[cfg(feature = "exaone4_5")]
 pub use weft_exaone4_5 as exaone4_5;
+#[cfg(feature = "florence2")]
+pub use weft_florence2 as florence2;
 #[cfg(feature = "fuyu")]
 pub use weft_fuyu as fuyu;
 #[cfg(feature = "gemma3")]
 pub use weft_gemma3 as gemma3;
+#[cfg(feature = "git")]
+pub use weft_git as git;
 #[cfg(feature = "glm46v")]
 pub use weft_glm46v as glm46v;
 #[cfg(feature = "glm4v")]
@@ -51,6 +63,8 @@ pub use weft_got_ocr2 as got_ocr2;
 pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
+#[cfg(feature = "idefics2")]
+pub use weft_idefics2 as idefics2;
 #[cfg(feature = "idefics3")]
 pub use weft_idefics3 as idefics3;
 #[cfg(feature = "instructblip")]
@@ -59,12 +73,16 @@ pub use weft_instructblip as instructblip;
 pub use weft_internvl as internvl;
 #[cfg(feature = "janus")]
 pub use weft_janus as janus;
+#[cfg(feature = "kosmos-2")]
+pub use weft_kosmos_2 as kosmos_2;
 #[cfg(feature = "layoutlmv3")]
 pub use weft_layoutlmv3 as layoutlmv3;
 #[cfg(feature = "lfm2_vl")]
 pub use weft_lfm2_vl as lfm2_vl;
 #[cfg(feature = "lighton_ocr")]
 pub use weft_lighton_ocr as lighton_ocr;
+#[cfg(feature = "llama4")]
+pub use weft_llama4 as llama4;
 #[cfg(feature = "llava")]
 pub use weft_llava as llava;
 #[cfg(feature = "llava_next")]
@@ -77,6 +95,8 @@ pub use weft_lxmert as lxmert;
 pub use weft_metaclip_2 as metaclip_2;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "modernvbert")]
+pub use weft_modernvbert as modernvbert;
 #[cfg(feature = "ovis2")]
 pub use weft_ovis2 as ovis2;
 #[cfg(feature = "owlv2")]
@@ -87,6 +107,8 @@ pub use weft_owlvit as owlvit;
 pub use weft_paddleocr_vl as paddleocr_vl;
 #[cfg(feature = "paligemma")]
 pub use weft_paligemma as paligemma;
+#[cfg(feature = "pix2struct")]
+pub use weft_pix2struct as pix2struct;
 #[cfg(feature = "qianfan_ocr")]
 pub use weft_qianfan_ocr as qianfan_ocr;
 #[cfg(feature = "qwen2_5_vl")]
@@ -132,6 +154,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<align::Model>(),
     #[cfg(feature = "altclip")]
     weft::DynArchitecture::of::<altclip::Model>(),
+    #[cfg(feature = "aria")]
+    weft::DynArchitecture::of::<aria::Model>(),
     #[cfg(feature = "aya_vision")]
     weft::DynArchitecture::of::<aya_vision::Model>(),
     #[cfg(feature = "blip")]
@@ -140,6 +164,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<blip_2::Model>(),
     #[cfg(feature = "bridgetower")]
     weft::DynArchitecture::of::<bridgetower::Model>(),
+    #[cfg(feature = "chameleon")]
+    weft::DynArchitecture::of::<chameleon::Model>(),
     #[cfg(feature = "chinese_clip")]
     weft::DynArchitecture::of::<chinese_clip::Model>(),
     #[cfg(feature = "clip")]
@@ -148,18 +174,26 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
+    #[cfg(feature = "colmodernvbert")]
+    weft::DynArchitecture::of::<colmodernvbert::Model>(),
     #[cfg(feature = "colpali")]
     weft::DynArchitecture::of::<colpali::Model>(),
     #[cfg(feature = "colqwen2")]
     weft::DynArchitecture::of::<colqwen2::Model>(),
     #[cfg(feature = "deepseek_vl")]
     weft::DynArchitecture::of::<deepseek_vl::Model>(),
+    #[cfg(feature = "deepseek_vl_hybrid")]
+    weft::DynArchitecture::of::<deepseek_vl_hybrid::Model>(),
     #[cfg(feature = "exaone4_5")]
     weft::DynArchitecture::of::<exaone4_5::Model>(),
+    #[cfg(feature = "florence2")]
+    weft::DynArchitecture::of::<florence2::Model>(),
     #[cfg(feature = "fuyu")]
     weft::DynArchitecture::of::<fuyu::Model>(),
     #[cfg(feature = "gemma3")]
     weft::DynArchitecture::of::<gemma3::Model>(),
+    #[cfg(feature = "git")]
+    weft::DynArchitecture::of::<git::Model>(),
     #[cfg(feature = "glm46v")]
     weft::DynArchitecture::of::<glm46v::Model>(),
     #[cfg(feature = "glm4v")]
@@ -174,6 +208,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
+    #[cfg(feature = "idefics2")]
+    weft::DynArchitecture::of::<idefics2::Model>(),
     #[cfg(feature = "idefics3")]
     weft::DynArchitecture::of::<idefics3::Model>(),
     #[cfg(feature = "instructblip")]
@@ -182,12 +218,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl::Model>(),
     #[cfg(feature = "janus")]
     weft::DynArchitecture::of::<janus::Model>(),
+    #[cfg(feature = "kosmos-2")]
+    weft::DynArchitecture::of::<kosmos_2::Model>(),
     #[cfg(feature = "layoutlmv3")]
     weft::DynArchitecture::of::<layoutlmv3::Model>(),
     #[cfg(feature = "lfm2_vl")]
     weft::DynArchitecture::of::<lfm2_vl::Model>(),
     #[cfg(feature = "lighton_ocr")]
     weft::DynArchitecture::of::<lighton_ocr::Model>(),
+    #[cfg(feature = "llama4")]
+    weft::DynArchitecture::of::<llama4::Model>(),
     #[cfg(feature = "llava")]
     weft::DynArchitecture::of::<llava::Model>(),
     #[cfg(feature = "llava_next")]
@@ -200,6 +240,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<metaclip_2::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "modernvbert")]
+    weft::DynArchitecture::of::<modernvbert::Model>(),
     #[cfg(feature = "ovis2")]
     weft::DynArchitecture::of::<ovis2::Model>(),
     #[cfg(feature = "owlv2")]
@@ -210,6 +252,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<paddleocr_vl::Model>(),
     #[cfg(feature = "paligemma")]
     weft::DynArchitecture::of::<paligemma::Model>(),
+    #[cfg(feature = "pix2struct")]
+    weft::DynArchitecture::of::<pix2struct::Model>(),
     #[cfg(feature = "qianfan_ocr")]
     weft::DynArchitecture::of::<qianfan_ocr::Model>(),
     #[cfg(feature = "qwen2_5_vl")]

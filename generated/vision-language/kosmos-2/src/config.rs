@@ -47,6 +47,10 @@ impl weft::Configuration for Config {
         self.text_config.check().map_err(|problem| format!("text_config.{problem}"))?;
         Ok(())
     }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::prepare::<TextConfig>(raw, "text_config");
+    }
 }
 
 /// `vision_config` of `config.json`.
@@ -124,12 +128,15 @@ pub struct TextConfig {
     /// The size of the vocabulary.
     pub vocab_size: usize,
     /// The width of the hidden states.
+    #[serde(alias = "hidden_size")]
     pub embed_dim: usize,
     /// Layers of the decoder.
+    #[serde(alias = "num_hidden_layers")]
     pub layers: usize,
     /// The intermediate size of the feed-forward layers.
     pub ffn_dim: usize,
     /// Attention heads in each layer.
+    #[serde(alias = "num_attention_heads")]
     pub attention_heads: usize,
     /// The activation function of the feed-forward layers.
     pub activation_function: Activation,
@@ -185,5 +192,11 @@ impl weft::Configuration for TextConfig {
             );
         }
         Ok(())
+    }
+
+    fn prepare(raw: &mut weft::config::Json) {
+        weft::config::keep_first(raw, &["hidden_size", "embed_dim"]);
+        weft::config::keep_first(raw, &["num_hidden_layers", "layers"]);
+        weft::config::keep_first(raw, &["num_attention_heads", "attention_heads"]);
     }
 }

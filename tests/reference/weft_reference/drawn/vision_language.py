@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from weft_reference.models import blip, colpali, colqwen2, fuyu, vision_encoder_decoder
+from weft_reference.models import (
+    blip,
+    chameleon,
+    colpali,
+    colqwen2,
+    florence2,
+    fuyu,
+    git,
+    kosmos_2,
+    modernvbert,
+    pix2struct,
+    vision_encoder_decoder,
+)
 from weft_reference.models.vision_language.table import FAMILIES
 
+OWN = (
+    blip,
+    chameleon,
+    colpali,
+    colqwen2,
+    florence2,
+    fuyu,
+    git,
+    kosmos_2,
+    modernvbert,
+    pix2struct,
+    vision_encoder_decoder,
+)
 DRAWN = {family.model: family.random_case for family in FAMILIES}
-for own in (blip, colpali, colqwen2, fuyu, vision_encoder_decoder):
+for own in OWN:
     DRAWN |= own.DRAWN

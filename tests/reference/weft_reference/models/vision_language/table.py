@@ -13,6 +13,7 @@ from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.packed import PACKED
 from weft_reference.models.vision_language.paddleocr import PADDLEOCR_VL
 from weft_reference.models.vision_language.queries import QUERIES
+from weft_reference.models.vision_language.towers import TOWERS
 from weft_reference.vision_tasks import vision_language as tasks
 
 WINDOWS: Changes = {"sliding_window": 5, "layer_types": ["sliding_attention", "full_attention"]}
@@ -270,4 +271,4 @@ TILED = (
     ),
 )
 
-FAMILIES = TILED + PACKED + NATIVE + DELTAS + PADDLEOCR_VL + QUERIES
+FAMILIES = TILED + PACKED + NATIVE + DELTAS + PADDLEOCR_VL + QUERIES + TOWERS
