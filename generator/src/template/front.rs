@@ -215,6 +215,12 @@ pub enum GraphKind {
     BeamDecode,
     /// The text encoder of a diffusion pipeline, whose `forward` is the denoiser.
     TextEncoder,
+    /// Its second text encoder.
+    #[serde(rename = "text_encoder_2")]
+    TextEncoder2,
+    /// Its third text encoder.
+    #[serde(rename = "text_encoder_3")]
+    TextEncoder3,
     /// The latents of images.
     LatentEncoder,
     /// The images of latents.
@@ -233,6 +239,8 @@ impl GraphKind {
             Self::Decode => "Decode",
             Self::BeamDecode => "BeamDecode",
             Self::TextEncoder => "TextEncoder",
+            Self::TextEncoder2 => "TextEncoder2",
+            Self::TextEncoder3 => "TextEncoder3",
             Self::LatentEncoder => "LatentEncoder",
             Self::LatentDecoder => "LatentDecoder",
         }

@@ -51,6 +51,8 @@ pub use weft_sd3_controlnet as sd3_controlnet;
 pub use weft_sd3_transformer_2d as sd3_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
 pub use weft_stable_diffusion as stable_diffusion;
+#[cfg(feature = "stable-diffusion-xl")]
+pub use weft_stable_diffusion_xl as stable_diffusion_xl;
 #[cfg(feature = "t2i-adapter")]
 pub use weft_t2i_adapter as t2i_adapter;
 #[cfg(feature = "unet-2d")]
@@ -114,6 +116,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]
     weft::DynArchitecture::of::<stable_diffusion::Model>(),
+    #[cfg(feature = "stable-diffusion-xl")]
+    weft::DynArchitecture::of::<stable_diffusion_xl::Model>(),
     #[cfg(feature = "t2i-adapter")]
     weft::DynArchitecture::of::<t2i_adapter::Model>(),
     #[cfg(feature = "unet-2d")]

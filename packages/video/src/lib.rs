@@ -9,10 +9,16 @@ pub use weft_instructblipvideo as instructblipvideo;
 pub use weft_llava_next_video as llava_next_video;
 #[cfg(feature = "timesformer")]
 pub use weft_timesformer as timesformer;
+#[cfg(feature = "tvp")]
+pub use weft_tvp as tvp;
 #[cfg(feature = "video_llava")]
 pub use weft_video_llava as video_llava;
 #[cfg(feature = "videomae")]
 pub use weft_videomae as videomae;
+#[cfg(feature = "videoprism")]
+pub use weft_videoprism as videoprism;
+#[cfg(feature = "videoprism_vision_model")]
+pub use weft_videoprism_vision_model as videoprism_vision_model;
 #[cfg(feature = "vivit")]
 pub use weft_vivit as vivit;
 #[cfg(feature = "vjepa2")]
@@ -28,10 +34,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<llava_next_video::Model>(),
     #[cfg(feature = "timesformer")]
     weft::DynArchitecture::of::<timesformer::Model>(),
+    #[cfg(feature = "tvp")]
+    weft::DynArchitecture::of::<tvp::Model>(),
     #[cfg(feature = "video_llava")]
     weft::DynArchitecture::of::<video_llava::Model>(),
     #[cfg(feature = "videomae")]
     weft::DynArchitecture::of::<videomae::Model>(),
+    #[cfg(feature = "videoprism")]
+    weft::DynArchitecture::of::<videoprism::Model>(),
+    #[cfg(feature = "videoprism_vision_model")]
+    weft::DynArchitecture::of::<videoprism_vision_model::Model>(),
     #[cfg(feature = "vivit")]
     weft::DynArchitecture::of::<vivit::Model>(),
     #[cfg(feature = "vjepa2")]

@@ -23,9 +23,13 @@ pub enum GraphKind {
     Decode,
     /// As [`GraphKind::Decode`], with `beam_idx`: the row of the cache that each beam continues (`reorder_cache`).
     BeamDecode,
-    /// The text encoder of a diffusion pipeline, whose [`GraphKind::Forward`] is the denoiser: `input_ids` in,
-    /// `last_hidden_state` out.
+    /// The text encoder of a diffusion pipeline, whose [`GraphKind::Forward`] is the denoiser: `input_ids` in, out what the
+    /// denoiser takes of a text, under its names.
     TextEncoder,
+    /// Its second text encoder.
+    TextEncoder2,
+    /// Its third text encoder.
+    TextEncoder3,
     /// The latents of `images`: `mean` and `logvar` of their distribution.
     LatentEncoder,
     /// The images of `latents`: `sample`.

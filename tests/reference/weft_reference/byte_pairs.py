@@ -50,10 +50,11 @@ def vocabulary() -> list[str]:
     return [*LETTERS, *(letter + END for letter in LETTERS), *map("".join, merges()), *SPECIAL]
 
 
-def clip_tokenizer(model_max_length: int) -> PreTrainedTokenizerBase:
-    """CLIP's tokenizer over the small vocabulary."""
+def clip_tokenizer(model_max_length: int, **named: str) -> PreTrainedTokenizerBase:
+    """CLIP's tokenizer over the small vocabulary; `named` are special tokens."""
     return CLIPTokenizer(
         vocab={token: index for index, token in enumerate(vocabulary())},
         merges=merges(),
         model_max_length=model_max_length,
+        **named,
     )

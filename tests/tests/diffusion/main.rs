@@ -1,4 +1,4 @@
-//! A pipeline that the reference made, through its generated crate: the same latents after each step and the same images for the
+//! Pipelines that the reference made, through their generated crates: the same latents after each step and the same images for the
 //! same seed.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where anything is missing")]
@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use weft::image::Image;
-use weft::tasks::{DenoisingStep, GeneratedImage, ImageToImageOptions, TextToImageOptions};
-use weft::{Hardware, Value, Values};
-use weft_stable_diffusion::tasks::{ImageToImage, TextToImage};
+use weft::tasks::{
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+};
+use weft::{AnyModel, Architecture, Hardware, Value, Values};
+use weft_stable_diffusion::Model as StableDiffusion;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/text-to-image/stable-diffusion")
+fn golden(pipeline: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/text-to-image").join(pipeline)
 }
 
 fn json(path: &Path) -> Json {
@@ -22,11 +24,11 @@ fn json(path: &Path) -> Json {
 }
 
 /// A copy of the checkpoint, whose files may be changed.
-fn copy() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for entry in walkdir::WalkDir::new(golden()).min_depth(1) {
+fn copy(pipeline: &str) -> tempfile::TempDir {
+    let (folder, golden) = (tempfile::tempdir().unwrap(), golden(pipeline));
+    for entry in walkdir::WalkDir::new(&golden).min_depth(1) {
         let entry = entry.unwrap();
-        let to = folder.path().join(entry.path().strip_prefix(golden()).unwrap());
+        let to = folder.path().join(entry.path().strip_prefix(&golden).unwrap());
         match entry.file_type().is_dir() {
             true => fs::create_dir_all(to).unwrap(),
             false => drop(fs::copy(entry.path(), to).unwrap()),
@@ -35,7 +37,7 @@ fn copy() -> tempfile::TempDir {
     folder
 }
 
-fn load(folder: &Path) -> weft::Result<TextToImage> {
+fn load<A: AnyModel + Architecture>(folder: &Path) -> weft::Result<TextToImage<A>> {
     TextToImage::open(folder.to_str().unwrap())?.hardware(Hardware::Cpu).threads(1).load()
 }
 
@@ -43,16 +45,17 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
     let asked = &call["options"];
     let whole = |name: &str| asked[name].as_u64().map(|number| number as usize);
     let number = |name: &str| asked[name].as_f64().map(|number| number as f32);
-    let defaults = TextToImageOptions::default();
     let options = TextToImageOptions {
         negative_prompt: asked["negative_prompt"].as_str().map(str::to_owned),
-        num_inference_steps: whole("num_inference_steps").unwrap(),
-        guidance_scale: number("guidance_scale").unwrap_or(defaults.guidance_scale),
+        num_inference_steps: whole("num_inference_steps"),
+        guidance_scale: number("guidance_scale"),
         guidance_rescale: number("guidance_rescale").unwrap_or_default(),
         height: whole("height"),
         width: whole("width"),
         num_images_per_prompt: whole("num_images_per_prompt").unwrap_or(1),
+        max_sequence_length: whole("max_sequence_length"),
         seed: call["seed"].as_u64(),
+        seeds: call["seed"].as_array().into_iter().flatten().filter_map(Json::as_u64).collect(),
         latents: None,
     };
     (call["prompts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect(), options)
@@ -64,37 +67,39 @@ fn tensors(path: &Path) -> Values {
 }
 
 /// Runs the pipeline of a call: from an image, where it has one.
-fn run(
+fn run<A: AnyModel + Architecture>(
     folder: &Path,
     call: &Json,
     (prompts, options): (&[&str], TextToImageOptions),
     on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
 ) -> weft::Result<Vec<GeneratedImage>> {
     let Some(image) = call["image"].as_str() else {
-        return load(folder)?.run_with(prompts, &options, on_step);
+        return load::<A>(folder)?.run_with(prompts, &options, on_step);
     };
-    let image = Image::open(golden().join(image))?;
+    let image = Image::open(folder.join(image))?;
     let options =
         ImageToImageOptions { strength: call["options"]["strength"].as_f64().unwrap(), generation: options };
-    let pipeline = ImageToImage::open(folder.to_str().unwrap())?.hardware(Hardware::Cpu).threads(1).load()?;
-    pipeline.run_with(prompts, &image, &options, on_step)
+    let pipeline = ImageToImage::<A>::open(folder.to_str().unwrap())?;
+    pipeline.hardware(Hardware::Cpu).threads(1).load()?.run_with(prompts, &image, &options, on_step)
 }
 
-#[test]
-fn latents_after_each_step_and_images_are_the_references() {
-    let folder = copy();
-    for call in json(&golden().join("calls.json")).as_array().unwrap() {
+/// Makes every call of a pipeline's golden: the latents after each step are within 3e-5 of the largest of them, the images within one
+/// level.
+fn agrees<A: AnyModel + Architecture>(pipeline: &str) {
+    let (golden, folder) = (golden(pipeline), copy(pipeline));
+    for call in json(&golden.join("calls.json")).as_array().unwrap() {
         let name = call["name"].as_str().unwrap();
         fs::write(folder.path().join("scheduler/scheduler_config.json"), call["scheduler"].to_string())
             .unwrap();
-        let want = tensors(&golden().join(format!("{name}.safetensors")));
+        let want = tensors(&golden.join(format!("{name}.safetensors")));
         let (prompts, options) = options(call);
         let mut steps = 0;
-        let made = run(folder.path(), call, (&prompts, options), &mut |step| {
+        let made = run::<A>(folder.path(), call, (&prompts, options), &mut |step| {
             let Value::F32(want) = &want[&format!("latents.{:02}", step.index)] else { panic!("{name}") };
             let most = want.iter().fold(1.0_f32, |most, x| most.max(x.abs()));
+            assert_eq!(step.latents.shape(), want.shape(), "{name}");
             let error = step.latents.iter().zip(want).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-            println!("{name}, step {}: {:e} of {most}", step.index, error / most);
+            println!("{pipeline}, {name}, step {}: {:e} of {most}", step.index, error / most);
             assert!(error <= 3e-5 * most, "{name}, step {}: off by {error:e} of {most}", step.index);
             steps += 1;
             ControlFlow::Continue(())
@@ -114,10 +119,20 @@ fn latents_after_each_step_and_images_are_the_references() {
 }
 
 #[test]
+fn stable_diffusion_agrees_with_the_reference() {
+    agrees::<StableDiffusion>("stable-diffusion");
+}
+
+#[test]
+fn stable_diffusion_xl_agrees_with_the_reference() {
+    agrees::<weft_stable_diffusion_xl::Model>("stable-diffusion-xl");
+}
+
+#[test]
 fn a_seed_gives_the_same_file_and_a_step_may_be_the_last() {
-    let pipeline = load(&golden()).unwrap();
+    let pipeline = load::<StableDiffusion>(&golden("stable-diffusion")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let options = TextToImageOptions { seed: Some(3), num_inference_steps: 3, ..Default::default() };
+    let options = TextToImageOptions { seed: Some(3), num_inference_steps: Some(3), ..Default::default() };
     let bytes = |name: &str| {
         let path = folder.path().join(name);
         pipeline.run(&["A loom"], &options).unwrap()[0].save(&path).unwrap();
@@ -135,41 +150,45 @@ fn a_seed_gives_the_same_file_and_a_step_may_be_the_last() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
-    let pipeline = load(&golden()).unwrap();
+    let pipeline = load::<StableDiffusion>(&golden("stable-diffusion")).unwrap();
     let problem = |options: TextToImageOptions| pipeline.run(&["A loom"], &options).unwrap_err().to_string();
     let defaults = TextToImageOptions::default;
     for (options, named) in [
         (TextToImageOptions { height: Some(15), ..defaults() }, "height"),
         (TextToImageOptions { width: Some(0), ..defaults() }, "width"),
-        (TextToImageOptions { num_inference_steps: 0, ..defaults() }, "num_inference_steps"),
+        (TextToImageOptions { num_inference_steps: Some(0), ..defaults() }, "num_inference_steps"),
+        (TextToImageOptions { seeds: vec![1, 2], ..defaults() }, "seeds"),
         (TextToImageOptions { latents: Some(ndarray::Array4::zeros((1, 4, 2, 2))), ..defaults() }, "latents"),
     ] {
         let problem = problem(options);
         assert!(problem.contains(named) && problem.contains("help"), "{problem}");
     }
-    let images =
-        ImageToImage::open(golden().to_str().unwrap()).unwrap().hardware(Hardware::Cpu).load().unwrap();
-    let image = Image::open(golden().join("image.png")).unwrap();
+    let folder = copy("stable-diffusion");
+    let images = ImageToImage::<StableDiffusion>::open(folder.path().to_str().unwrap()).unwrap();
+    let images = images.hardware(Hardware::Cpu).load().unwrap();
+    let image = Image::open(folder.path().join("image.png")).unwrap();
     for (strength, steps) in [(0.0, 10), (1.5, 10), (0.05, 10)] {
-        let generation = TextToImageOptions { num_inference_steps: steps, ..defaults() };
+        let generation = TextToImageOptions { num_inference_steps: Some(steps), ..defaults() };
         let options = ImageToImageOptions { strength, generation };
         let problem = images.run(&["A loom"], &image, &options).unwrap_err().to_string();
         assert!(problem.contains("strength") && problem.contains("help"), "{problem}");
     }
-    let folder = copy();
     let refused = |file: &str, change: &dyn Fn(&mut Json)| {
         let path = folder.path().join(file);
         let before = fs::read(&path).unwrap();
         let mut changed = json(&path);
         change(&mut changed);
         fs::write(&path, changed.to_string()).unwrap();
-        let problem = load(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        let problem =
+            load::<StableDiffusion>(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
         fs::write(&path, before).unwrap();
         problem
     };
     let unknown =
         |json: &mut Json| json["image_encoder"] = serde_json::json!(["transformers", "CLIPVisionModel"]);
     assert!(refused("model_index.json", &unknown).contains("`image_encoder`"));
+    let lacking = |json: &mut Json| json["vae"] = serde_json::json!([null, null]);
+    assert!(refused("model_index.json", &lacking).contains("`vae`"));
     let other = |json: &mut Json| json["_class_name"] = "KandinskyPipeline".into();
     assert!(refused("model_index.json", &other).contains("KandinskyPipeline"));
     let scheduler = |json: &mut Json| json["_class_name"] = "RePaintScheduler".into();

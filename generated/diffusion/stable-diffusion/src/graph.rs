@@ -8,8 +8,8 @@
 //!
 //! Reference: `diffusers`, `pipelines/stable_diffusion/pipeline_stable_diffusion.py`.
 
-use weft::graph::dims::{BATCH, HEIGHT, SEQUENCE, WIDTH};
-use weft::graph::{Graph, Input};
+use weft::graph::Graph;
+use weft::graph::dims::{BATCH, SEQUENCE};
 use weft::{GraphKind, Result, dims};
 
 use crate::{Config, Head};
@@ -37,7 +37,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
 
 /// The components of a pipeline from texts to images (`StableDiffusionPipeline`): `forward` is the denoiser.
 ///
-/// Outputs: of the denoiser `sample` `[batch, out_channels, height, width]`, of the text encoder `last_hidden_state`
+/// Outputs: of the denoiser `sample` `[batch, out_channels, height, width]`, of the text encoder `encoder_hidden_states`
 /// `[batch, sequence, hidden_size]`, of the autoencoder `mean` and `logvar`, and `sample` `[batch, out_channels, height, width]`.
 fn latent_diffusion(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let autoencoder = g.scope("vae");
@@ -46,21 +46,10 @@ fn latent_diffusion(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
             let inputs = text_encoder::Inputs::new(g, &c.text_encoder, dims![BATCH, SEQUENCE]);
             let w = g.scope("text_encoder.text_model");
             let hidden = text_encoder::encoder(g, &c.text_encoder, &w, &inputs)?;
-            g.output("last_hidden_state", &hidden)
+            g.output("encoder_hidden_states", &hidden)
         }
-        GraphKind::LatentEncoder => {
-            let images = g.input(Input::f32("images", dims![BATCH, c.vae.in_channels, HEIGHT, WIDTH]));
-            let moments = vae::encode(g, &c.vae, &autoencoder, &images)?;
-            let parts = g.split(&moments, 1, &[c.vae.latent_channels; 2])?;
-            g.output("mean", &parts[0])?;
-            let logvar = g.clip(&parts[1], -30.0, 20.0)?;
-            g.output("logvar", &logvar)
-        }
-        GraphKind::LatentDecoder => {
-            let latents = g.input(Input::f32("latents", dims![BATCH, c.vae.latent_channels, HEIGHT, WIDTH]));
-            let decoded = vae::decode(g, &c.vae, &autoencoder, &latents)?;
-            g.output("sample", &decoded)
-        }
+        GraphKind::LatentEncoder => vae::latent_encoder(g, &c.vae, &autoencoder),
+        GraphKind::LatentDecoder => vae::latent_decoder(g, &c.vae, &autoencoder),
         _ => {
             let sample = unet::unet(g, &c.unet, &g.scope("unet"))?;
             g.output("sample", &sample)

@@ -11,6 +11,19 @@
 //! (Teiletche et al., 2025, arXiv:2510.01149).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let retrieval = weft_colmodernvbert::tasks::VisualDocumentRetrieval::open("ModernVBERT/colmodernvbert-merged")?.load()?;
+//! let pages = [Image::open("page-1.png")?, Image::open("page-2.png")?];
+//! println!("{:.2}", retrieval.run(&["What did cloth cost?"], &pages)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_colmodernvbert::heads::{Inputs, ForRetrieval};
 //! use ndarray::array;
 //!
@@ -33,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig, VlmConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

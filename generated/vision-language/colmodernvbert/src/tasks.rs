@@ -8,3 +8,19 @@
 //! What ColModernVBERT checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Visual document retrieval: pages, as images, that answer a query, by late interaction of their embeddings.
+///
+/// Takes checkpoints of `ColModernVBertForRetrieval`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let retrieval = weft_colmodernvbert::tasks::VisualDocumentRetrieval::open("ModernVBERT/colmodernvbert-merged")?.load()?;
+/// let pages = [Image::open("page-1.png")?, Image::open("page-2.png")?];
+/// println!("{:.2}", retrieval.run(&["What did cloth cost?"], &pages)?);
+/// # Ok(())
+/// # }
+/// ```
+pub type VisualDocumentRetrieval = weft::tasks::VisualDocumentRetrieval<crate::Model>;

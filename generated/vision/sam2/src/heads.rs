@@ -12,7 +12,7 @@ use crate::Head;
 /// What `Sam2Model` takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
+    /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
     pub pixel_values: Array4<f32>,
     /// Of each point: 1 on the object, 0 beside it, -1 no point, -10 padding; 1 if not given, and one -1 without points and boxes. `[batch, prompts, points]`
     pub input_labels: Option<Array3<i64>>,

@@ -13,7 +13,7 @@
 //!
 //! # fn main() -> weft::Result<()> {
 //! let model = Model::open("facebook/sam3")?.load()?;
-//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 1008, 1008))))?;
+//! let outputs = model.forward(Inputs::new(ndarray::Array4::<f32>::zeros((1, 3, 1024, 1024))))?;
 //! println!("{:?}", outputs.iou_scores.shape());
 //! # Ok(())
 //! # }

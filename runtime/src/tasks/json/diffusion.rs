@@ -59,17 +59,18 @@ impl JsonPipeline for ImageToImage<DynModel> {
 /// The options of both tasks.
 fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
     let defaults = TextToImageOptions::default();
-    let steps = parameters.get("num_inference_steps")?.unwrap_or(defaults.num_inference_steps);
     let images = parameters.get("num_images_per_prompt")?.unwrap_or(defaults.num_images_per_prompt);
     Ok(TextToImageOptions {
         negative_prompt: parameters.get("negative_prompt")?,
-        num_inference_steps: steps,
-        guidance_scale: parameters.get("guidance_scale")?.unwrap_or(defaults.guidance_scale),
+        num_inference_steps: parameters.get("num_inference_steps")?,
+        guidance_scale: parameters.get("guidance_scale")?,
         guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
         height: parameters.get("height")?,
         width: parameters.get("width")?,
         num_images_per_prompt: images,
+        max_sequence_length: parameters.get("max_sequence_length")?,
         seed: parameters.get("seed")?,
+        seeds: parameters.get("seeds")?.unwrap_or_default(),
         latents: None,
     })
 }

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array4, Ix4};
 
+use super::denoise::Noise;
+use super::settings::Settings;
 use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
 use crate::any_model::AnyModel;
-use crate::diffusion::Generator;
 use crate::diffusion::schedulers::Scheduler;
 use crate::image::{Filter, Image};
 use crate::tasks::builder::opened;
@@ -38,6 +39,7 @@ impl Default for ImageToImageOptions {
 }
 
 /// What images begin with.
+#[derive(Clone, Copy)]
 pub(super) struct Start<'a> {
     image: &'a Image,
     strength: f64,
@@ -90,7 +92,7 @@ impl<A: AnyModel> ImageToImage<A> {
         }
         generation.height.get_or_insert(image.height() / scale * scale);
         generation.width.get_or_insert(image.width() / scale * scale);
-        self.within.make(prompts, &generation, Some(&Start { image, strength }), on_step)
+        self.within.make(prompts, &generation, Some(Start { image, strength }), on_step)
     }
 }
 
@@ -100,11 +102,10 @@ impl<A: AnyModel> TextToImage<A> {
     pub(super) fn noised(
         &self,
         start: &Start<'_>,
-        options: &TextToImageOptions,
+        steps: usize,
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
-        generator: &mut Generator,
+        noise: &mut Noise,
     ) -> Result<(usize, Array4<f32>)> {
-        let steps = options.num_inference_steps;
         let run = ((steps as f64 * start.strength) as usize).min(steps);
         if run == 0 {
             let problem = format!("{} of {steps} steps is none", start.strength);
@@ -112,8 +113,8 @@ impl<A: AnyModel> TextToImage<A> {
         }
         let begin = (steps - run) * scheduler.order();
         let scale = self.settings.scale;
-        let drawn = self.posterior(start.image, [shape[2] * scale, shape[3] * scale], generator)?;
-        let noise = Array4::from_shape_vec(shape, generator.randn(shape.iter().product()));
+        let drawn = self.posterior(start.image, [shape[2] * scale, shape[3] * scale], noise)?;
+        let noise = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
         let noise = noise.map_err(|error| misshapen(&error))?;
         let drawn = drawn.broadcast(shape).map(|drawn| drawn.to_owned());
         let help = "open a model that is made for this task";
@@ -122,12 +123,12 @@ impl<A: AnyModel> TextToImage<A> {
         Ok((begin, drawn * kept + noise * added))
     }
 
-    /// Latents of an image in this size, drawn from their distribution (`DiagonalGaussianDistribution.sample`).
+    /// Latents of an image in this size, drawn from their distribution (`DiagonalGaussianDistribution.sample`): with each seed once.
     fn posterior(
         &self,
         image: &Image,
         [height, width]: [usize; 2],
-        generator: &mut Generator,
+        noise: &mut Noise,
     ) -> Result<Array4<f32>> {
         let image = image.resize(height, width, Filter::Lanczos)?;
         let pixels = image.pixels();
@@ -139,16 +140,15 @@ impl<A: AnyModel> TextToImage<A> {
         let logvar = outputs.remove("logvar");
         let mean = floats(outputs, "mean")?;
         let logvar = floats(Values::from_iter(logvar.map(|logvar| ("logvar".to_owned(), logvar))), "logvar")?;
-        let noise = generator.randn(mean.len());
-        let drawn = mean
-            .iter()
-            .zip(&logvar)
-            .zip(noise)
-            .map(|((mean, logvar), noise)| mean + (0.5 * logvar).exp() * noise);
-        let drawn: Vec<f32> =
-            drawn.map(|x| (x - self.settings.shift_factor) * self.settings.scaling_factor).collect();
-        let drawn =
-            ndarray::ArrayD::from_shape_vec(mean.raw_dim(), drawn).map_err(|error| misshapen(&error))?;
-        drawn.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))
+        let mean = mean.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
+        let (_, channels, rows, columns) = mean.dim();
+        let shape = (noise.seeds(), channels, rows, columns);
+        let noise = noise.randn(shape.0 * mean.len());
+        let moments = mean.iter().zip(&logvar).cycle().zip(noise);
+        let Settings { scaling_factor, shift_factor, .. } = self.settings;
+        let drawn = moments.map(|((mean, logvar), noise)| {
+            (mean + (0.5 * logvar).exp() * noise - shift_factor) * scaling_factor
+        });
+        Array4::from_shape_vec(shape, drawn.collect()).map_err(|error| misshapen(&error))
     }
 }

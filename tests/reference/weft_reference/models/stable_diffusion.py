@@ -11,7 +11,7 @@ import torch
 from weft_reference.diffusion import ModelCase
 from weft_reference.inputs import floats
 
-MODELS = ("unet-2d-condition", "autoencoder-kl", "stable-diffusion")
+MODELS = ("unet-2d-condition", "autoencoder-kl", "stable-diffusion", "stable-diffusion-xl")
 ROOTS = MODELS
 UNET = {
     "sample_size": 8,
@@ -36,7 +36,8 @@ AUTOENCODER = {
 def goldens() -> Iterator[ModelCase]:
     yield from unets()
     yield from autoencoders()
-    yield denoiser()
+    yield denoiser("stable-diffusion/base", "StableDiffusionPipeline", "base")
+    yield denoiser("stable-diffusion-xl/base", "StableDiffusionXLPipeline", "sdxl")
 
 
 def unets() -> Iterator[ModelCase]:
@@ -143,17 +144,13 @@ def autoencoders() -> Iterator[ModelCase]:
     yield case("older", "Attention under the names of older files.", images, stored=True, rename=ends)
 
 
-def denoiser() -> ModelCase:
-    """The U-Net as a component of a pipeline, whose configuration holds those of all components."""
+def denoiser(path: str, pipeline: str, case: str) -> ModelCase:
+    """The U-Net of a case as a component of a pipeline, whose configuration holds those of all components."""
     text = {"hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 2}
     components = {"text_encoder": {"model_type": "clip_text_model", **text}, "vae": AUTOENCODER}
-    unet = next(unets())
-    return ModelCase(
-        "stable-diffusion/base",
-        "UNet2DConditionModel",
-        UNET,
-        unet.inputs,
-        "The denoiser of a pipeline.",
-        head="StableDiffusionPipeline",
-        within=("unet", {"_class_name": "StableDiffusionPipeline", **components}),
-    )
+    if pipeline == "StableDiffusionXLPipeline":
+        components["text_encoder_2"] = components["text_encoder"]
+    unet = next(unet for unet in unets() if unet.path.endswith(f"/{case}"))
+    within = ("unet", {"_class_name": pipeline, **components})
+    notes = "The denoiser of a pipeline."
+    return ModelCase(path, "UNet2DConditionModel", unet.config, unet.inputs, notes, head=pipeline, within=within)

@@ -39,6 +39,13 @@ impl Inputs {
 
 /// Token and position embeddings, then `num_hidden_layers` layers and the final norm: `[batch, sequence, hidden_size]`.
 pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tensor> {
+    let [_, x] = hidden_states(g, c, w, inputs)?;
+    g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
+}
+
+/// Token and position embeddings, then `num_hidden_layers` layers: the hidden states before the last one and after it, each
+/// `[batch, sequence, hidden_size]`.
+fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<[Tensor; 2]> {
     let table = w.scope("embeddings");
     let tokens = g.embedding(
         &table.scope("token_embedding"),
@@ -54,11 +61,13 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> 
         c.hidden_size,
     )?;
     let mut x = g.add(&tokens, &positions)?;
+    let mut before = x.clone();
     let mask = nn::causal_padding_mask(g, &inputs.attention_mask)?;
     for index in 0..c.num_hidden_layers {
+        before = x.clone();
         x = layer(g, c, &w.scope("encoder.layers").index(index), x, &mask)?;
     }
-    g.layer_norm(&w.scope("final_layer_norm"), &x, c.layer_norm_eps)
+    Ok([before, x])
 }
 
 /// One pre-norm layer (`CLIPEncoderLayer`): self-attention and feed-forward.

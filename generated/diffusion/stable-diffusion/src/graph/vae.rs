@@ -8,11 +8,29 @@
 //!
 //! Variational autoencoder of images (`AutoencoderKL`).
 
-use weft::Result;
-use weft::graph::{Conv, Graph, Scope, Tensor};
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn;
+use weft::{Result, dims};
 
 use crate::VaeConfig as Config;
+
+/// The distribution of the latents of `images` (`DiagonalGaussianDistribution`): outputs `mean` and `logvar`.
+pub(super) fn latent_encoder(g: &mut Graph, c: &Config, root: &Scope) -> Result<()> {
+    let images = g.input(Input::f32("images", dims![BATCH, c.in_channels, HEIGHT, WIDTH]));
+    let moments = encode(g, c, root, &images)?;
+    let parts = g.split(&moments, 1, &[c.latent_channels; 2])?;
+    g.output("mean", &parts[0])?;
+    let logvar = g.clip(&parts[1], -30.0, 20.0)?;
+    g.output("logvar", &logvar)
+}
+
+/// The images of `latents`: output `sample`.
+pub(super) fn latent_decoder(g: &mut Graph, c: &Config, root: &Scope) -> Result<()> {
+    let latents = g.input(Input::f32("latents", dims![BATCH, c.latent_channels, HEIGHT, WIDTH]));
+    let decoded = decode(g, c, root, &latents)?;
+    g.output("sample", &decoded)
+}
 
 /// The blocks of both halves.
 fn blocks(g: &Graph, c: &Config) -> Result<nn::diffusion::AutoencoderBlocks> {
@@ -28,7 +46,7 @@ fn blocks(g: &Graph, c: &Config) -> Result<nn::diffusion::AutoencoderBlocks> {
 
 /// Mean and logarithm of the variance of the latents (`AutoencoderKL.encode`): images `[batch, in_channels, height, width]` to
 /// `[batch, 2 * latent_channels, height / 8, width / 8]`, where there are four blocks.
-pub(super) fn encode(g: &mut Graph, c: &Config, root: &Scope, sample: &Tensor) -> Result<Tensor> {
+fn encode(g: &mut Graph, c: &Config, root: &Scope, sample: &Tensor) -> Result<Tensor> {
     let (blocks, w) = (blocks(g, c)?, root.scope("encoder"));
     let channels = &c.block_out_channels;
     let mut x = g.conv(&w.scope("conv_in"), sample, &Conv::new(channels[0], &[3, 3]).half_padding())?;
@@ -48,7 +66,7 @@ pub(super) fn encode(g: &mut Graph, c: &Config, root: &Scope, sample: &Tensor) -
 
 /// The images of latents (`AutoencoderKL.decode`): `[batch, latent_channels, rows, columns]` to
 /// `[batch, out_channels, 8 * rows, 8 * columns]`, where there are four blocks.
-pub(super) fn decode(g: &mut Graph, c: &Config, root: &Scope, latents: &Tensor) -> Result<Tensor> {
+fn decode(g: &mut Graph, c: &Config, root: &Scope, latents: &Tensor) -> Result<Tensor> {
     let (blocks, w) = (blocks(g, c)?, root.scope("decoder"));
     let channels = &c.block_out_channels;
     let latents = match c.use_post_quant_conv {

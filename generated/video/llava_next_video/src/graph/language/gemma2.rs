@@ -39,7 +39,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
     )?;
     for index in 0..c.num_hidden_layers {
         let is_sliding = nn::is_layer_kind(&c.layer_types, index, "sliding_attention")
-            .unwrap_or(index % 2 == 0);
+            .unwrap_or(index.is_multiple_of(2));
         let context = LayerContext {
             index,
             rotary: &rotary,

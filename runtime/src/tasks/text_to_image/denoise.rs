@@ -1,0 +1,129 @@
+//! The denoising loop: noise, or an image's latents with noise, from which a scheduler takes what the denoiser predicts.
+
+use std::ops::ControlFlow;
+
+use ndarray::{Array4, ArrayD, Axis, concatenate};
+
+use super::image_to_image::Start;
+use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
+use crate::any_model::AnyModel;
+use crate::diffusion::Generator;
+use crate::{Error, GraphKind, Result, Values};
+
+/// Noise of one seed for all images, or of one seed for each.
+#[derive(Debug)]
+pub(super) struct Noise(Vec<Generator>);
+
+impl Noise {
+    pub(super) fn new(seeds: &[u64]) -> Self {
+        Self(seeds.iter().copied().map(Generator::new).collect())
+    }
+
+    /// Standard normal numbers, of each seed as many (`randn_tensor`).
+    pub(super) fn randn(&mut self, count: usize) -> Vec<f32> {
+        let each = count / self.0.len().max(1);
+        self.0.iter_mut().flat_map(|generator| generator.randn(each)).collect()
+    }
+
+    /// How many seeds there are.
+    pub(super) fn seeds(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What is made: prompts, how, from what, its size and the seeds.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub prompts: &'a [&'a str],
+    pub options: &'a TextToImageOptions,
+    pub start: Option<Start<'a>>,
+    pub size: [usize; 2],
+    pub seeds: &'a [u64],
+}
+
+impl<A: AnyModel> TextToImage<A> {
+    /// The latents after the last step, `[images, channels, rows, columns]`.
+    pub(super) fn denoise(
+        &self,
+        request: &Request<'_>,
+        on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
+    ) -> Result<Array4<f32>> {
+        let Request { prompts, options, start, size, seeds } = *request;
+        let images = prompts.len() * options.num_images_per_prompt;
+        let [rows, columns] = size.map(|side| side / self.settings.scale);
+        let shape = [images, self.settings.channels, rows, columns];
+        let mut noise = Noise::new(seeds);
+        let mut scheduler = self.scheduler()?;
+        scheduler.set_timesteps(self.steps(options))?;
+        let conditioning = self.conditioning(prompts, options, size)?;
+        let (begin, mut latents) = match start {
+            Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
+            None => {
+                let scale = scheduler.init_noise_sigma();
+                (0, first_latents(options, shape, &mut noise)?.mapv(|x| x * scale))
+            }
+        };
+        let timesteps = scheduler.timesteps().to_vec();
+        let count = timesteps.len() - begin;
+        for (index, &timestep) in timesteps.iter().enumerate().skip(begin) {
+            let sample: Vec<f32> = latents.iter().copied().collect();
+            let seen = scheduler.scale_model_input(index, &sample);
+            let seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
+            let predicted = self.predict(&seen, timestep, &conditioning, options)?;
+            let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
+            latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
+            let step = DenoisingStep { index: index - begin, count, timestep, latents: &latents };
+            if on_step(&step).is_break() {
+                let problem = format!("was cancelled after step {} of {count}", step.index + 1);
+                return Err(Error::input("text-to-image", problem, "run it again"));
+            }
+        }
+        Ok(latents)
+    }
+
+    /// `num_inference_steps`.
+    pub(super) fn steps(&self, options: &TextToImageOptions) -> usize {
+        options.num_inference_steps.unwrap_or(self.class.steps)
+    }
+
+    /// What the denoiser predicts, with guidance.
+    fn predict(
+        &self,
+        seen: &Array4<f32>,
+        timestep: f64,
+        conditioning: &Values,
+        options: &TextToImageOptions,
+    ) -> Result<Vec<f32>> {
+        let guided = self.guided(options);
+        let both = || concatenate(Axis(0), &[seen.view(), seen.view()]).map_err(|error| misshapen(&error));
+        let sample = if guided { both()? } else { seen.clone() };
+        let rows = sample.shape()[0];
+        let mut inputs = conditioning.clone();
+        inputs.insert("sample".to_owned(), sample.into_dyn().into());
+        inputs.insert("timestep".to_owned(), ArrayD::from_elem(vec![rows], timestep as f32).into());
+        let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
+        let predicted: Vec<f32> = predicted.iter().copied().collect();
+        if !guided {
+            return Ok(predicted);
+        }
+        let (away, towards) = predicted.split_at(predicted.len() / 2);
+        let mut moved = guidance::moved(away, towards, self.guidance_scale(options));
+        if options.guidance_rescale > 0.0 {
+            guidance::rescale(&mut moved, towards, rows / 2, options.guidance_rescale);
+        }
+        Ok(moved)
+    }
+}
+
+/// The latents that are given, or noise.
+fn first_latents(options: &TextToImageOptions, shape: [usize; 4], noise: &mut Noise) -> Result<Array4<f32>> {
+    match &options.latents {
+        Some(latents) if latents.shape() == shape => Ok(latents.clone()),
+        Some(latents) => {
+            let problem = format!("has shape {:?}, not {shape:?}", latents.shape());
+            Err(Error::input("latents", problem, "give a batch of latents for the images' size"))
+        }
+        None => Array4::from_shape_vec(shape, noise.randn(shape.iter().product()))
+            .map_err(|error| misshapen(&error)),
+    }
+}

@@ -1,0 +1,46 @@
+//! What a pipeline's configurations say of sizes and scales.
+
+use serde_json::Value as Json;
+
+use super::pipelines::PipelineClass;
+
+/// Sizes and scales of latents.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The channels of latents.
+    pub channels: usize,
+    /// The rows and columns of latents that the denoiser was trained on.
+    pub sample_size: [usize; 2],
+    /// Pixels for each row of latents.
+    pub scale: usize,
+    pub scaling_factor: f32,
+    pub shift_factor: f32,
+    /// The width of the embedded guidance scale.
+    pub guidance_width: Option<usize>,
+    /// Whether zeros stand for a negative prompt that is not given.
+    pub zeros_for_empty_prompt: bool,
+}
+
+impl Settings {
+    pub(super) fn read(class: &PipelineClass, config: &Json) -> Self {
+        let (denoiser, vae) = (&config[class.denoiser], &config["vae"]);
+        let size = |json: &Json| json.as_u64().map(|n| n as usize);
+        let sample_size = match &denoiser["sample_size"] {
+            Json::Array(sides) => {
+                sides.first().and_then(size).zip(sides.get(1).and_then(size)).map(<[_; 2]>::from)
+            }
+            one => size(one).map(|side| [side; 2]),
+        };
+        let blocks = vae["block_out_channels"].as_array().map_or(1, Vec::len);
+        let factor = |name: &str| vae[name].as_f64().map(|factor| factor as f32);
+        Self {
+            channels: size(&vae["latent_channels"]).unwrap_or(4),
+            sample_size: sample_size.unwrap_or([64; 2]),
+            scale: 1 << (blocks.clamp(1, 16) - 1),
+            scaling_factor: factor("scaling_factor").unwrap_or(0.18215),
+            shift_factor: factor("shift_factor").unwrap_or_default(),
+            guidance_width: size(&denoiser["time_cond_proj_dim"]),
+            zeros_for_empty_prompt: config["force_zeros_for_empty_prompt"].as_bool().unwrap_or(true),
+        }
+    }
+}

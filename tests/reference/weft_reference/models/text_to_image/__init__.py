@@ -1,0 +1,15 @@
+"""Pipelines from texts to images: a whole folder as `save_pretrained` writes it, latents after each step, and images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft_reference.models.text_to_image import stable_diffusion, stable_diffusion_xl
+from weft_reference.models.text_to_image.pipelines import PipelineCase
+
+ROOTS = ("text-to-image",)
+
+
+def goldens() -> Iterator[PipelineCase]:
+    yield stable_diffusion.case()
+    yield stable_diffusion_xl.case()

@@ -1,0 +1,59 @@
+"""Stable Diffusion 1 and 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft_reference.byte_pairs import clip_tokenizer
+from weft_reference.diffusion import diffusers
+from weft_reference.models.schedulers import STABLE_DIFFUSION
+from weft_reference.models.stable_diffusion import UNET
+from weft_reference.models.text_to_image.components import POSITIONS, autoencoder, clip, denoiser
+from weft_reference.models.text_to_image.pipelines import PipelineCase, Run
+
+RUNS = (
+    Run("pndm", "PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1}, options={"height": 24, "width": 16}),
+    Run(
+        "euler-ancestral",
+        "EulerAncestralDiscreteScheduler",
+        {"timestep_spacing": "leading", "steps_offset": 1},
+        ("A red disc", "Blue bars, and more of them than a tokenizer takes: " + "bars " * 20),
+        {"negative_prompt": "rain", "num_images_per_prompt": 2, "guidance_rescale": 0.7},
+        7,
+    ),
+    Run(
+        "ddim",
+        "DDIMScheduler",
+        {"clip_sample": False, "set_alpha_to_one": False, "steps_offset": 1},
+        options={"guidance_scale": 1.0, "num_inference_steps": 4},
+    ),
+    Run("image-ddim", "DDIMScheduler", {"clip_sample": False, "steps_offset": 1}, options={"strength": 0.6}, image=True),
+    Run("image-pndm", "PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1}, options={"strength": 0.5}, image=True),
+    Run("image-lms", "LMSDiscreteScheduler", options={"strength": 0.75, "num_inference_steps": 8}, image=True),
+    Run(
+        "image-heun",
+        "HeunDiscreteScheduler",
+        {},
+        ("A red disc", "Blue bars"),
+        {"negative_prompt": "rain", "num_images_per_prompt": 2, "strength": 0.35},
+        7,
+        image=True,
+    ),
+)
+
+
+def build() -> Any:
+    return diffusers.StableDiffusionPipeline(
+        vae=autoencoder(),
+        text_encoder=clip(),
+        tokenizer=clip_tokenizer(POSITIONS),
+        unet=denoiser("UNet2DConditionModel", **UNET),
+        scheduler=diffusers.PNDMScheduler(**STABLE_DIFFUSION, **RUNS[0].fields),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+
+
+def case() -> PipelineCase:
+    return PipelineCase("text-to-image/stable-diffusion", build, RUNS, "StableDiffusionImg2ImgPipeline", STABLE_DIFFUSION)
