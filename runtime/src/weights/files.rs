@@ -88,10 +88,13 @@ impl Files {
     /// The tensors of a pipeline's components, each under its component's name.
     fn of_pipeline(checkpoint: &Checkpoint, index: PathBuf) -> Result<(PathBuf, HashMap<String, Entry>)> {
         let config = checkpoint.json("config.json")?.unwrap_or_default();
+        let listed = checkpoint.json("model_index.json")?.unwrap_or_default();
         let mut all = HashMap::new();
-        // The safety checker judges images and makes none.
+        // The safety checker judges images and makes none; maps such as DiT's labels are no components.
         let components = config.as_object().into_iter().flatten();
-        let components = components.filter(|(name, value)| value.is_object() && *name != "safety_checker");
+        let components = components.filter(|(name, value)| {
+            value.is_object() && listed[name.as_str()].is_array() && *name != "safety_checker"
+        });
         for (name, _) in components {
             let (_, entries) = Self::listed(&checkpoint.component(name))?;
             all.extend(entries.into_iter().map(|(tensor, entry)| (format!("{name}.{tensor}"), entry)));

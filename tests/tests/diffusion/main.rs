@@ -52,6 +52,7 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
         guidance_rescale: number("guidance_rescale").unwrap_or_default(),
         height: whole("height"),
         width: whole("width"),
+        use_resolution_binning: asked["use_resolution_binning"].as_bool().unwrap_or(true),
         num_images_per_prompt: whole("num_images_per_prompt").unwrap_or(1),
         max_sequence_length: whole("max_sequence_length"),
         seed: call["seed"].as_u64(),
@@ -126,6 +127,28 @@ fn stable_diffusion_agrees_with_the_reference() {
 #[test]
 fn stable_diffusion_xl_agrees_with_the_reference() {
     agrees::<weft_stable_diffusion_xl::Model>("stable-diffusion-xl");
+}
+
+#[test]
+fn stable_diffusion_3_agrees_with_the_reference() {
+    agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3");
+    agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3-without-t5");
+}
+
+#[test]
+fn flux_agrees_with_the_reference() {
+    agrees::<weft_flux::Model>("flux");
+}
+
+#[test]
+fn pixart_agrees_with_the_reference() {
+    agrees::<weft_pixart::Model>("pixart-alpha");
+    agrees::<weft_pixart::Model>("pixart-sigma");
+}
+
+#[test]
+fn dit_agrees_with_the_reference() {
+    agrees::<weft_dit::Model>("dit");
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub struct FlowMatchEuler {
     timesteps: Vec<f64>,
     sigmas: Vec<f32>,
     tokens: Option<usize>,
+    even: bool,
 }
 
 impl FlowMatchEuler {
@@ -23,7 +24,7 @@ impl FlowMatchEuler {
         if !matches!(config.time_shift_type.as_deref(), None | Some("exponential" | "linear")) {
             return Err(config.refuse("time_shift_type", "is neither exponential nor linear"));
         }
-        Ok(Self { config, timesteps: vec![], sigmas: vec![], tokens: None })
+        Ok(Self { config, timesteps: vec![], sigmas: vec![], tokens: None, even: false })
     }
 
     /// How far sigmas are shifted for so many tokens (`calculate_shift`).
@@ -40,14 +41,37 @@ impl FlowMatchEuler {
     fn dynamically_shifted(&self, sigma: f64, tokens: usize) -> f64 {
         let mu = self.token_shift(tokens);
         let factor = if self.config.time_shift_type.as_deref() == Some("linear") { mu } else { mu.exp() };
-        // As the reference, whose sigmas are here of single precision.
+        if !self.even {
+            return factor / (factor + (1.0 / sigma - 1.0));
+        }
+        // As the reference, whose sigmas are then of single precision.
         let (factor, sigma) = (factor as f32, sigma as f32);
         f64::from(factor / (factor + (1.0 / sigma - 1.0)))
     }
 
     fn shifted(&self, sigma: f64) -> f64 {
         let shift = self.config.shift.unwrap_or(1.0);
-        shift * sigma / (1.0 + (shift - 1.0) * sigma)
+        if !self.even {
+            return shift * sigma / (1.0 + (shift - 1.0) * sigma);
+        }
+        let (sigma, shift, less) = (sigma as f32, shift as f32, (shift - 1.0) as f32);
+        f64::from(shift * sigma / (1.0 + less * sigma))
+    }
+
+    /// Sigmas before they are shifted by the number of tokens, or a second time.
+    fn spaced(&self, steps: usize, dynamic: bool) -> Vec<f64> {
+        if self.even {
+            return tables::linspace_double(1.0, 1.0 / steps as f64, steps);
+        }
+        // The first and the last of the training's; where sigmas are not shifted by tokens, these are shifted already.
+        let trained = self.config.steps() as f64;
+        let end = |timestep: f32| {
+            let (shift, sigma) = (self.config.shift.unwrap_or(1.0), timestep / trained as f32);
+            let shifted = shift as f32 * sigma / (1.0 + (shift - 1.0) as f32 * sigma);
+            f64::from(if dynamic { sigma } else { shifted }) * trained
+        };
+        let timesteps = tables::linspace_double(end(trained as f32), end(1.0), steps);
+        timesteps.into_iter().map(|timestep| timestep / trained).collect()
     }
 }
 
@@ -56,34 +80,28 @@ impl Scheduler for FlowMatchEuler {
         self.tokens = Some(tokens);
     }
 
+    fn set_even_sigmas(&mut self) {
+        self.even = true;
+    }
+
     fn set_timesteps(&mut self, steps: usize) -> Result<()> {
         let trained = self.config.steps() as f64;
         let dynamic = self.config.use_dynamic_shifting == Some(true);
+        let spaced = self.spaced(steps, dynamic).into_iter();
         let mut sigmas: Vec<f64> = match (dynamic, self.tokens) {
             (true, None) => {
                 return Err(self
                     .config
                     .refuse("use_dynamic_shifting", "needs the number of the image's tokens"));
             }
-            (true, Some(tokens)) => {
-                let even = tables::linspace_double(1.0, 1.0 / steps as f64, steps);
-                even.into_iter().map(|sigma| self.dynamically_shifted(sigma, tokens)).collect()
-            }
-            (false, _) => {
-                // The first and the last of the training's are shifted already, and then again.
-                let end = |timestep: f32| {
-                    let (shift, sigma) = (self.config.shift.unwrap_or(1.0), timestep / trained as f32);
-                    f64::from(shift as f32 * sigma / (1.0 + (shift - 1.0) as f32 * sigma)) * trained
-                };
-                let timesteps = tables::linspace_double(end(trained as f32), end(1.0), steps);
-                timesteps.into_iter().map(|t| self.shifted(t / trained)).collect()
-            }
+            (true, Some(tokens)) => spaced.map(|sigma| self.dynamically_shifted(sigma, tokens)).collect(),
+            (false, _) => spaced.map(|sigma| self.shifted(sigma)).collect(),
         };
         if let (Some(terminal), Some(&last)) =
             (self.config.shift_terminal.filter(|&end| end != 0.0), sigmas.last())
         {
-            // Sigmas that tokens shift are of single precision from here on, too.
-            let rounded = |x: f64| if dynamic { f64::from(x as f32) } else { x };
+            // Sigmas that the pipeline spaces are of single precision from here on, too.
+            let rounded = |x: f64| if self.even { f64::from(x as f32) } else { x };
             let scale = rounded(rounded(1.0 - last) / rounded(1.0 - terminal));
             sigmas
                 .iter_mut()

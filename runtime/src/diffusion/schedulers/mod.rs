@@ -49,6 +49,9 @@ pub trait Scheduler: Debug + Send {
     fn set_image_tokens(&mut self, tokens: usize) {
         let _ = tokens;
     }
+    /// Sigmas are spaced from 1 down to one step's share before they are shifted, as Flux's pipeline gives them (`sigmas`); before
+    /// [`Scheduler::set_timesteps`].
+    fn set_even_sigmas(&mut self) {}
     /// Begins anew, with so many steps.
     ///
     /// # Errors

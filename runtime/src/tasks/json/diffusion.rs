@@ -67,6 +67,9 @@ fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
         guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
         height: parameters.get("height")?,
         width: parameters.get("width")?,
+        use_resolution_binning: parameters
+            .get("use_resolution_binning")?
+            .unwrap_or(defaults.use_resolution_binning),
         num_images_per_prompt: images,
         max_sequence_length: parameters.get("max_sequence_length")?,
         seed: parameters.get("seed")?,

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use ndarray::{Array4, ArrayD, Axis, concatenate};
 
 use super::image_to_image::Start;
+use super::latents::{packed, prediction};
+use super::pipelines::Conditioning;
 use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
 use crate::any_model::AnyModel;
 use crate::diffusion::Generator;
@@ -23,6 +25,17 @@ impl Noise {
     pub(super) fn randn(&mut self, count: usize) -> Vec<f32> {
         let each = count / self.0.len().max(1);
         self.0.iter_mut().flat_map(|generator| generator.randn(each)).collect()
+    }
+
+    /// The same for a step of latents that stand there twice, of which the second ones are not kept.
+    fn randn_twice(&mut self, count: usize) -> Vec<f32> {
+        let each = count / self.0.len().max(1);
+        let first = |generator: &mut Generator| {
+            let mut both = generator.randn(2 * each);
+            both.truncate(each);
+            both
+        };
+        self.0.iter_mut().flat_map(first).collect()
     }
 
     /// How many seeds there are.
@@ -54,6 +67,10 @@ impl<A: AnyModel> TextToImage<A> {
         let shape = [images, self.settings.channels, rows, columns];
         let mut noise = Noise::new(seeds);
         let mut scheduler = self.scheduler()?;
+        scheduler.set_image_tokens(self.settings.tokens(size));
+        if self.class.conditioning == Conditioning::Packed {
+            scheduler.set_even_sigmas();
+        }
         scheduler.set_timesteps(self.steps(options))?;
         let conditioning = self.conditioning(prompts, options, size)?;
         let (begin, mut latents) = match start {
@@ -63,6 +80,8 @@ impl<A: AnyModel> TextToImage<A> {
                 (0, first_latents(options, shape, &mut noise)?.mapv(|x| x * scale))
             }
         };
+        // DiT's pipeline draws noise for the second half of its batch, too, and drops it.
+        let twice = self.class.conditioning == Conditioning::Classes && self.guided(options);
         let timesteps = scheduler.timesteps().to_vec();
         let count = timesteps.len() - begin;
         for (index, &timestep) in timesteps.iter().enumerate().skip(begin) {
@@ -70,7 +89,8 @@ impl<A: AnyModel> TextToImage<A> {
             let seen = scheduler.scale_model_input(index, &sample);
             let seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
             let predicted = self.predict(&seen, timestep, &conditioning, options)?;
-            let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
+            let mut drawn = |count| if twice { noise.randn_twice(count) } else { noise.randn(count) };
+            let next = scheduler.step(index, &predicted, &sample, &mut drawn);
             latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
             let step = DenoisingStep { index: index - begin, count, timestep, latents: &latents };
             if on_step(&step).is_break() {
@@ -99,9 +119,15 @@ impl<A: AnyModel> TextToImage<A> {
         let sample = if guided { both()? } else { seen.clone() };
         let rows = sample.shape()[0];
         let mut inputs = conditioning.clone();
-        inputs.insert("sample".to_owned(), sample.into_dyn().into());
-        inputs.insert("timestep".to_owned(), ArrayD::from_elem(vec![rows], timestep as f32).into());
+        let (sample, timestep) = match self.class.conditioning {
+            Conditioning::Packed => (packed(&sample).into_dyn(), timestep as f32 / 1000.0),
+            _ => (sample.into_dyn(), timestep as f32),
+        };
+        inputs.insert(self.class.sample().to_owned(), sample.into());
+        inputs.insert("timestep".to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
         let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
+        let (_, channels, height, width) = seen.dim();
+        let predicted = prediction(predicted, channels, [height, width])?;
         let predicted: Vec<f32> = predicted.iter().copied().collect();
         if !guided {
             return Ok(predicted);

@@ -7,9 +7,11 @@ mod conditioning;
 mod denoise;
 mod guidance;
 mod image_to_image;
+mod latents;
 mod options;
 mod pipelines;
 mod png;
+mod resolutions;
 mod settings;
 
 pub use image_to_image::{ImageToImage, ImageToImageOptions};
@@ -17,18 +19,17 @@ pub use options::{DenoisingStep, GeneratedImage, TextToImageOptions};
 
 use std::ops::ControlFlow;
 
-use ndarray::{Array3, Array4, ArrayD, Ix4};
+use ndarray::ArrayD;
 
 use super::builder::opened;
 use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::diffusion::schedulers::{self, Scheduler};
-use crate::image::Image;
-use crate::{Error, GraphKind, Result, Value, Values};
+use crate::{Error, Result, Value, Values};
 use conditioning::TextInput;
 use denoise::Request;
 use image_to_image::Start;
-use pipelines::PipelineClass;
+use pipelines::{Conditioning, PipelineClass};
 use settings::Settings;
 
 /// Makes images of texts.
@@ -101,39 +102,27 @@ impl<A: AnyModel> TextToImage<A> {
         start: Option<Start<'_>>,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
-        let size = self.size(options)?;
+        let asked = self.size(options)?;
+        let size = match options.use_resolution_binning && self.class.conditioning == Conditioning::Masked {
+            true => resolutions::trained(self.settings.sample_size, asked).unwrap_or(asked),
+            false => asked,
+        };
         let seeds = self.seeds(prompts, options)?;
         let request = Request { prompts, options, start, size, seeds: &seeds };
         let latents = self.denoise(&request, on_step)?;
         let (steps, scale) = (self.steps(options), self.guidance_scale(options));
-        let made = self.decode(&latents)?.into_iter().enumerate().map(|(index, image)| {
+        let made = self.decode(&latents, asked)?.into_iter().enumerate().map(|(index, image)| {
             let parameters = png::Parameters {
                 prompt: prompts[index / options.num_images_per_prompt],
                 negative_prompt: options.negative_prompt.as_deref().unwrap_or_default(),
                 steps,
                 scale,
                 seed: seeds[index.min(seeds.len() - 1)],
-                size,
+                size: asked,
             };
             GeneratedImage { image, parameters: parameters.to_string() }
         });
         Ok(made.collect())
-    }
-
-    /// The images that latents stand for.
-    fn decode(&self, latents: &Array4<f32>) -> Result<Vec<Image>> {
-        let Settings { scaling_factor, shift_factor, .. } = self.settings;
-        let latents = latents.mapv(|x| x / scaling_factor + shift_factor);
-        let inputs = Values::from([("latents".to_owned(), Value::from(latents.into_dyn()))]);
-        let decoded = floats(self.model.run_graph(GraphKind::LatentDecoder, inputs)?, "sample")?;
-        let decoded = decoded.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
-        let image = |pixels: ndarray::ArrayView3<'_, f32>| {
-            let level = |x: f32| ((x / 2.0 + 0.5).clamp(0.0, 1.0) * 255.0).round_ties_even() as u8;
-            let (_, height, width) = pixels.dim();
-            let levels = Array3::from_shape_fn((height, width, 3), |(y, x, c)| level(pixels[[c, y, x]]));
-            Image::from_pixels(&levels)
-        };
-        decoded.outer_iter().map(image).collect()
     }
 
     /// A scheduler of its own for each run.
@@ -162,9 +151,23 @@ impl<A: AnyModel> TextToImage<A> {
 
     /// Height and width in pixels.
     fn size(&self, options: &TextToImageOptions) -> Result<[usize; 2]> {
-        let scale = self.settings.scale;
-        let trained = self.settings.sample_size.map(|side| side * scale);
+        let Settings { scale, patch_size, sample_size, .. } = self.settings;
+        let trained = sample_size.map(|side| side * scale);
         let size = [options.height.unwrap_or(trained[0]), options.width.unwrap_or(trained[1])];
+        let conditioning = self.class.conditioning;
+        let binned = conditioning == Conditioning::Masked && options.use_resolution_binning;
+        let scale =
+            if binned && resolutions::trained(sample_size, size).is_some() { 1 } else { scale * patch_size };
+        if conditioning == Conditioning::Classes && size != trained {
+            let problem = format!("{size:?} is not what the model was trained on");
+            return Err(Error::input("size", problem, format!("leave it out; it is {trained:?}")));
+        }
+        if matches!(conditioning, Conditioning::Classes | Conditioning::Packed)
+            && options.negative_prompt.is_some()
+        {
+            let help = "leave it out: this pipeline has none";
+            return Err(Error::input("negative_prompt", "is not read", help));
+        }
         for (name, side) in ["height", "width"].into_iter().zip(size) {
             if side == 0 || side % scale != 0 || side > 1 << 16 {
                 let problem = format!("{side} is no multiple of {scale}");

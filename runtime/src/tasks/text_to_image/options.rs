@@ -24,6 +24,8 @@ pub struct TextToImageOptions {
     pub height: Option<usize>,
     /// The width in pixels; what the model was trained on where not given.
     pub width: Option<usize>,
+    /// Whether PixArt makes images of the size that it was trained on for their aspect ratio, which are then resized and cut.
+    pub use_resolution_binning: bool,
     /// Images for each prompt.
     pub num_images_per_prompt: usize,
     /// The tokens that T5 makes of a text; those of the reference's pipeline where not given.
@@ -45,6 +47,7 @@ impl Default for TextToImageOptions {
             guidance_rescale: 0.0,
             height: None,
             width: None,
+            use_resolution_binning: true,
             num_images_per_prompt: 1,
             max_sequence_length: None,
             seed: None,

@@ -9,8 +9,7 @@ use crate::{Error, GraphKind, Result};
 /// A pipeline class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PipelineClass {
-    /// The classes that are so.
-    names: &'static [&'static str],
+    name: &'static str,
     /// The component that denoises.
     pub denoiser: &'static str,
     /// The text encoders, in the order of their graphs.
@@ -19,6 +18,8 @@ pub(super) struct PipelineClass {
     pub steps: usize,
     /// `guidance_scale` where it is not given.
     pub guidance_scale: f32,
+    /// The rows and columns of latents where the denoiser's configuration has none.
+    pub sample_size: usize,
     pub conditioning: Conditioning,
 }
 
@@ -34,13 +35,21 @@ pub(super) struct TextEncoder {
     pub optional: bool,
 }
 
-/// What a denoiser takes besides the text's hidden states, and how it takes latents.
+/// What a denoiser takes besides a timestep, and how it takes latents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conditioning {
-    /// The hidden states of one text encoder.
+    /// The hidden states of one text encoder, which cross-attention sees.
     HiddenStates,
     /// Those of two, the pooled text and sizes (`time_ids`).
     Sizes,
+    /// Those of CLIP side by side and T5's behind them, and the pooled texts.
+    Joined,
+    /// T5's hidden states and CLIP's pooled text; latents are packed two by two, and the guidance scale is embedded.
+    Packed,
+    /// T5's hidden states with a mask of padding; resolutions are those of the training.
+    Masked,
+    /// Classes, and no text at all.
+    Classes,
 }
 
 const CLIP: TextEncoder = TextEncoder {
@@ -53,22 +62,84 @@ const CLIP: TextEncoder = TextEncoder {
 const CLIP_2: TextEncoder =
     TextEncoder { name: "text_encoder_2", tokenizer: "tokenizer_2", kind: GraphKind::TextEncoder2, ..CLIP };
 
+const T5: TextEncoder = TextEncoder { length: Some(120), ..CLIP };
+
+/// The size of latents, in rows and columns, that pipelines of transformers take where the configuration has none.
+const SAMPLE_SIZE: usize = 128;
+
 const CLASSES: &[PipelineClass] = &[
     PipelineClass {
-        names: &["StableDiffusionPipeline"],
+        name: "StableDiffusionPipeline",
         denoiser: "unet",
         text_encoders: &[CLIP],
         steps: 50,
         guidance_scale: 7.5,
+        sample_size: 64,
         conditioning: Conditioning::HiddenStates,
     },
     PipelineClass {
-        names: &["StableDiffusionXLPipeline"],
+        name: "StableDiffusionXLPipeline",
         denoiser: "unet",
         text_encoders: &[CLIP, CLIP_2],
         steps: 50,
         guidance_scale: 5.0,
+        sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Sizes,
+    },
+    PipelineClass {
+        name: "StableDiffusion3Pipeline",
+        denoiser: "transformer",
+        text_encoders: &[
+            CLIP,
+            CLIP_2,
+            TextEncoder {
+                name: "text_encoder_3",
+                tokenizer: "tokenizer_3",
+                kind: GraphKind::TextEncoder3,
+                length: Some(256),
+                optional: true,
+            },
+        ],
+        steps: 28,
+        guidance_scale: 7.0,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Joined,
+    },
+    PipelineClass {
+        name: "FluxPipeline",
+        denoiser: "transformer",
+        text_encoders: &[CLIP, TextEncoder { length: Some(512), ..CLIP_2 }],
+        steps: 28,
+        guidance_scale: 3.5,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Packed,
+    },
+    PipelineClass {
+        name: "PixArtAlphaPipeline",
+        denoiser: "transformer",
+        text_encoders: &[T5],
+        steps: 20,
+        guidance_scale: 4.5,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Masked,
+    },
+    PipelineClass {
+        name: "PixArtSigmaPipeline",
+        denoiser: "transformer",
+        text_encoders: &[TextEncoder { length: Some(300), ..T5 }],
+        steps: 20,
+        guidance_scale: 4.5,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Masked,
+    },
+    PipelineClass {
+        name: "DiTPipeline",
+        denoiser: "transformer",
+        text_encoders: &[],
+        steps: 50,
+        guidance_scale: 4.0,
+        sample_size: 32,
+        conditioning: Conditioning::Classes,
     },
 ];
 
@@ -85,8 +156,8 @@ impl PipelineClass {
         let path = checkpoint.require(FILE)?;
         let index = checkpoint.json(FILE)?.unwrap_or_default();
         let name = index["_class_name"].as_str().unwrap_or_default();
-        let Some(class) = CLASSES.iter().find(|class| class.names.contains(&name)) else {
-            let known: Vec<&str> = CLASSES.iter().flat_map(|class| class.names).copied().collect();
+        let Some(class) = CLASSES.iter().find(|class| class.name == name) else {
+            let known: Vec<&str> = CLASSES.iter().map(|class| class.name).collect();
             let help = format!("take one of {}", known.join(", "));
             return Err(Error::config(path, format!("`_class_name` is `{name}`, which is not here"), help));
         };
@@ -106,6 +177,11 @@ impl PipelineClass {
             return Err(Error::config(path, format!("lacks the component `{name}`"), help));
         }
         Ok(*class)
+    }
+
+    /// The denoiser's name for latents.
+    pub(super) fn sample(&self) -> &'static str {
+        if self.denoiser == "unet" { "sample" } else { "hidden_states" }
     }
 
     /// The components that are read.

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::pipelines::PipelineClass;
+use super::pipelines::{Conditioning, PipelineClass};
 
 /// Sizes and scales of latents.
 #[derive(Debug)]
@@ -17,6 +17,14 @@ pub(super) struct Settings {
     pub shift_factor: f32,
     /// The width of the embedded guidance scale.
     pub guidance_width: Option<usize>,
+    /// The rows and columns of latents that are one token, or 1.
+    pub patch_size: usize,
+    /// Whether the guidance scale is embedded (`guidance_embeds`).
+    pub guidance_embeds: bool,
+    /// The width of the text that the denoiser takes.
+    pub text_width: usize,
+    /// Whether the denoiser takes resolution and aspect ratio.
+    pub takes_resolution: bool,
     /// Whether zeros stand for a negative prompt that is not given.
     pub zeros_for_empty_prompt: bool,
 }
@@ -33,13 +41,24 @@ impl Settings {
         };
         let blocks = vae["block_out_channels"].as_array().map_or(1, Vec::len);
         let factor = |name: &str| vae[name].as_f64().map(|factor| factor as f32);
+        let trained = sample_size.unwrap_or([class.sample_size; 2]);
+        let patch_size = match class.conditioning {
+            Conditioning::HiddenStates | Conditioning::Sizes => 1,
+            Conditioning::Packed => 2,
+            _ => size(&denoiser["patch_size"]).unwrap_or(2).max(1),
+        };
         Self {
             channels: size(&vae["latent_channels"]).unwrap_or(4),
-            sample_size: sample_size.unwrap_or([64; 2]),
+            sample_size: trained,
             scale: 1 << (blocks.clamp(1, 16) - 1),
             scaling_factor: factor("scaling_factor").unwrap_or(0.18215),
             shift_factor: factor("shift_factor").unwrap_or_default(),
             guidance_width: size(&denoiser["time_cond_proj_dim"]),
+            patch_size,
+            guidance_embeds: denoiser["guidance_embeds"].as_bool().unwrap_or(false),
+            text_width: size(&denoiser["joint_attention_dim"]).unwrap_or(4096),
+            takes_resolution: class.conditioning == Conditioning::Masked
+                && denoiser["use_additional_conditions"].as_bool().unwrap_or(trained == [128; 2]),
             zeros_for_empty_prompt: config["force_zeros_for_empty_prompt"].as_bool().unwrap_or(true),
         }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ import torch
 
 from weft_reference.diffusion import ModelCase, forward
 from weft_reference.inputs import floats
-from weft_reference.models.stable_diffusion import decode
+from weft_reference.models.stable_diffusion import AUTOENCODER, decode
 
-MODELS = ("autoencoder-tiny", "flux-transformer-2d", "sd3-transformer-2d", "dit-transformer-2d", "pixart-transformer-2d")
+MODELS = (
+    *("autoencoder-tiny", "flux-transformer-2d", "sd3-transformer-2d", "dit-transformer-2d", "pixart-transformer-2d"),
+    *("flux", "stable-diffusion-3", "pixart", "dit"),
+)
 ROOTS = MODELS
 
 
@@ -22,6 +26,17 @@ def goldens() -> Iterator[ModelCase]:
     yield from sd3()
     yield from dit()
     yield from pixart()
+    yield within("stable-diffusion-3", "StableDiffusion3Pipeline", next(sd3()))
+    yield within("flux", "FluxPipeline", next(flux()))
+    yield within("pixart", "PixArtAlphaPipeline", next(pixart()))
+    yield within("dit", "DiTPipeline", next(dit()))
+
+
+def within(path: str, pipeline: str, case: ModelCase) -> ModelCase:
+    """The denoiser of a case as a component of a pipeline, whose other components have sizes of their own."""
+    index = {"_class_name": pipeline, "vae": AUTOENCODER}
+    notes = "The denoiser of a pipeline."
+    return replace(case, path=f"{path}/base", notes=notes, head=pipeline, within=("transformer", index))
 
 
 def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft_reference.models.text_to_image import stable_diffusion, stable_diffusion_xl
+from weft_reference.models.text_to_image import dit, flux, pixart, stable_diffusion, stable_diffusion_3, stable_diffusion_xl
 from weft_reference.models.text_to_image.pipelines import PipelineCase
 
 ROOTS = ("text-to-image",)
@@ -13,3 +13,7 @@ ROOTS = ("text-to-image",)
 def goldens() -> Iterator[PipelineCase]:
     yield stable_diffusion.case()
     yield stable_diffusion_xl.case()
+    yield from stable_diffusion_3.cases()
+    yield flux.case()
+    yield from pixart.cases()
+    yield dit.case()
