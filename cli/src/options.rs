@@ -1,5 +1,7 @@
 //! Options that several verbs share: where a checkpoint runs, and in what.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use weft::{DynLoader, Hardware, Precision, Result, Task};
 
@@ -21,6 +23,9 @@ pub struct LoadOptions {
     /// Threads within an operation; the physical cores where not given.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Low-rank updates to add to the weights: a file (kohya-ss, PEFT, diffusers), with `=0.8` behind it that much of it.
+    #[arg(long, value_name = "FILE[=SCALE]", value_parser = lora)]
+    pub lora: Vec<(PathBuf, f32)>,
 }
 
 impl LoadOptions {
@@ -33,10 +38,22 @@ impl LoadOptions {
         if let Some(threads) = self.threads {
             loader = loader.threads(threads);
         }
+        loader = self.lora.iter().fold(loader, |loader, (path, scale)| loader.lora(path, *scale));
         if let Some(class) = &self.class {
             loader = loader.class(class);
         }
         Ok(loader)
+    }
+}
+
+/// A file of low-rank updates and its scale, 1 where not given.
+fn lora(text: &str) -> std::result::Result<(PathBuf, f32), String> {
+    match text.rsplit_once('=') {
+        Some((path, scale)) => match scale.parse() {
+            Ok(scale) => Ok((path.into(), scale)),
+            Err(_) => Err(format!("`{scale}` is no number: FILE=0.8 adds that much of a file")),
+        },
+        None => Ok((text.into(), 1.0)),
     }
 }
 
@@ -55,4 +72,16 @@ pub fn precision() -> impl TypedValueParser<Value = Precision> {
 /// The tasks by name.
 pub fn task() -> impl TypedValueParser<Value = Task> {
     PossibleValuesParser::new(Task::ALL.map(Task::name)).try_map(|name| name.parse::<Task>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lora;
+
+    #[test]
+    fn a_scale_stands_behind_a_file() {
+        assert_eq!(lora("style.safetensors").unwrap(), ("style.safetensors".into(), 1.0));
+        assert_eq!(lora("a=b/style.safetensors=0.8").unwrap(), ("a=b/style.safetensors".into(), 0.8));
+        assert!(lora("style.safetensors=much").unwrap_err().contains("`much`"));
+    }
 }

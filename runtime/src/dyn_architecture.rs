@@ -1,7 +1,7 @@
 //! An architecture that is known at run time only, and loading checkpoints of it (`AutoModel`).
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
@@ -83,6 +83,7 @@ impl DynArchitecture {
             hardware: Hardware::Auto,
             precision: None,
             threads: None,
+            loras: vec![],
             class: None,
             usage: None,
             cache: false,
@@ -104,6 +105,7 @@ pub struct DynLoader {
     hardware: Hardware,
     precision: Option<Precision>,
     threads: Option<usize>,
+    loras: Vec<(PathBuf, f32)>,
     class: Option<String>,
     usage: Option<ExpertUsage>,
     cache: bool,
@@ -132,6 +134,13 @@ impl DynLoader {
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
+    }
+
+    /// [`Loader::lora`].
+    #[must_use]
+    pub fn lora(mut self, path: &Path, scale: f32) -> Self {
+        self.loras.push((path.to_owned(), scale));
+        self
     }
 
     /// Which of the reference's classes to load; the one that `architectures` in `config.json` names where not given.
@@ -248,6 +257,7 @@ fn typed<A: Architecture>(untyped: &DynLoader) -> Result<Loader<A>> {
     if let Some(threads) = untyped.threads {
         loader = loader.threads(threads);
     }
+    loader = untyped.loras.iter().fold(loader, |loader, (path, scale)| loader.lora(path, *scale));
     if let Some(usage) = &untyped.usage {
         loader = loader.expert_usage(usage);
     }

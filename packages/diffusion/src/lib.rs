@@ -3,22 +3,56 @@
 
 //! Diffusion: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "auraflow-transformer-2d")]
+pub use weft_auraflow_transformer_2d as auraflow_transformer_2d;
+#[cfg(feature = "autoencoder-dc")]
+pub use weft_autoencoder_dc as autoencoder_dc;
 #[cfg(feature = "autoencoder-kl")]
 pub use weft_autoencoder_kl as autoencoder_kl;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
+#[cfg(feature = "bria-transformer-2d")]
+pub use weft_bria_transformer_2d as bria_transformer_2d;
+#[cfg(feature = "chroma-transformer-2d")]
+pub use weft_chroma_transformer_2d as chroma_transformer_2d;
+#[cfg(feature = "cogview3-plus-transformer-2d")]
+pub use weft_cogview3_plus_transformer_2d as cogview3_plus_transformer_2d;
+#[cfg(feature = "cogview4-transformer-2d")]
+pub use weft_cogview4_transformer_2d as cogview4_transformer_2d;
+#[cfg(feature = "controlnet")]
+pub use weft_controlnet as controlnet;
 #[cfg(feature = "dit")]
 pub use weft_dit as dit;
 #[cfg(feature = "dit-transformer-2d")]
 pub use weft_dit_transformer_2d as dit_transformer_2d;
 #[cfg(feature = "flux")]
 pub use weft_flux as flux;
+#[cfg(feature = "flux-controlnet")]
+pub use weft_flux_controlnet as flux_controlnet;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "flux2-transformer-2d")]
+pub use weft_flux2_transformer_2d as flux2_transformer_2d;
+#[cfg(feature = "hunyuan-dit-2d")]
+pub use weft_hunyuan_dit_2d as hunyuan_dit_2d;
+#[cfg(feature = "longcat-image-transformer-2d")]
+pub use weft_longcat_image_transformer_2d as longcat_image_transformer_2d;
+#[cfg(feature = "lumina2-transformer-2d")]
+pub use weft_lumina2_transformer_2d as lumina2_transformer_2d;
+#[cfg(feature = "ovis-image-transformer-2d")]
+pub use weft_ovis_image_transformer_2d as ovis_image_transformer_2d;
 #[cfg(feature = "pixart")]
 pub use weft_pixart as pixart;
 #[cfg(feature = "pixart-transformer-2d")]
 pub use weft_pixart_transformer_2d as pixart_transformer_2d;
+#[cfg(feature = "prior-transformer")]
+pub use weft_prior_transformer as prior_transformer;
+#[cfg(feature = "qwen-image-transformer-2d")]
+pub use weft_qwen_image_transformer_2d as qwen_image_transformer_2d;
+#[cfg(feature = "sana-transformer-2d")]
+pub use weft_sana_transformer_2d as sana_transformer_2d;
+#[cfg(feature = "sd3-controlnet")]
+pub use weft_sd3_controlnet as sd3_controlnet;
 #[cfg(feature = "sd3-transformer-2d")]
 pub use weft_sd3_transformer_2d as sd3_transformer_2d;
 #[cfg(feature = "stable-diffusion")]
@@ -27,27 +61,71 @@ pub use weft_stable_diffusion as stable_diffusion;
 pub use weft_stable_diffusion_3 as stable_diffusion_3;
 #[cfg(feature = "stable-diffusion-xl")]
 pub use weft_stable_diffusion_xl as stable_diffusion_xl;
+#[cfg(feature = "t2i-adapter")]
+pub use weft_t2i_adapter as t2i_adapter;
+#[cfg(feature = "unet-2d")]
+pub use weft_unet_2d as unet_2d;
 #[cfg(feature = "unet-2d-condition")]
 pub use weft_unet_2d_condition as unet_2d_condition;
+#[cfg(feature = "vq-model")]
+pub use weft_vq_model as vq_model;
+#[cfg(feature = "wan-transformer-3d")]
+pub use weft_wan_transformer_3d as wan_transformer_3d;
+#[cfg(feature = "z-image-transformer-2d")]
+pub use weft_z_image_transformer_2d as z_image_transformer_2d;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "auraflow-transformer-2d")]
+    weft::DynArchitecture::of::<auraflow_transformer_2d::Model>(),
+    #[cfg(feature = "autoencoder-dc")]
+    weft::DynArchitecture::of::<autoencoder_dc::Model>(),
     #[cfg(feature = "autoencoder-kl")]
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
+    #[cfg(feature = "bria-transformer-2d")]
+    weft::DynArchitecture::of::<bria_transformer_2d::Model>(),
+    #[cfg(feature = "chroma-transformer-2d")]
+    weft::DynArchitecture::of::<chroma_transformer_2d::Model>(),
+    #[cfg(feature = "cogview3-plus-transformer-2d")]
+    weft::DynArchitecture::of::<cogview3_plus_transformer_2d::Model>(),
+    #[cfg(feature = "cogview4-transformer-2d")]
+    weft::DynArchitecture::of::<cogview4_transformer_2d::Model>(),
+    #[cfg(feature = "controlnet")]
+    weft::DynArchitecture::of::<controlnet::Model>(),
     #[cfg(feature = "dit")]
     weft::DynArchitecture::of::<dit::Model>(),
     #[cfg(feature = "dit-transformer-2d")]
     weft::DynArchitecture::of::<dit_transformer_2d::Model>(),
     #[cfg(feature = "flux")]
     weft::DynArchitecture::of::<flux::Model>(),
+    #[cfg(feature = "flux-controlnet")]
+    weft::DynArchitecture::of::<flux_controlnet::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
+    #[cfg(feature = "flux2-transformer-2d")]
+    weft::DynArchitecture::of::<flux2_transformer_2d::Model>(),
+    #[cfg(feature = "hunyuan-dit-2d")]
+    weft::DynArchitecture::of::<hunyuan_dit_2d::Model>(),
+    #[cfg(feature = "longcat-image-transformer-2d")]
+    weft::DynArchitecture::of::<longcat_image_transformer_2d::Model>(),
+    #[cfg(feature = "lumina2-transformer-2d")]
+    weft::DynArchitecture::of::<lumina2_transformer_2d::Model>(),
+    #[cfg(feature = "ovis-image-transformer-2d")]
+    weft::DynArchitecture::of::<ovis_image_transformer_2d::Model>(),
     #[cfg(feature = "pixart")]
     weft::DynArchitecture::of::<pixart::Model>(),
     #[cfg(feature = "pixart-transformer-2d")]
     weft::DynArchitecture::of::<pixart_transformer_2d::Model>(),
+    #[cfg(feature = "prior-transformer")]
+    weft::DynArchitecture::of::<prior_transformer::Model>(),
+    #[cfg(feature = "qwen-image-transformer-2d")]
+    weft::DynArchitecture::of::<qwen_image_transformer_2d::Model>(),
+    #[cfg(feature = "sana-transformer-2d")]
+    weft::DynArchitecture::of::<sana_transformer_2d::Model>(),
+    #[cfg(feature = "sd3-controlnet")]
+    weft::DynArchitecture::of::<sd3_controlnet::Model>(),
     #[cfg(feature = "sd3-transformer-2d")]
     weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
     #[cfg(feature = "stable-diffusion")]
@@ -56,6 +134,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<stable_diffusion_3::Model>(),
     #[cfg(feature = "stable-diffusion-xl")]
     weft::DynArchitecture::of::<stable_diffusion_xl::Model>(),
+    #[cfg(feature = "t2i-adapter")]
+    weft::DynArchitecture::of::<t2i_adapter::Model>(),
+    #[cfg(feature = "unet-2d")]
+    weft::DynArchitecture::of::<unet_2d::Model>(),
     #[cfg(feature = "unet-2d-condition")]
     weft::DynArchitecture::of::<unet_2d_condition::Model>(),
+    #[cfg(feature = "vq-model")]
+    weft::DynArchitecture::of::<vq_model::Model>(),
+    #[cfg(feature = "wan-transformer-3d")]
+    weft::DynArchitecture::of::<wan_transformer_3d::Model>(),
+    #[cfg(feature = "z-image-transformer-2d")]
+    weft::DynArchitecture::of::<z_image_transformer_2d::Model>(),
 ];

@@ -5,6 +5,7 @@ mod quantize;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
@@ -64,6 +65,7 @@ pub struct Loader<A: Architecture, T = A> {
     usage: Option<ExpertUsage>,
     calibration: Option<Calibration>,
     probes: Vec<String>,
+    loras: Vec<(PathBuf, f32)>,
     loads: PhantomData<fn() -> T>,
 }
 
@@ -97,6 +99,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             usage: None,
             calibration: None,
             probes: vec![],
+            loras: vec![],
             loads: PhantomData,
         }
     }
@@ -233,6 +236,14 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
+    /// Adds the low-rank updates of a file (LoRA of `diffusers`, PEFT or kohya-ss) to the weights, `scale` times; several files one
+    /// after the other.
+    #[must_use]
+    pub fn lora(mut self, path: impl AsRef<Path>, scale: f32) -> Self {
+        self.loras.push((path.as_ref().to_owned(), scale));
+        self
+    }
+
     /// Fixes the length of a symbolic axis, which backends without dynamic shapes need.
     #[must_use]
     pub fn dim(mut self, symbol: &str, length: usize) -> Self {
@@ -345,6 +356,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             Some(weights) => weights.clone(),
             None => Weights::open(&self.checkpoint)?,
         };
+        let add = |weights: Weights, (path, scale): &(PathBuf, f32)| weights.with_lora(path, *scale);
+        let weights = self.loras.iter().try_fold(weights, add)?;
         Ok((raw, config, head, weights))
     }
 }

@@ -1,6 +1,7 @@
 //! A checkpoint opened for a task, and the pipeline made of it.
 
 use std::marker::PhantomData;
+use std::path::Path;
 
 use super::Task;
 use crate::Architecture;
@@ -91,6 +92,13 @@ impl<A: Architecture, P: Pipeline<A>> PipelineBuilder<A, P> {
     #[must_use]
     pub fn precision_of(mut self, module: &str, precision: Precision) -> Self {
         self.loader = self.loader.precision_of(module, precision);
+        self
+    }
+
+    /// Adds the low-rank updates of a file to the weights; see [`Loader::lora`].
+    #[must_use]
+    pub fn lora(mut self, path: impl AsRef<Path>, scale: f32) -> Self {
+        self.loader = self.loader.lora(path, scale);
         self
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use safetensors::Dtype as Stored;
 
 use super::decoded::Decoded;
+use super::lora::Lora;
 use super::{Bytes, WeightData, header};
 use crate::files as storage;
 use crate::graph::Dtype;
@@ -34,6 +35,8 @@ pub struct Files {
     /// How the weights are quantized.
     pub(super) published: Option<Arc<Published>>,
     pub(super) decoded: Decoded,
+    /// Low-rank updates, one file after the other.
+    loras: Vec<Arc<Lora>>,
 }
 
 /// One tensor's place.
@@ -70,7 +73,7 @@ impl Files {
     pub fn open(checkpoint: &Checkpoint) -> Result<Self> {
         let (place, entries) = Self::listed(checkpoint)?;
         let published = Published::of(checkpoint)?.map(Arc::new);
-        let files = Self { place, entries, published, decoded: Decoded::default() };
+        let files = Self { place, entries, published, decoded: Decoded::default(), loras: vec![] };
         files.expect_codes()?;
         let apart = files.entries.iter().filter(|(_, entry)| !entry.is_aligned());
         let copied = apart.clone().map(|(_, entry)| entry.length).sum::<u64>();
@@ -212,8 +215,27 @@ impl Files {
             Stored::BF16 => Dtype::Bf16,
             other => return Err(format!("tensor `{name}` is {other:?}; F32, F16 and BF16 can be used")),
         };
-        let bytes = self.place_of(name).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
-        Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
+        let located = || {
+            let bytes = self.place_of(name).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
+            Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
+        };
+        if !self.loras.iter().any(|lora| lora.updates(name)) {
+            return located();
+        }
+        let merged = || self.loras.iter().try_fold(located()?, |weight, lora| lora.merged(weight));
+        self.decoded.get(name, merged)
+    }
+
+    /// The same tensors with low-rank updates of a file.
+    pub(super) fn with_lora(mut self, path: &Path, scale: f32) -> Result<Self> {
+        if self.published.is_some() {
+            let problem = "are quantized: low-rank updates are added to floating-point numbers";
+            return Err(Error::weights(self.place, problem, "open the checkpoint as it was trained"));
+        }
+        let stored = self.entries.iter().map(|(name, entry)| (name, &entry.shape[..]));
+        let lora = Lora::open(path, scale, stored)?;
+        self.loras.push(Arc::new(lora));
+        Ok(self)
     }
 }
 

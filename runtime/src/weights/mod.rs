@@ -6,6 +6,7 @@ mod files;
 mod forms;
 mod gguf;
 mod header;
+mod lora;
 mod names;
 pub(crate) mod published;
 mod quantized;
@@ -139,6 +140,21 @@ impl Weights {
         match checkpoint.gguf() {
             Some(gguf) => Tensors::of(gguf).map(Self::Gguf),
             None => Files::open(checkpoint).map(Self::Files),
+        }
+    }
+
+    /// The same weights with low-rank updates (LoRA) of a file added, `scale` times.
+    ///
+    /// # Errors
+    /// When the file is damaged, names modules that are not there or do not fit, or the weights are no floating-point numbers in
+    /// `safetensors` files.
+    pub fn with_lora(self, path: &Path, scale: f32) -> Result<Self> {
+        match self {
+            Self::Files(files) => files.with_lora(path, scale).map(Self::Files),
+            Self::Gguf(_) | Self::Rule(_) => {
+                let problem = "are not in safetensors files, to which low-rank updates are added";
+                Err(Error::weights(self.place(), problem, "open the checkpoint as it was trained"))
+            }
         }
     }
 

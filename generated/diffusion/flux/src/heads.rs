@@ -15,16 +15,16 @@ use crate::Head;
 pub struct Inputs {
     /// The noisy latents, two rows and two columns in each token. `[batch, image_tokens, in_channels]`
     pub hidden_states: Array3<f32>,
-    /// The hidden states of T5. `[batch, text_tokens, joint_attention_dim]`
+    /// The hidden states of the text encoder. `[batch, text_tokens, joint_attention_dim]`
     pub encoder_hidden_states: Array3<f32>,
-    /// The pooled text of CLIP. `[batch, pooled_projection_dim]`
-    pub pooled_projections: Array2<f32>,
     /// The timestep of each, between 0 and 1. `[batch]`
     pub timestep: Array1<f32>,
     /// The place of each token of the image along each axis. `[image_tokens, axes]`
     pub img_ids: Array2<i64>,
     /// The same of the text, zeros. `[text_tokens, axes]`
     pub txt_ids: Array2<i64>,
+    /// The pooled text of CLIP. `[batch, pooled_projection_dim]`
+    pub pooled_projections: Array2<f32>,
     /// The guidance scale, where the model is distilled for it. `[batch]`
     pub guidance: Option<Array1<f32>>,
 }
@@ -34,26 +34,26 @@ impl Inputs {
     pub fn new(
         hidden_states: Array3<f32>,
         encoder_hidden_states: Array3<f32>,
-        pooled_projections: Array2<f32>,
         timestep: Array1<f32>,
         img_ids: Array2<i64>,
         txt_ids: Array2<i64>,
+        pooled_projections: Array2<f32>,
     ) -> Self {
         Self {
             hidden_states,
             encoder_hidden_states,
-            pooled_projections,
             timestep,
             img_ids,
             txt_ids,
+            pooled_projections,
             guidance: None,
         }
     }
 }
 
 weft::inputs!(
-    Inputs { hidden_states, encoder_hidden_states, pooled_projections, timestep, img_ids,
-    txt_ids, guidance }
+    Inputs { hidden_states, encoder_hidden_states, timestep, img_ids, txt_ids,
+    pooled_projections, guidance }
 );
 
 /// `FluxPipeline`: The components of a pipeline from texts to images (`FluxPipeline`).

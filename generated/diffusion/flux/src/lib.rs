@@ -29,10 +29,10 @@
 //! let inputs = Inputs::new(
 //!     ndarray::Array3::<f32>::zeros((1, 1024, 64)),
 //!     ndarray::Array3::<f32>::zeros((1, 512, 4096)),
-//!     ndarray::Array2::<f32>::zeros((1, 768)),
 //!     ndarray::Array1::<f32>::zeros((1)),
 //!     ndarray::Array2::<i64>::zeros((1024, 3)),
 //!     ndarray::Array2::<i64>::zeros((512, 3)),
+//!     ndarray::Array2::<f32>::zeros((1, 768)),
 //! );
 //! let outputs = model.forward(inputs)?;
 //! println!("{:?}", outputs.sample.shape());

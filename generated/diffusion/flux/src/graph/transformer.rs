@@ -18,47 +18,49 @@ use crate::TransformerConfig as Config;
 /// The epsilon of all norms.
 const EPS: f64 = 1e-6;
 
-/// What is predicted for each token (`FluxTransformer2DModel`): `[batch, image_tokens, out_channels]`.
+/// What is predicted for each token (`FLUX.1`): `[batch, image_tokens, out_channels]`.
 pub(super) fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (image_tokens, text_tokens) = (Dim::symbol("image_tokens"), Dim::symbol("text_tokens"));
     let latents = g.input(Input::f32("hidden_states", dims![BATCH, image_tokens, c.in_channels]));
     let text = g.input(Input::f32("encoder_hidden_states", dims![BATCH, text_tokens, c.joint_attention_dim]));
-    let time = time_embedding(g, c, &w.scope("time_text_embed"))?;
+    let time = time_embedding(g, c, w)?;
     let width = c.num_attention_heads * c.attention_head_dim;
     let mut image = g.linear(&w.scope("x_embedder"), &latents, width)?;
-    let mut text = g.linear(&w.scope("context_embedder"), &text, width)?;
-    let rotary = rotary(g, c)?;
+    let mut text = text_embedding(g, c, w, &text)?;
+    let axes = c.axes_dims_rope.len();
+    let images = g.input(Input::i64("img_ids", dims![Dim::symbol("image_tokens"), axes]));
+    let texts = g.input(Input::i64("txt_ids", dims![Dim::symbol("text_tokens"), axes]));
+    let theta = 10_000.0;
+    let rotary = nn::diffusion::joint_rotary(g, [&texts, &images], &c.axes_dims_rope, theta)?;
     let attention = nn::diffusion::JointAttention {
-        heads: c.num_attention_heads,
-        head_size: c.attention_head_dim,
-        qk_norm_eps: Some(EPS),
+        qk_norm: Some(nn::diffusion::QkNorm::Rms(EPS)),
         rotary: Some(&rotary),
+        ..nn::diffusion::JointAttention::new(c.num_attention_heads, c.attention_head_dim)
     };
+    let block = nn::diffusion::DoubleStream { attention, feed_forward: ["ff_context", "ff"], eps: EPS };
     for index in 0..c.num_layers {
         let w = w.scope("transformer_blocks").index(index);
-        [text, image] = double_stream(g, &w, [text, image], &time, &attention)?;
+        let of_text: [Tensor; 6] = nn::diffusion::modulation(g, &w.scope("norm1_context"), &time, width)?;
+        let of_image: [Tensor; 6] = nn::diffusion::modulation(g, &w.scope("norm1"), &time, width)?;
+        [text, image] = block.forward(g, &w, [&text, &image], [&of_text, &of_image], feed_forward)?;
     }
     let (words, mut joined) = (text.shape()[1].clone(), g.concat(&[&text, &image], 1)?);
     for index in 0..c.num_single_layers {
-        joined = single_stream(
-            g,
-            &w.scope("single_transformer_blocks").index(index),
-            &joined,
-            &time,
-            &attention,
-        )?;
+        let w = w.scope("single_transformer_blocks").index(index);
+        let modulation: [Tensor; 3] = nn::diffusion::modulation(g, &w.scope("norm"), &time, width)?;
+        joined = nn::diffusion::single_stream(g, &w, &joined, &modulation, (&attention, EPS), single_mlp)?;
     }
     let end = joined.shape()[1].clone();
     let image = g.slice_dims(&joined, 1, words, end)?;
     let image = nn::diffusion::ada_layer_norm_continuous(g, &w.scope("norm_out"), &image, &time, EPS)?;
-    let out = c.patch_size * c.patch_size * c.out_channels.unwrap_or(c.in_channels);
-    g.linear(&w.scope("proj_out"), &image, out)
+    let out = c.out_channels.unwrap_or(c.in_channels);
+    g.linear(&w.scope("proj_out"), &image, c.patch_size * c.patch_size * out)
 }
 
 /// The embedding of the timestep, the pooled text and, where it is given, the guidance scale
 /// (`CombinedTimestepGuidanceTextProjEmbeddings`): `[batch, width]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
-    let width = c.num_attention_heads * c.attention_head_dim;
+    let (w, width) = (w.scope("time_text_embed"), c.num_attention_heads * c.attention_head_dim);
     let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
     let embedded = |g: &mut Graph, name: &str, scope: &str| {
         let number = g.input(Input::f32(name, dims![BATCH]));
@@ -82,63 +84,19 @@ fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     g.add(&time, &pooled)
 }
 
-/// Rotary position embeddings of text and image along their axes (`FluxPosEmbed`).
-fn rotary(g: &mut Graph, c: &Config) -> Result<nn::Rotary> {
-    let axes = c.axes_dims_rope.len();
-    let images = g.input(Input::i64("img_ids", dims![Dim::symbol("image_tokens"), axes]));
-    let texts = g.input(Input::i64("txt_ids", dims![Dim::symbol("text_tokens"), axes]));
-    let ids = g.concat(&[&texts, &images], 0)?;
-    let ids = g.transpose(&ids, &[1, 0])?;
-    let ids = g.unsqueeze(&ids, 1)?;
-    let ids = g.expand(&ids, dims![axes, BATCH, ids.shape() [2].clone()])?;
-    nn::diffusion::axial_rotary(g, &ids, &c.axes_dims_rope, 10_000.0)
+/// The text at the width of the blocks: `[batch, text_tokens, width]`.
+fn text_embedding(g: &mut Graph, c: &Config, w: &Scope, text: &Tensor) -> Result<Tensor> {
+    g.linear(&w.scope("context_embedder"), text, c.num_attention_heads * c.attention_head_dim)
 }
 
-/// A block of text and image with weights of their own, which see each other (`FluxTransformerBlock`).
-fn double_stream(
-    g: &mut Graph,
-    w: &Scope,
-    [text,
-    image,
-    ]: [Tensor; 2],
-    time: &Tensor,
-    attention: &nn::diffusion::JointAttention<'_>,
-) -> Result<[Tensor; 2]> {
-    let width = attention.heads * attention.head_size;
-    let of_image: [Tensor; 6] = nn::diffusion::modulation(g, &w.scope("norm1"), time, width)?;
-    let of_text: [Tensor; 6] = nn::diffusion::modulation(g, &w.scope("norm1_context"), time, width)?;
-    let seen_text = nn::diffusion::modulated_norm(g, &text, &of_text[0], &of_text[1], EPS)?;
-    let seen_image = nn::diffusion::modulated_norm(g, &image, &of_image[0], &of_image[1], EPS)?;
-    let (h_text, h_image) = attention.forward(g, &w.scope("attn"), [&seen_text, &seen_image], true)?;
-    let text = nn::diffusion::gated_residual(g, &text, &of_text[2], &h_text.unwrap_or(seen_text))?;
-    let image = nn::diffusion::gated_residual(g, &image, &of_image[2], &h_image)?;
-    let text = feed_forward(g, &w.scope("ff_context"), &text, &of_text[3..])?;
-    let image = feed_forward(g, &w.scope("ff"), &image, &of_image[3..])?;
-    Ok([text, image])
+/// The feed-forward layers of a double stream block (`FeedForward`).
+fn feed_forward(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    nn::diffusion::plain_feed_forward(g, w, x, Activation::GeluNew)
 }
 
-/// A feed-forward layer between a shift, a scale and a gate.
-fn feed_forward(g: &mut Graph, w: &Scope, x: &Tensor, modulation: &[Tensor]) -> Result<Tensor> {
-    let h = nn::diffusion::modulated_norm(g, x, &modulation[0], &modulation[1], EPS)?;
-    let h = nn::diffusion::plain_feed_forward(g, w, &h, Activation::GeluNew)?;
-    nn::diffusion::gated_residual(g, x, &modulation[2], &h)
-}
-
-/// A block of text and image in one, whose attention and MLP stand side by side (`FluxSingleTransformerBlock`).
-fn single_stream(
-    g: &mut Graph,
-    w: &Scope,
-    x: &Tensor,
-    time: &Tensor,
-    attention: &nn::diffusion::JointAttention<'_>,
-) -> Result<Tensor> {
-    let width = attention.heads * attention.head_size;
-    let [shift, scale, gate] = nn::diffusion::modulation(g, &w.scope("norm"), time, width)?;
-    let h = nn::diffusion::modulated_norm(g, x, &shift, &scale, EPS)?;
-    let mlp = g.linear(&w.scope("proj_mlp"), &h, 4 * width)?;
-    let mlp = g.activation(Activation::GeluNew, &mlp)?;
-    let seen = attention.alone(g, &w.scope("attn"), &h)?;
-    let h = g.concat(&[&seen, &mlp], 2)?;
-    let h = g.linear(&w.scope("proj_out"), &h, width)?;
-    nn::diffusion::gated_residual(g, x, &gate, &h)
+/// The MLP of a single stream block: `[batch, positions, 4 * width]`.
+fn single_mlp(g: &mut Graph, w: &Scope, x: &Tensor) -> Result<Tensor> {
+    let width = x.dim(-1).and_then(Dim::fixed).unwrap_or_default();
+    let h = g.linear(w, x, 4 * width)?;
+    g.activation(Activation::GeluNew, &h)
 }

@@ -98,10 +98,8 @@ fn block(
     ]: [bool; 2],
 ) -> Result<(Option<Tensor>, Tensor)> {
     let attention = nn::diffusion::JointAttention {
-        heads: c.num_attention_heads,
-        head_size: c.attention_head_dim,
-        qk_norm_eps: c.qk_norm.as_ref().map(|_| EPS),
-        rotary: None,
+        qk_norm: c.qk_norm.as_ref().map(|_| nn::diffusion::QkNorm::Rms(EPS)),
+        ..nn::diffusion::JointAttention::new(c.num_attention_heads, c.attention_head_dim)
     };
     let width = c.num_attention_heads * c.attention_head_dim;
     let parts = if dual_attention { 9 } else { 6 };
@@ -129,15 +127,22 @@ fn block(
         let h = g.linear(&w.scope("to_out.0"), &h, width)?;
         image = nn::diffusion::gated_residual(g, &image, &of_image[8], &h)?;
     }
-    let image = feed_forward(g, &w.scope("ff"), &image, &of_image[3..6])?;
+    let mlp = |g: &mut Graph, w: &Scope, x: &Tensor| nn::diffusion::plain_feed_forward(
+        g,
+        w,
+        x,
+        Activation::GeluNew,
+    );
+    let image = nn::diffusion::modulated_feed_forward(g, &w.scope("ff"), &image, &of_image[3..6], EPS, mlp)?;
     let Some(h_text) = h_text else { return Ok((None, image)) };
     let text = nn::diffusion::gated_residual(g, &text, &of_text[2], &h_text)?;
-    Ok((Some(feed_forward(g, &w.scope("ff_context"), &text, &of_text[3..6])?), image))
-}
-
-/// A feed-forward layer between a shift, a scale and a gate.
-fn feed_forward(g: &mut Graph, w: &Scope, x: &Tensor, modulation: &[Tensor]) -> Result<Tensor> {
-    let h = nn::diffusion::modulated_norm(g, x, &modulation[0], &modulation[1], EPS)?;
-    let h = nn::diffusion::plain_feed_forward(g, w, &h, Activation::GeluNew)?;
-    nn::diffusion::gated_residual(g, x, &modulation[2], &h)
+    let text = nn::diffusion::modulated_feed_forward(
+        g,
+        &w.scope("ff_context"),
+        &text,
+        &of_text[3..6],
+        EPS,
+        mlp,
+    )?;
+    Ok((Some(text), image))
 }
