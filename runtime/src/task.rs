@@ -72,13 +72,15 @@ pub enum Task {
     TextToImage,
     /// Images of a text, begun from an image.
     ImageToImage,
+    /// Images in which what a mask covers is made anew, by a text.
+    Inpainting,
     /// What follows a time series, by its mean and quantiles.
     TimeSeriesForecasting,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -111,6 +113,7 @@ impl Task {
         Self::ZeroShotAudioClassification,
         Self::TextToImage,
         Self::ImageToImage,
+        Self::Inpainting,
         Self::TimeSeriesForecasting,
     ];
 
@@ -149,6 +152,7 @@ impl Task {
             Self::ZeroShotAudioClassification => "zero-shot-audio-classification",
             Self::TextToImage => "text-to-image",
             Self::ImageToImage => "image-to-image",
+            Self::Inpainting => "inpainting",
             Self::TimeSeriesForecasting => "time-series-forecasting",
         }
     }

@@ -27,7 +27,7 @@ impl Task {
             Self::FeatureExtraction | Self::SentenceEmbedding | Self::ImageFeatureExtraction => {
                 &["last_hidden_state"]
             }
-            Self::TextToImage | Self::ImageToImage => &["sample"],
+            Self::TextToImage | Self::ImageToImage | Self::Inpainting => &["sample"],
             // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
             Self::TimeSeriesForecasting => &[],
             // `logits`, and `pred_masks` where queries find segments, which may be `class_queries_logits` and `masks_queries_logits`.

@@ -155,7 +155,8 @@ pub use text_classification::{ClassificationOptions, TextClassification};
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
 #[cfg(feature = "diffusion")]
 pub use text_to_image::{
-    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, Inpainting, TextToImage,
+    TextToImageOptions,
 };
 #[cfg(feature = "text")]
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use weft::image::Image;
 use weft::tasks::{
-    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, Inpainting, TextToImage,
+    TextToImageOptions,
 };
 use weft::{AnyModel, Architecture, Hardware, Value, Values};
 use weft_stable_diffusion::Model as StableDiffusion;
@@ -67,7 +68,7 @@ fn tensors(path: &Path) -> Values {
     weft::golden::tensors(path).unwrap()
 }
 
-/// Runs the pipeline of a call: from an image, where it has one.
+/// Runs the pipeline of a call: from an image, where it has one, and in what a mask covers.
 fn run<A: AnyModel + Architecture>(
     folder: &Path,
     call: &Json,
@@ -75,11 +76,22 @@ fn run<A: AnyModel + Architecture>(
     on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
 ) -> weft::Result<Vec<GeneratedImage>> {
     let Some(image) = call["image"].as_str() else {
-        return load::<A>(folder)?.run_with(prompts, &options, on_step);
+        let mut builder =
+            TextToImage::<A>::open(folder.to_str().unwrap())?.hardware(Hardware::Cpu).threads(1);
+        if let Some(file) = call["lora"]["file"].as_str() {
+            builder = builder.lora(folder.join(file), call["lora"]["scale"].as_f64().unwrap() as f32);
+        }
+        return builder.load()?.run_with(prompts, &options, on_step);
     };
     let image = Image::open(folder.join(image))?;
-    let options =
-        ImageToImageOptions { strength: call["options"]["strength"].as_f64().unwrap(), generation: options };
+    let strength = call["options"]["strength"].as_f64().unwrap_or(1.0);
+    let options = ImageToImageOptions { strength, generation: options };
+    if let Some(mask) = call["mask"].as_str() {
+        let mask = Image::open(folder.join(mask))?;
+        let pipeline = Inpainting::<A>::open(folder.to_str().unwrap())?;
+        let pipeline = pipeline.hardware(Hardware::Cpu).threads(1).load()?;
+        return pipeline.run_with(prompts, (&image, &mask), &options, on_step);
+    }
     let pipeline = ImageToImage::<A>::open(folder.to_str().unwrap())?;
     pipeline.hardware(Hardware::Cpu).threads(1).load()?.run_with(prompts, &image, &options, on_step)
 }
@@ -122,6 +134,14 @@ fn agrees<A: AnyModel + Architecture>(pipeline: &str) {
 #[test]
 fn stable_diffusion_agrees_with_the_reference() {
     agrees::<StableDiffusion>("stable-diffusion");
+}
+
+#[test]
+fn a_denoiser_that_sees_masks_agrees_with_the_reference() {
+    agrees::<StableDiffusion>("stable-diffusion-inpainting");
+    let pipeline = load::<StableDiffusion>(&golden("stable-diffusion-inpainting")).unwrap();
+    let problem = pipeline.run(&["A loom"], &TextToImageOptions::default()).unwrap_err().to_string();
+    assert!(problem.contains("mask") && problem.contains("9 channels"), "{problem}");
 }
 
 #[test]

@@ -33,6 +33,14 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::LatentEncoder
             | GraphKind::LatentDecoder,
         ) => stable_diffusion_xl(g, c, kind),
+        (
+            Head::InpaintPipeline,
+            GraphKind::Forward
+            | GraphKind::TextEncoder
+            | GraphKind::TextEncoder2
+            | GraphKind::LatentEncoder
+            | GraphKind::LatentDecoder,
+        ) => stable_diffusion_xl(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }

@@ -10,7 +10,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `StableDiffusionXLPipeline` takes.
+/// What `StableDiffusionXLPipeline` and `StableDiffusionXLInpaintPipeline` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The noisy latents. `[batch, in_channels, height, width]`
@@ -50,3 +50,20 @@ pub struct PipelineOutput {
 }
 
 weft::outputs!(PipelineOutput { sample });
+
+/// `StableDiffusionXLInpaintPipeline`: The components of a pipeline from texts to images (`StableDiffusionXLPipeline`).
+pub type InpaintPipeline = HeadModel<crate::Model, InpaintPipelineOutput>;
+
+impl HeadOutput<crate::Model> for InpaintPipelineOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::InpaintPipeline;
+}
+
+/// What `StableDiffusionXLInpaintPipeline` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InpaintPipelineOutput {
+    /// What the denoiser predicts. `[batch, out_channels, height, width]`
+    pub sample: Array4<f32>,
+}
+
+weft::outputs!(InpaintPipelineOutput { sample });

@@ -24,14 +24,17 @@ pub struct Model(Session<Self>);
 pub enum Head {
     /// `StableDiffusionXLPipeline`: The components of a pipeline from texts to images (`StableDiffusionXLPipeline`).
     Pipeline,
+    /// `StableDiffusionXLInpaintPipeline`: The components of a pipeline from texts to images (`StableDiffusionXLPipeline`).
+    InpaintPipeline,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Pipeline];
+    const ALL: &'static [Self] = &[Self::Pipeline, Self::InpaintPipeline];
 
     fn class(self) -> &'static str {
         match self {
             Self::Pipeline => "StableDiffusionXLPipeline",
+            Self::InpaintPipeline => "StableDiffusionXLInpaintPipeline",
         }
     }
 }
@@ -69,7 +72,10 @@ impl weft::Architecture for Model {
     type Config = Config;
     type Head = Head;
     const NAME: &'static str = "stable-diffusion-xl";
-    const MODEL_TYPES: &'static [&'static str] = &["diffusers:StableDiffusionXLPipeline"];
+    const MODEL_TYPES: &'static [&'static str] = &[
+        "diffusers:StableDiffusionXLPipeline",
+        "diffusers:StableDiffusionXLInpaintPipeline",
+    ];
     const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
         ("text_encoder", &["clip_text_model"]),
         ("text_encoder_2", &["clip_text_model"]),
@@ -95,13 +101,23 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
-        TaskHeads::new(Task::ImageToImage, &[Head::Pipeline]),
-        TaskHeads::new(Task::TextToImage, &[Head::Pipeline]),
+        TaskHeads::new(Task::ImageToImage, &[Head::Pipeline, Head::InpaintPipeline]),
+        TaskHeads::new(Task::Inpainting, &[Head::Pipeline, Head::InpaintPipeline]),
+        TaskHeads::new(Task::TextToImage, &[Head::Pipeline, Head::InpaintPipeline]),
     ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
             Head::Pipeline => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextEncoder,
+                    GraphKind::TextEncoder2,
+                    GraphKind::LatentEncoder,
+                    GraphKind::LatentDecoder,
+                ]
+            }
+            Head::InpaintPipeline => {
                 &[
                     GraphKind::Forward,
                     GraphKind::TextEncoder,
@@ -120,6 +136,9 @@ impl weft::Architecture for Model {
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
         match head {
             Head::Pipeline => heads::PipelineOutput::from_outputs(outputs, "").map(drop),
+            Head::InpaintPipeline => {
+                heads::InpaintPipelineOutput::from_outputs(outputs, "").map(drop)
+            }
         }
     }
 

@@ -31,6 +31,13 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
             | GraphKind::LatentEncoder
             | GraphKind::LatentDecoder,
         ) => latent_diffusion(g, c, kind),
+        (
+            Head::InpaintPipeline,
+            GraphKind::Forward
+            | GraphKind::TextEncoder
+            | GraphKind::LatentEncoder
+            | GraphKind::LatentDecoder,
+        ) => latent_diffusion(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }

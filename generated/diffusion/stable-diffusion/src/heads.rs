@@ -10,7 +10,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `StableDiffusionPipeline` takes.
+/// What `StableDiffusionPipeline` and `StableDiffusionInpaintPipeline` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The noisy latents. `[batch, in_channels, height, width]`
@@ -46,3 +46,20 @@ pub struct PipelineOutput {
 }
 
 weft::outputs!(PipelineOutput { sample });
+
+/// `StableDiffusionInpaintPipeline`: The components of a pipeline from texts to images (`StableDiffusionPipeline`).
+pub type InpaintPipeline = HeadModel<crate::Model, InpaintPipelineOutput>;
+
+impl HeadOutput<crate::Model> for InpaintPipelineOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::InpaintPipeline;
+}
+
+/// What `StableDiffusionInpaintPipeline` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InpaintPipelineOutput {
+    /// What the denoiser predicts. `[batch, out_channels, height, width]`
+    pub sample: Array4<f32>,
+}
+
+weft::outputs!(InpaintPipelineOutput { sample });

@@ -24,14 +24,17 @@ pub struct Model(Session<Self>);
 pub enum Head {
     /// `StableDiffusionPipeline`: The components of a pipeline from texts to images (`StableDiffusionPipeline`).
     Pipeline,
+    /// `StableDiffusionInpaintPipeline`: The components of a pipeline from texts to images (`StableDiffusionPipeline`).
+    InpaintPipeline,
 }
 
 impl weft::Head for Head {
-    const ALL: &'static [Self] = &[Self::Pipeline];
+    const ALL: &'static [Self] = &[Self::Pipeline, Self::InpaintPipeline];
 
     fn class(self) -> &'static str {
         match self {
             Self::Pipeline => "StableDiffusionPipeline",
+            Self::InpaintPipeline => "StableDiffusionInpaintPipeline",
         }
     }
 }
@@ -69,7 +72,10 @@ impl weft::Architecture for Model {
     type Config = Config;
     type Head = Head;
     const NAME: &'static str = "stable-diffusion";
-    const MODEL_TYPES: &'static [&'static str] = &["diffusers:StableDiffusionPipeline"];
+    const MODEL_TYPES: &'static [&'static str] = &[
+        "diffusers:StableDiffusionPipeline",
+        "diffusers:StableDiffusionInpaintPipeline",
+    ];
     const MODULE_TYPES: &'static [(&'static str, &'static [&'static str])] = &[
         ("text_encoder", &["clip_text_model"]),
         ("unet", &["diffusers:UNet2DConditionModel"]),
@@ -94,13 +100,22 @@ impl weft::Architecture for Model {
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
-        TaskHeads::new(Task::ImageToImage, &[Head::Pipeline]),
-        TaskHeads::new(Task::TextToImage, &[Head::Pipeline]),
+        TaskHeads::new(Task::ImageToImage, &[Head::Pipeline, Head::InpaintPipeline]),
+        TaskHeads::new(Task::Inpainting, &[Head::Pipeline, Head::InpaintPipeline]),
+        TaskHeads::new(Task::TextToImage, &[Head::Pipeline, Head::InpaintPipeline]),
     ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
             Head::Pipeline => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextEncoder,
+                    GraphKind::LatentEncoder,
+                    GraphKind::LatentDecoder,
+                ]
+            }
+            Head::InpaintPipeline => {
                 &[
                     GraphKind::Forward,
                     GraphKind::TextEncoder,
@@ -118,6 +133,9 @@ impl weft::Architecture for Model {
     fn check_outputs(head: Head, outputs: &mut Values) -> Result<()> {
         match head {
             Head::Pipeline => heads::PipelineOutput::from_outputs(outputs, "").map(drop),
+            Head::InpaintPipeline => {
+                heads::InpaintPipelineOutput::from_outputs(outputs, "").map(drop)
+            }
         }
     }
 

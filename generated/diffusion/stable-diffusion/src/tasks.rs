@@ -10,7 +10,7 @@
 
 /// Image-to-image: images of a text that are like an image, to which noise is added that a seed gives.
 ///
-/// Takes checkpoints of `StableDiffusionPipeline`.
+/// Takes checkpoints of `StableDiffusionPipeline` and `StableDiffusionInpaintPipeline`.
 ///
 /// ```no_run
 /// # fn main() -> weft::Result<()> {
@@ -25,9 +25,27 @@
 /// ```
 pub type ImageToImage = weft::tasks::ImageToImage<crate::Model>;
 
+/// Inpainting: images in which what a mask covers is made anew, by a text, of noise that a seed gives.
+///
+/// Takes checkpoints of `StableDiffusionPipeline` and `StableDiffusionInpaintPipeline`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+/// use weft::tasks::ImageToImageOptions;
+///
+/// let pipeline = weft_stable_diffusion::tasks::Inpainting::open("stable-diffusion-v1-5/stable-diffusion-v1-5")?.load()?;
+/// let options = ImageToImageOptions { strength: 1.0, ..ImageToImageOptions::default() };
+/// let (image, mask) = (Image::open("loom.png")?, Image::open("mask.png")?);
+/// pipeline.run(&["A cat."], (&image, &mask), &options)?[0].save("image.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type Inpainting = weft::tasks::Inpainting<crate::Model>;
+
 /// Text-to-image: images of a text, of noise that a seed gives.
 ///
-/// Takes checkpoints of `StableDiffusionPipeline`.
+/// Takes checkpoints of `StableDiffusionPipeline` and `StableDiffusionInpaintPipeline`.
 ///
 /// ```no_run
 /// # fn main() -> weft::Result<()> {

@@ -1,4 +1,4 @@
-//! Text-to-image and image-to-image: inputs are texts or an image, answers the files that the images were written to.
+//! Text-to-image, image-to-image and inpainting: inputs are texts or an image, answers the files that the images were written to.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +12,8 @@ use crate::any_model::DynModel;
 use crate::clock::Instant;
 use crate::image::Image;
 use crate::tasks::{
-    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, TextToImage, TextToImageOptions,
+    DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, Inpainting, TextToImage,
+    TextToImageOptions,
 };
 use crate::{Error, Result};
 
@@ -38,25 +39,51 @@ impl JsonPipeline for ImageToImage<DynModel> {
 
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
-        let defaults = ImageToImageOptions::default();
-        let options = ImageToImageOptions {
-            strength: parameters.get("strength")?.unwrap_or(defaults.strength),
-            generation: generation(&parameters)?,
-        };
-        let prompt: Option<String> = parameters.get("prompt")?;
-        let out = out(&parameters)?;
+        let options = from_image(&parameters, ImageToImageOptions::default().strength)?;
+        let (prompt, out) = (prompt(&parameters)?, out(&parameters)?);
         parameters.finish()?;
-        let help = "say what the image is to become: `--set prompt=\"A loom at night.\"`";
-        let prompt = prompt.ok_or_else(|| Error::input("prompt", "is missing", help))?;
-        let [image] = texts(inputs)?[..] else {
-            return Err(Error::input("inputs", "are not one image", "give the path of one image"));
-        };
-        let image = Image::open(image)?;
+        let image = one_image(inputs)?;
         written(&out, &self.run_with(&[&prompt], &image, &options, &mut told(on_text))?)
     }
 }
 
-/// The options of both tasks.
+impl JsonPipeline for Inpainting<DynModel> {
+    fn run_json(&self, inputs: &Json, parameters: &Json) -> Result<Json> {
+        self.run_streaming(inputs, parameters, &mut |_| ControlFlow::Continue(()))
+    }
+
+    fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
+        let parameters = Parameters::new(parameters)?;
+        let options = from_image(&parameters, 1.0)?;
+        let (prompt, out) = (prompt(&parameters)?, out(&parameters)?);
+        let mask: Option<String> = parameters.get("mask")?;
+        parameters.finish()?;
+        let help = "give an image that is white where the other is to be made anew: `--set mask=mask.png`";
+        let mask = Image::open(mask.ok_or_else(|| Error::input("mask", "is missing", help))?)?;
+        let image = one_image(inputs)?;
+        written(&out, &self.run_with(&[&prompt], (&image, &mask), &options, &mut told(on_text))?)
+    }
+}
+
+/// The options of tasks that begin with an image.
+fn from_image(parameters: &Parameters<'_>, strength: f64) -> Result<ImageToImageOptions> {
+    let strength = parameters.get("strength")?.unwrap_or(strength);
+    Ok(ImageToImageOptions { strength, generation: generation(parameters)? })
+}
+
+fn prompt(parameters: &Parameters<'_>) -> Result<String> {
+    let help = "say what the image is to become: `--set prompt=\"A loom at night.\"`";
+    parameters.get("prompt")?.ok_or_else(|| Error::input("prompt", "is missing", help))
+}
+
+fn one_image(inputs: &Json) -> Result<Image> {
+    let [image] = texts(inputs)?[..] else {
+        return Err(Error::input("inputs", "are not one image", "give the path of one image"));
+    };
+    Image::open(image)
+}
+
+/// The options of all tasks.
 fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
     let defaults = TextToImageOptions::default();
     let images = parameters.get("num_images_per_prompt")?.unwrap_or(defaults.num_images_per_prompt);

@@ -137,6 +137,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::TextToImage => pipeline::<super::TextToImage<DynModel>>(model),
         #[cfg(feature = "diffusion")]
         Task::ImageToImage => pipeline::<super::ImageToImage<DynModel>>(model),
+        #[cfg(feature = "diffusion")]
+        Task::Inpainting => pipeline::<super::Inpainting<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]
         Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
         #[cfg(all(feature = "image", feature = "text"))]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array4, ArrayD, Axis, concatenate};
 
-use super::image_to_image::Start;
+use super::image_to_image::{Begun, Start};
 use super::latents::{packed, prediction};
 use super::pipelines::Conditioning;
 use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
@@ -27,20 +27,15 @@ impl Noise {
         self.0.iter_mut().flat_map(|generator| generator.randn(each)).collect()
     }
 
-    /// The same for a step of latents that stand there twice, of which the second ones are not kept.
-    fn randn_twice(&mut self, count: usize) -> Vec<f32> {
-        let each = count / self.0.len().max(1);
-        let first = |generator: &mut Generator| {
-            let mut both = generator.randn(2 * each);
-            both.truncate(each);
-            both
-        };
-        self.0.iter_mut().flat_map(first).collect()
+    /// The generators of all seeds.
+    pub(super) fn all(&mut self) -> &mut [Generator] {
+        &mut self.0
     }
 
-    /// How many seeds there are.
-    pub(super) fn seeds(&self) -> usize {
-        self.0.len()
+    /// The first seed's, which draws for an image that all have in common.
+    pub(super) fn first(&mut self) -> &mut [Generator] {
+        let count = self.0.len().min(1);
+        &mut self.0[..count]
     }
 }
 
@@ -73,25 +68,30 @@ impl<A: AnyModel> TextToImage<A> {
         }
         scheduler.set_timesteps(self.steps(options))?;
         let conditioning = self.conditioning(prompts, options, size)?;
-        let (begin, mut latents) = match start {
+        let Begun { begin, mut latents, rest } = match start {
             Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
             None => {
                 let scale = scheduler.init_noise_sigma();
-                (0, first_latents(options, shape, &mut noise)?.mapv(|x| x * scale))
+                let latents = first_latents(options, shape, &mut noise)?.mapv(|x| x * scale);
+                Begun { begin: 0, latents, rest: None }
             }
         };
-        // DiT's pipeline draws noise for the second half of its batch, too, and drops it.
-        let twice = self.class.conditioning == Conditioning::Classes && self.guided(options);
         let timesteps = scheduler.timesteps().to_vec();
         let count = timesteps.len() - begin;
         for (index, &timestep) in timesteps.iter().enumerate().skip(begin) {
             let sample: Vec<f32> = latents.iter().copied().collect();
             let seen = scheduler.scale_model_input(index, &sample);
-            let seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
+            let mut seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
+            if let Some(rest) = &rest {
+                seen = rest.beside(seen)?;
+            }
             let predicted = self.predict(&seen, timestep, &conditioning, options)?;
-            let mut drawn = |count| if twice { noise.randn_twice(count) } else { noise.randn(count) };
-            let next = scheduler.step(index, &predicted, &sample, &mut drawn);
+            let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
             latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
+            if let Some(rest) = &rest {
+                let next = (index + 1 < timesteps.len()).then(|| scheduler.noise_scales(index + 1));
+                latents = rest.restored(latents, next);
+            }
             let step = DenoisingStep { index: index - begin, count, timestep, latents: &latents };
             if on_step(&step).is_break() {
                 let problem = format!("was cancelled after step {} of {count}", step.index + 1);
@@ -126,8 +126,8 @@ impl<A: AnyModel> TextToImage<A> {
         inputs.insert(self.class.sample().to_owned(), sample.into());
         inputs.insert("timestep".to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
         let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
-        let (_, channels, height, width) = seen.dim();
-        let predicted = prediction(predicted, channels, [height, width])?;
+        let (_, _, height, width) = seen.dim();
+        let predicted = prediction(predicted, self.settings.channels, [height, width])?;
         let predicted: Vec<f32> = predicted.iter().copied().collect();
         if !guided {
             return Ok(predicted);

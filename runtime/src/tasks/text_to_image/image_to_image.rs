@@ -7,9 +7,11 @@ use std::ops::ControlFlow;
 use ndarray::{Array4, Ix4};
 
 use super::denoise::Noise;
+use super::inpainting::Rest;
 use super::settings::Settings;
 use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
 use crate::any_model::AnyModel;
+use crate::diffusion::Generator;
 use crate::diffusion::schedulers::Scheduler;
 use crate::image::{Filter, Image};
 use crate::tasks::builder::opened;
@@ -25,7 +27,8 @@ pub struct ImageToImage<A> {
 /// How images are made of an image.
 #[derive(Clone, Debug)]
 pub struct ImageToImageOptions {
-    /// How much of the image is made anew: the share of the steps that is run, above 0 and up to 1.
+    /// How much of the image is made anew: the share of the steps that is run, above 0 and up to 1. The reference's pipelines of
+    /// inpainting take 1 where it is not given, or 0.9999 of Stable Diffusion XL.
     pub strength: f64,
     /// How images are made of texts; height and width are the image's where not given, less what is left of a row of latents, and
     /// there are no latents of one's own.
@@ -38,11 +41,20 @@ impl Default for ImageToImageOptions {
     }
 }
 
-/// What images begin with.
+/// What images begin with: an image, how much of it is made anew, and where.
 #[derive(Clone, Copy)]
 pub(super) struct Start<'a> {
-    image: &'a Image,
-    strength: f64,
+    pub image: &'a Image,
+    pub strength: f64,
+    pub mask: Option<&'a Image>,
+}
+
+/// The first of the timesteps that are run, the latents there, and what is kept of an image.
+#[derive(Debug)]
+pub(super) struct Begun {
+    pub begin: usize,
+    pub latents: Array4<f32>,
+    pub rest: Option<Rest>,
 }
 
 impl<A: AnyModel> Pipeline<A> for ImageToImage<A> {
@@ -80,23 +92,36 @@ impl<A: AnyModel> ImageToImage<A> {
         options: &ImageToImageOptions,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
-        let (strength, scale) = (options.strength, self.within.settings.scale);
-        let mut generation = options.generation.clone();
-        if !(strength > 0.0 && strength <= 1.0) {
-            let help = "give a number above 0, and up to 1 for an image that is made anew";
-            return Err(Error::input("strength", format!("is {strength}"), help));
-        }
-        if generation.latents.is_some() {
-            let problem = "are those of the image already";
-            return Err(Error::input("latents", problem, "leave them out, or make images of texts alone"));
-        }
-        generation.height.get_or_insert(image.height() / scale * scale);
-        generation.width.get_or_insert(image.width() / scale * scale);
-        self.within.make(prompts, &generation, Some(Start { image, strength }), on_step)
+        let start = Start { image, strength: options.strength, mask: None };
+        self.within.make_from(prompts, start, &options.generation, on_step)
     }
 }
 
 impl<A: AnyModel> TextToImage<A> {
+    /// Images that begin with an image.
+    pub(super) fn make_from(
+        &self,
+        prompts: &[&str],
+        start: Start<'_>,
+        options: &TextToImageOptions,
+        on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
+    ) -> Result<Vec<GeneratedImage>> {
+        let Start { image, strength, .. } = start;
+        let mut options = options.clone();
+        if !(strength > 0.0 && strength <= 1.0) {
+            let help = "give a number above 0, and up to 1 for an image that is made anew";
+            return Err(Error::input("strength", format!("is {strength}"), help));
+        }
+        if options.latents.is_some() {
+            let problem = "are those of the image already";
+            return Err(Error::input("latents", problem, "leave them out, or make images of texts alone"));
+        }
+        let scale = self.settings.scale;
+        options.height.get_or_insert(image.height() / scale * scale);
+        options.width.get_or_insert(image.width() / scale * scale);
+        self.make(prompts, &options, Some(start), on_step)
+    }
+
     /// The first of the timesteps that are run, and the latents there: those of the image, of which one is drawn from their
     /// distribution, with noise.
     pub(super) fn noised(
@@ -105,36 +130,34 @@ impl<A: AnyModel> TextToImage<A> {
         steps: usize,
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
         noise: &mut Noise,
-    ) -> Result<(usize, Array4<f32>)> {
+    ) -> Result<Begun> {
         let run = ((steps as f64 * start.strength) as usize).min(steps);
         if run == 0 {
             let problem = format!("{} of {steps} steps is none", start.strength);
             return Err(Error::input("strength", problem, "give more steps, or a higher strength"));
         }
         let begin = (steps - run) * scheduler.order();
-        let scale = self.settings.scale;
-        let drawn = self.posterior(start.image, [shape[2] * scale, shape[3] * scale], noise)?;
+        if let Some(mask) = start.mask {
+            return self.masked((start, mask), begin, (scheduler, shape), noise);
+        }
+        let size = [shape[2], shape[3]].map(|side| side * self.settings.scale);
+        let drawn = self.posterior(&normalized(start.image, size)?, noise.all())?;
         let noise = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
         let noise = noise.map_err(|error| misshapen(&error))?;
         let drawn = drawn.broadcast(shape).map(|drawn| drawn.to_owned());
         let help = "open a model that is made for this task";
         let drawn = drawn.ok_or_else(|| Error::input("image", "has latents of another size", help))?;
         let (kept, added) = scheduler.noise_scales(begin);
-        Ok((begin, drawn * kept + noise * added))
+        Ok(Begun { begin, latents: drawn * kept + noise * added, rest: None })
     }
 
-    /// Latents of an image in this size, drawn from their distribution (`DiagonalGaussianDistribution.sample`): with each seed once.
-    fn posterior(
+    /// Latents of pixels, drawn from their distribution (`DiagonalGaussianDistribution.sample`): by each generator once.
+    pub(super) fn posterior(
         &self,
-        image: &Image,
-        [height, width]: [usize; 2],
-        noise: &mut Noise,
+        pixels: &Array4<f32>,
+        generators: &mut [Generator],
     ) -> Result<Array4<f32>> {
-        let image = image.resize(height, width, Filter::Lanczos)?;
-        let pixels = image.pixels();
-        let at =
-            |(_, c, y, x): (usize, usize, usize, usize)| 2.0 * (f32::from(pixels[[y, x, c]]) / 255.0) - 1.0;
-        let pixels = Array4::from_shape_fn((1, 3, height, width), at);
+        let pixels = pixels.clone();
         let inputs = Values::from([("images".to_owned(), Value::from(pixels.into_dyn()))]);
         let mut outputs = self.model.run_graph(GraphKind::LatentEncoder, inputs)?;
         let logvar = outputs.remove("logvar");
@@ -142,8 +165,8 @@ impl<A: AnyModel> TextToImage<A> {
         let logvar = floats(Values::from_iter(logvar.map(|logvar| ("logvar".to_owned(), logvar))), "logvar")?;
         let mean = mean.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
         let (_, channels, rows, columns) = mean.dim();
-        let shape = (noise.seeds(), channels, rows, columns);
-        let noise = noise.randn(shape.0 * mean.len());
+        let shape = (generators.len(), channels, rows, columns);
+        let noise = generators.iter_mut().flat_map(|generator| generator.randn(mean.len()));
         let moments = mean.iter().zip(&logvar).cycle().zip(noise);
         let Settings { scaling_factor, shift_factor, .. } = self.settings;
         let drawn = moments.map(|((mean, logvar), noise)| {
@@ -151,4 +174,12 @@ impl<A: AnyModel> TextToImage<A> {
         });
         Array4::from_shape_vec(shape, drawn.collect()).map_err(|error| misshapen(&error))
     }
+}
+
+/// An image in this size, between -1 and 1: `[1, 3, height, width]`.
+pub(super) fn normalized(image: &Image, [height, width]: [usize; 2]) -> Result<Array4<f32>> {
+    let image = image.resize(height, width, Filter::Lanczos)?;
+    let pixels = image.pixels();
+    let at = |(_, c, y, x): (usize, usize, usize, usize)| 2.0 * (f32::from(pixels[[y, x, c]]) / 255.0) - 1.0;
+    Ok(Array4::from_shape_fn((1, 3, height, width), at))
 }

@@ -7,6 +7,7 @@ mod conditioning;
 mod denoise;
 mod guidance;
 mod image_to_image;
+mod inpainting;
 mod latents;
 mod options;
 mod pipelines;
@@ -15,6 +16,7 @@ mod resolutions;
 mod settings;
 
 pub use image_to_image::{ImageToImage, ImageToImageOptions};
+pub use inpainting::Inpainting;
 pub use options::{DenoisingStep, GeneratedImage, TextToImageOptions};
 
 use std::ops::ControlFlow;
@@ -103,6 +105,13 @@ impl<A: AnyModel> TextToImage<A> {
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
         let asked = self.size(options)?;
+        let Settings { channels, in_channels, .. } = self.settings;
+        let masked = start.is_some_and(|start| start.mask.is_some());
+        if in_channels != channels && !(masked && in_channels == 2 * channels + 1) {
+            let problem =
+                format!("are missing: the denoiser takes {in_channels} channels, latents have {channels}");
+            return Err(Error::input("image and mask", problem, "open the checkpoint for inpainting"));
+        }
         let size = match options.use_resolution_binning && self.class.conditioning == Conditioning::Masked {
             true => resolutions::trained(self.settings.sample_size, asked).unwrap_or(asked),
             false => asked,

@@ -9,7 +9,8 @@ use crate::{Error, GraphKind, Result};
 /// A pipeline class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PipelineClass {
-    name: &'static str,
+    /// Its name, and those of its classes for other tasks, under which checkpoints trained for these are published.
+    names: &'static [&'static str],
     /// The component that denoises.
     pub denoiser: &'static str,
     /// The text encoders, in the order of their graphs.
@@ -69,7 +70,7 @@ const SAMPLE_SIZE: usize = 128;
 
 const CLASSES: &[PipelineClass] = &[
     PipelineClass {
-        name: "StableDiffusionPipeline",
+        names: &["StableDiffusionPipeline", "StableDiffusionInpaintPipeline"],
         denoiser: "unet",
         text_encoders: &[CLIP],
         steps: 50,
@@ -78,7 +79,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::HiddenStates,
     },
     PipelineClass {
-        name: "StableDiffusionXLPipeline",
+        names: &["StableDiffusionXLPipeline", "StableDiffusionXLInpaintPipeline"],
         denoiser: "unet",
         text_encoders: &[CLIP, CLIP_2],
         steps: 50,
@@ -87,7 +88,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::Sizes,
     },
     PipelineClass {
-        name: "StableDiffusion3Pipeline",
+        names: &["StableDiffusion3Pipeline"],
         denoiser: "transformer",
         text_encoders: &[
             CLIP,
@@ -106,7 +107,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::Joined,
     },
     PipelineClass {
-        name: "FluxPipeline",
+        names: &["FluxPipeline"],
         denoiser: "transformer",
         text_encoders: &[CLIP, TextEncoder { length: Some(512), ..CLIP_2 }],
         steps: 28,
@@ -115,7 +116,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::Packed,
     },
     PipelineClass {
-        name: "PixArtAlphaPipeline",
+        names: &["PixArtAlphaPipeline"],
         denoiser: "transformer",
         text_encoders: &[T5],
         steps: 20,
@@ -124,7 +125,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::Masked,
     },
     PipelineClass {
-        name: "PixArtSigmaPipeline",
+        names: &["PixArtSigmaPipeline"],
         denoiser: "transformer",
         text_encoders: &[TextEncoder { length: Some(300), ..T5 }],
         steps: 20,
@@ -133,7 +134,7 @@ const CLASSES: &[PipelineClass] = &[
         conditioning: Conditioning::Masked,
     },
     PipelineClass {
-        name: "DiTPipeline",
+        names: &["DiTPipeline"],
         denoiser: "transformer",
         text_encoders: &[],
         steps: 50,
@@ -156,8 +157,8 @@ impl PipelineClass {
         let path = checkpoint.require(FILE)?;
         let index = checkpoint.json(FILE)?.unwrap_or_default();
         let name = index["_class_name"].as_str().unwrap_or_default();
-        let Some(class) = CLASSES.iter().find(|class| class.name == name) else {
-            let known: Vec<&str> = CLASSES.iter().map(|class| class.name).collect();
+        let Some(class) = CLASSES.iter().find(|class| class.names.contains(&name)) else {
+            let known: Vec<&str> = CLASSES.iter().flat_map(|class| class.names).copied().collect();
             let help = format!("take one of {}", known.join(", "));
             return Err(Error::config(path, format!("`_class_name` is `{name}`, which is not here"), help));
         };

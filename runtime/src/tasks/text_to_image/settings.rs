@@ -9,6 +9,8 @@ use super::pipelines::{Conditioning, PipelineClass};
 pub(super) struct Settings {
     /// The channels of latents.
     pub channels: usize,
+    /// The channels that the denoiser takes, which with those of a mask and a masked image are more.
+    pub in_channels: usize,
     /// The rows and columns of latents that the denoiser was trained on.
     pub sample_size: [usize; 2],
     /// Pixels for each row of latents.
@@ -47,8 +49,14 @@ impl Settings {
             Conditioning::Packed => 2,
             _ => size(&denoiser["patch_size"]).unwrap_or(2).max(1),
         };
+        let channels = size(&vae["latent_channels"]).unwrap_or(4);
+        let in_channels = match class.denoiser {
+            "unet" => size(&denoiser["in_channels"]).unwrap_or(channels),
+            _ => channels,
+        };
         Self {
-            channels: size(&vae["latent_channels"]).unwrap_or(4),
+            channels,
+            in_channels,
             sample_size: trained,
             scale: 1 << (blocks.clamp(1, 16) - 1),
             scaling_factor: factor("scaling_factor").unwrap_or(0.18215),

@@ -11,7 +11,7 @@ ROOTS = ("text-to-image",)
 
 
 def goldens() -> Iterator[PipelineCase]:
-    yield stable_diffusion.case()
+    yield from stable_diffusion.cases()
     yield stable_diffusion_xl.case()
     yield from stable_diffusion_3.cases()
     yield flux.case()

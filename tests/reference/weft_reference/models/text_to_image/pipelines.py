@@ -17,11 +17,16 @@ from PIL import Image
 
 from weft_reference.diffusion import diffusers
 from weft_reference.files import Files, folder_files, to_json, to_safetensors
+from weft_reference.models.text_to_image import low_rank
+
+
+# Some pipelines of masks take multiples of eight alone.
+SIZE = {"height": 24, "width": 16}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a pipeline: its scheduler, and what it is called with."""
+    """One run of a pipeline: its scheduler, and what it is called with; `lora` is the scale of low-rank updates."""
 
     name: str
     scheduler: str
@@ -30,47 +35,57 @@ class Run:
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int | tuple[int, ...] = 42
     image: bool = False
+    mask: bool = False
+    lora: float | None = None
 
 
 @dataclass(frozen=True)
 class PipelineCase:
-    """`build` makes the pipeline with the scheduler of the first run; `from_image` is the class of image-to-image; `given` are the
-    fields of every scheduler; `call` makes the arguments that stand for prompts; `latents` makes of what a scheduler gives the latents
+    """`build` makes the pipeline with the scheduler of the first run; `from_image` and `inpaint` are the classes of image-to-image
+    and inpainting; `given` are the fields of every scheduler; `call` makes the arguments that stand for prompts; `latents` makes of what a scheduler gives the latents
     `[images, channels, rows, columns]`."""
 
     path: str
     build: Callable[[], Any]
     runs: Sequence[Run]
     from_image: str | None = None
+    inpaint: str | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     call: Callable[[Any, Run], dict[str, Any]] = lambda _pipeline, run: {"prompt": list(run.prompts)}
     latents: Callable[[torch.Tensor, Mapping[str, Any]], torch.Tensor] = lambda latents, _options: latents
 
     def make(self) -> Files:
         pipeline = self.build()
-        pipeline.set_progress_bar_config(disable=True)
         with tempfile.TemporaryDirectory() as folder:
             pipeline.save_pretrained(folder)
             files = folder_files(Path(folder))
-        if self.from_image:
-            others = {"requires_safety_checker": False} if "safety_checker" in pipeline.components else {}
-            from_image = getattr(diffusers, self.from_image)(**pipeline.components, **others)
-            from_image.set_progress_bar_config(disable=True)
-            encoded = io.BytesIO()
-            photograph().save(encoded, "PNG")
-            files["image.png"] = encoded.getvalue()
+        others = {"requires_safety_checker": False} if "safety_checker" in pipeline.components else {}
+        classes = {(False, False): None, (True, False): self.from_image, (True, True): self.inpaint}
+        used = {
+            key: getattr(diffusers, name)(**pipeline.components, **others) if name else pipeline for key, name in classes.items()
+        }
+        for name, image in (("image.png", photograph()), ("mask.png", disc())):
+            if any(run.mask or (run.image and name == "image.png") for run in self.runs):
+                encoded = io.BytesIO()
+                image.save(encoded, "PNG")
+                files[name] = encoded.getvalue()
         calls = []
         for run in self.runs:
-            used = from_image if run.image else pipeline
-            used.scheduler = getattr(diffusers, run.scheduler)(**self.given, **run.fields)
-            options = {"num_inference_steps": 10, **run.options}
-            files[f"{run.name}.safetensors"] = to_safetensors(self.called(used, run, options))
-            scheduler = {"_class_name": run.scheduler, **used.scheduler.config}
+            called = used[run.image or run.mask, run.mask]
+            called.set_progress_bar_config(disable=True)
+            called.scheduler = getattr(diffusers, run.scheduler)(**self.given, **run.fields)
+            options = {"num_inference_steps": 10, **(SIZE if run.mask else {}), **run.options}
+            with low_rank.merged(called, run.lora) as updates:
+                files[f"{run.name}.safetensors"] = to_safetensors(self.called(called, run, options))
+            files |= {"lora.safetensors": to_safetensors(updates)} if updates else {}
+            scheduler = {"_class_name": run.scheduler, **called.scheduler.config}
             scheduler.pop("_use_default_values", None)
             if scheduler.get("lambda_min_clipped") == -math.inf:
                 del scheduler["lambda_min_clipped"]
             call = {"name": run.name, "prompts": run.prompts, "seed": run.seed, "options": options}
-            call |= {"image": "image.png"} if run.image else {}
+            call |= {"image": "image.png"} if run.image or run.mask else {}
+            call |= {"mask": "mask.png"} if run.mask else {}
+            call |= {"lora": {"file": "lora.safetensors", "scale": run.lora}} if run.lora else {}
             calls.append({**call, "scheduler": scheduler})
         files["calls.json"] = to_json(calls)
         return {f"{self.path}/{name}": data for name, data in files.items()}
@@ -87,14 +102,22 @@ class PipelineCase:
             tensors[f"latents.{len(tensors):02}"] = latents.numpy().copy()
             return result
 
-        pipeline.scheduler.step = keep
+        def keep_blended(_pipeline: Any, index: int, _timestep: Any, kept: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            tensors[f"latents.{index:02}"] = kept["latents"].numpy().copy()
+            return kept
+
+        if run.mask:
+            options = {**options, "callback_on_step_end": keep_blended}
+        else:
+            pipeline.scheduler.step = keep
         if "negative_prompt" in options:
             options = {**options, "negative_prompt": [options["negative_prompt"]] * len(run.prompts)}
         seeds = run.seed if isinstance(run.seed, tuple) else (run.seed,)
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         made = pipeline(
             **self.call(pipeline, run),
-            **({"image": photograph()} if run.image else {}),
+            **({"image": photograph()} if run.image or run.mask else {}),
+            **({"mask_image": disc()} if run.mask else {}),
             generator=generators[0] if isinstance(run.seed, int) else generators,
             output_type="np",
             **options,
@@ -108,3 +131,10 @@ def photograph() -> Image.Image:
     rows, columns = np.mgrid[:19, :27]
     levels = np.stack([rows * 13, columns * 9, (rows * columns) % 256], axis=-1)
     return Image.fromarray(levels.astype(np.uint8))
+
+
+def disc() -> Image.Image:
+    """A mask in colours, of another size than the image."""
+    rows, columns = np.mgrid[:30, :30]
+    inside = (rows - 16) ** 2 + (columns - 12) ** 2 < 90
+    return Image.fromarray(np.stack([inside * 255, inside * 240, inside * 100], axis=-1).astype(np.uint8))

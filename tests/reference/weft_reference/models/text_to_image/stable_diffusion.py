@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from weft_reference.byte_pairs import clip_tokenizer
@@ -41,13 +42,27 @@ RUNS = (
     ),
 )
 
+LORA = (Run("with-lora", "DDIMScheduler", {"clip_sample": False}, options={"num_inference_steps": 4}, lora=0.7),)
+INPAINT = (
+    Run("mask", "PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1}, mask=True),
+    Run(
+        "mask-euler",
+        "EulerAncestralDiscreteScheduler",
+        {"timestep_spacing": "leading", "steps_offset": 1},
+        ("A red disc", "Blue bars"),
+        {"negative_prompt": "rain", "num_images_per_prompt": 2, "strength": 0.6},
+        7,
+        mask=True,
+    ),
+)
 
-def build() -> Any:
-    return diffusers.StableDiffusionPipeline(
+
+def build(name: str = "StableDiffusionPipeline", **config: Any) -> Any:
+    return getattr(diffusers, name)(
         vae=autoencoder(),
         text_encoder=clip(),
         tokenizer=clip_tokenizer(POSITIONS),
-        unet=denoiser("UNet2DConditionModel", **UNET),
+        unet=denoiser("UNet2DConditionModel", **UNET | config),
         scheduler=diffusers.PNDMScheduler(**STABLE_DIFFUSION, **RUNS[0].fields),
         safety_checker=None,
         feature_extractor=None,
@@ -55,5 +70,10 @@ def build() -> Any:
     )
 
 
-def case() -> PipelineCase:
-    return PipelineCase("text-to-image/stable-diffusion", build, RUNS, "StableDiffusionImg2ImgPipeline", STABLE_DIFFUSION)
+def cases() -> list[PipelineCase]:
+    path, inpaint = "text-to-image/stable-diffusion", "StableDiffusionInpaintPipeline"
+    trained = partial(build, inpaint, in_channels=9)
+    return [
+        PipelineCase(path, build, RUNS + INPAINT[1:] + LORA, "StableDiffusionImg2ImgPipeline", inpaint, STABLE_DIFFUSION),
+        PipelineCase(f"{path}-inpainting", trained, INPAINT, inpaint=inpaint, given=STABLE_DIFFUSION),
+    ]

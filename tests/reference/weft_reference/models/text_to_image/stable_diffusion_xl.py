@@ -38,6 +38,7 @@ RUNS = (
         options={"num_images_per_prompt": 3, "num_inference_steps": 5},
         seed=(3, 42, 3),
     ),
+    Run("mask", "EulerDiscreteScheduler", LEADING, options={"strength": 0.9999, "guidance_scale": 5.0}, mask=True),
     Run("image", "EulerDiscreteScheduler", LEADING, options={"strength": 0.6, "negative_prompt": "rain"}, image=True),
 )
 
@@ -58,4 +59,5 @@ def build() -> Any:
 
 
 def case() -> PipelineCase:
-    return PipelineCase("text-to-image/stable-diffusion-xl", build, RUNS, "StableDiffusionXLImg2ImgPipeline", STABLE_DIFFUSION)
+    classes = ("StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline")
+    return PipelineCase("text-to-image/stable-diffusion-xl", build, RUNS, *classes, STABLE_DIFFUSION)
