@@ -30,6 +30,8 @@ pub struct Config {
     pub max_position_embeddings: usize,
     /// The epsilon of layer normalisation.
     pub layer_norm_eps: f64,
+    /// Whether positions attend to earlier ones and themselves alone.
+    pub is_causal: bool,
     /// `num_image_with_embedding` of `config.json`.
     pub num_image_with_embedding: Option<usize>,
     /// Whether the language modelling head is tied to the token embeddings.
@@ -49,6 +51,7 @@ impl Default for Config {
             hidden_act: Activation::Gelu,
             max_position_embeddings: 1024,
             layer_norm_eps: 1e-12,
+            is_causal: true,
             num_image_with_embedding: None,
             tie_word_embeddings: false,
         }
@@ -74,6 +77,9 @@ impl weft::Configuration for Config {
             return Err(format!(
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
+        }
+        if !self.is_causal {
+            return Err("is_causal: must be true: the decoder is causal".to_owned());
         }
         if self.num_image_with_embedding.is_some() {
             return Err(

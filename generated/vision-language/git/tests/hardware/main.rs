@@ -32,7 +32,7 @@ const SUITE: Suite = Suite {
         webgpu::SUITE,
         webnn::SUITE,
     ],
-    refused: &[("num_image_with_embedding", "7")],
+    refused: &[("is_causal", "false"), ("num_image_with_embedding", "7")],
 };
 
 fn main() -> ExitCode {
