@@ -18,7 +18,7 @@ pub enum Layout {
     Tiles,
     /// The tiles of all images one after the other: `pixel_values` `[tiles, 3, height, width]`, `num_patches` `[batch]`.
     FlatTiles,
-    /// The same, and `grids` `[batch, 2]`, rows and columns of the tiles.
+    /// The same with `grids` `[batch, 2]`, rows and columns of the tiles, in place of their number.
     Grids,
     /// The squares of all images of a text: `pixel_values` `[1, squares, 3, height, width]`, a `pixel_attention_mask`
     /// `[1, squares, height, width]`, and `rows` and `cols` `[1, batch]` of the squares of each image, 0 where it was not split.
@@ -114,9 +114,8 @@ fn grids(items: Vec<Item<'_>>) -> Result<Values> {
     // An image that no step cut is one tile.
     let side = |(index, axis): (usize, usize)| <[usize; 2]>::from(items[index].split)[axis].max(1) as i64;
     let grids = Array2::from_shape_fn((items.len(), 2), side);
-    let mut all = flat_tiles(items)?;
-    all.extend(values([("grids", grids.into_dyn().into())]));
-    Ok(all)
+    let pixels = images(items)?;
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("grids", grids.into_dyn().into())]))
 }
 
 fn split(items: Vec<Item<'_>>) -> Result<Values> {

@@ -110,7 +110,10 @@ pub(super) const CLASSES: &[Class] = &[
         with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
     }),
     class("Ovis2", Layout::Grids, true, ovis2, || {
-        with(exact(384, 3, OPENAI), json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12}))
+        with(
+            exact(384, 3, OPENAI),
+            json!({"crop_to_patches": false, "min_patches": 1, "max_patches": 12, "use_covering_area_grid": true}),
+        )
     }),
     class("Levit", Layout::Images, false, levit, || cropped(3, IMAGENET)),
     class("TextNet", Layout::Images, false, textnet, || {

@@ -229,7 +229,12 @@ impl Settings {
         if let (Size::Longest(edge), false) = (size, class.takes_longest_edge()) {
             return Err(format!("`size`: `longest_edge` {edge} says nothing of the other edge"));
         }
-        let crop_size = exact("crop_size", written.crop_size.as_ref())?;
+        // Of the class whose crops are squares (BridgeTower).
+        let square = class.defaults()["crop_size"]["shortest_edge"].is_number();
+        let shortest = written.crop_size.as_ref().map(|size| &size["shortest_edge"]);
+        let shortest = shortest.filter(|length| square && length.is_number());
+        let crop_size = shortest.or(written.crop_size.as_ref());
+        let crop_size = exact("crop_size", crop_size)?;
         if written.do_center_crop && crop_size.is_none() {
             return Err("`crop_size`: is missing, but `do_center_crop` is true".to_owned());
         }
@@ -325,8 +330,6 @@ fn exact(name: &str, value: Option<&Json>) -> std::result::Result<Option<Pixels>
             Err(format!("`{name}`: {height} x {width} is more than {MAX_PIXELS} pixels"))
         }
         Some(Ok(Size::Exact(size))) => Ok(Some(size)),
-        // `crop_size` of BridgeTower, whose crops are squares.
-        Some(Ok(Size::Shortest(edge))) if name == "crop_size" => Ok(Some((edge, edge))),
         Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
         Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
     }
