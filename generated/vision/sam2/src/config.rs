@@ -226,12 +226,6 @@ impl weft::Configuration for PromptEncoderConfig {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, mask_input_channels, .. } = self;
-        if !hidden_size.is_multiple_of(*mask_input_channels) {
-            return Err(format!(
-                "hidden_size: {hidden_size} is not a multiple of mask_input_channels, {mask_input_channels}"
-            ));
-        }
         if self.mask_input_channels < 4 {
             return Err(format!("mask_input_channels: {} is less than 4", self.mask_input_channels));
         }
