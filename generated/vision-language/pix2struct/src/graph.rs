@@ -150,7 +150,7 @@ fn decoder(
     let bias = nn::relative_bias(g, &table, [&queries, &all], t.num_heads, buckets)?;
     let mask = nn::masked_bias(g, &mask, &bias)?;
     let encoder_mask = nn::padding_mask(g, encoder_attention_mask)?;
-    for index in 0..t.num_layers {
+    for (index, image_kv) in cross_kv.iter().enumerate() {
         let w = w.scope("layer").index(index);
         let h = g.rms_norm(&w.scope("self_attention.layer_norm"), &x, t.layer_norm_epsilon)?;
         let w_attention = w.scope("self_attention.attention");
@@ -159,13 +159,7 @@ fn decoder(
         let h = own.forward(g, &w_attention, &h, &kv, &mask)?;
         x = g.add(&x, &h)?;
         let h = g.rms_norm(&w.scope("encoder_decoder_attention.layer_norm"), &x, t.layer_norm_epsilon)?;
-        let h = own.forward(
-            g,
-            &w.scope("encoder_decoder_attention.attention"),
-            &h,
-            &cross_kv[index],
-            &encoder_mask,
-        )?;
+        let h = own.forward(g, &w.scope("encoder_decoder_attention.attention"), &h, image_kv, &encoder_mask)?;
         x = g.add(&x, &h)?;
         let h = g.rms_norm(&w.scope("mlp.layer_norm"), &x, t.layer_norm_epsilon)?;
         let mlp = nn::GatedMlp {
