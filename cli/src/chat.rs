@@ -4,9 +4,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 
 use serde_json::{Value as Json, json};
-use weft::Result;
 use weft::cli::Arguments;
 use weft::tasks::JsonPipeline;
+use weft::{Result, Task};
 
 use crate::options::LoadOptions;
 use crate::terminal::{bad_input, note};
@@ -39,6 +39,11 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<bool> {
     let loader = args.load.open(&args.checkpoint)?;
     let task = loader.task()?;
+    if !matches!(task, Task::TextGeneration | Task::ImageTextToText) {
+        let problem = format!("is for {task}, and answers no chats");
+        let help = "chat with a checkpoint that generates text, or use `weft run`";
+        return Err(bad_input("CHECKPOINT", problem, help));
+    }
     let pipeline = loader.pipeline(task)?;
     note(format!("{} for {task}", loader.architecture().name()));
     let mut arguments = Arguments::default();

@@ -1,7 +1,7 @@
 //! `weft info`: what a checkpoint is and needs, without loading it; and `weft models`, what this build opens.
 
 use serde_json::json;
-use weft::{BackendVerdict, Inspection, Result};
+use weft::{BackendVerdict, Inspection, MemoryNeed, Result};
 
 use crate::terminal::{bytes, count, heading, say, table};
 
@@ -76,12 +76,26 @@ fn text(found: &Inspection) -> String {
         [need.precision.name().to_owned(), bytes(need.weights)].into_iter().chain(cached).collect()
     });
     lines.push(table(&[head.collect()].into_iter().chain(rows).collect::<Vec<Vec<String>>>()));
+    if let Some(free) = found.free_bytes {
+        lines.push(format!("  {}", fitting(&found.memory, free)));
+    }
     lines.push(format!("\n{}", heading("backends")));
     let rows: Vec<_> = found.backends.iter().map(backend).collect();
     lines.push(table(&rows));
     lines.extend(names("missing tensors", &found.missing));
     lines.extend(names("unused tensors", &found.unused));
     lines.join("\n")
+}
+
+/// Which precisions' weights, with the cache of the shortest context, are in the memory that is free.
+fn fitting(memory: &[MemoryNeed], free: u64) -> String {
+    let least = |need: &&MemoryNeed| need.contexts.first().map_or(need.weights, |(_, bytes)| *bytes) <= free;
+    let fitting: Vec<_> = memory.iter().filter(least).map(|need| need.precision.name()).collect();
+    match fitting.len() {
+        0 => "none of these fits: weights would be read from disk again for every token".to_owned(),
+        all if all == memory.len() => "all of these fit".to_owned(),
+        _ => format!("these fit: {}", fitting.join(", ")),
+    }
 }
 
 fn backend(verdict: &BackendVerdict) -> Vec<String> {
@@ -126,4 +140,20 @@ pub fn models(args: &ModelsArgs) -> Result<bool> {
     });
     say(table(&rows.collect::<Vec<_>>()));
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use weft::Precision;
+
+    use super::*;
+
+    #[test]
+    fn what_fits_is_with_the_cache_of_the_shortest_context() {
+        let need = |precision, weights| MemoryNeed { precision, weights, contexts: vec![(10, weights + 50)] };
+        let memory = [need(Precision::F32, 400), need(Precision::Int8, 100)];
+        let texts = [500, 200, 120].map(|free| fitting(&memory, free));
+        let none = "none of these fits: weights would be read from disk again for every token";
+        assert_eq!(texts, ["all of these fit", "these fit: int8", none]);
+    }
 }

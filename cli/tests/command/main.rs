@@ -91,6 +91,21 @@ fn the_task_is_that_of_the_class_and_the_answer_the_references() {
 }
 
 #[test]
+fn labels_make_a_classifier_of_entailment_choose_from_them() {
+    let folder = checkpoint("bert/tasks/zero-shot-classification", |_| ());
+    let call = &read(&golden("bert/tasks/zero-shot-classification/task.json"))["calls"][0];
+    let mut words = vec!["run", folder.path().to_str().unwrap(), call["inputs"].as_str().unwrap()];
+    for label in call["parameters"]["candidate_labels"].as_array().unwrap() {
+        words.extend(["--label", label.as_str().unwrap()]);
+    }
+    let text = answer(&words, "");
+    let labels: Vec<_> = text.lines().filter_map(|line| Some(line.split_once("  ")?.1)).collect();
+    let wanted: Vec<_> =
+        call["output"]["labels"].as_array().unwrap().iter().map(|x| x.as_str().unwrap()).collect();
+    assert_eq!(labels, wanted, "{text}");
+}
+
+#[test]
 fn text_is_generated_from_lines_of_standard_input() {
     let folder = checkpoint("llama/tasks/text-generation", |_| ());
     let call = &read(&golden("llama/tasks/text-generation/task.json"))["calls"][0];
@@ -178,6 +193,11 @@ fn what_cannot_be_opened_says_why_and_what_to_do() {
     let (code, text) = refusal(&["run", "x", "--hw", "gpu"]);
     assert!(code == 2 && text.contains("invalid value 'gpu'"), "{text}");
     let bert = checkpoint("bert/tasks/fill-mask", |_| ());
+    let id = bert.path().to_str().unwrap();
+    let (code, text) = refusal(&["chat", id]);
+    assert!(code == 1 && text.contains("is for fill-mask") && text.contains("weft run"), "{text}");
+    let (code, text) = refusal(&["run", id, "x", "--task", "image-classification"]);
+    assert!(code == 1 && text.contains("one of feature-extraction, sentence-embedding"), "{text}");
     let (code, text) = refusal(&["info", bert.path().to_str().unwrap(), "--class", "BertForNothing"]);
     assert!(code == 1 && text.contains("BertForNothing") && text.contains("BertForMaskedLM"), "{text}");
 }

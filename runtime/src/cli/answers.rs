@@ -33,6 +33,11 @@ fn result(answer: &Json) -> String {
         };
         return format!("{score}{label}{place}\n");
     }
+    if let (Some(labels), Some(scores)) = (answer["labels"].as_array(), answer["scores"].as_array()) {
+        let each =
+            labels.iter().zip(scores).filter_map(|(label, score)| Some((label.as_str()?, score.as_f64()?)));
+        return each.map(|(label, score)| format!("{score:.4}  {label}\n")).collect();
+    }
     if let (Some(token), Some(sequence)) = (text("token_str"), text("sequence")) {
         return format!("{score}{token:<16}{sequence}\n");
     }
@@ -89,6 +94,7 @@ mod tests {
             json!([{"label": "cat", "score": 0.9, "box": {"xmin": 1, "ymin": 2, "xmax": 30, "ymax": 40}}]),
             json!([{"score": 0.5, "token": 7, "token_str": "cat", "sequence": "a cat."}]),
             json!([{"entity_group": "PER", "score": 0.99, "word": "Ada", "start": 0, "end": 3}]),
+            json!({"sequence": "A loom.", "labels": ["craft", "sport"], "scores": [0.75, 0.25]}),
             json!({"answer": "London", "score": 0.7, "start": 0, "end": 6}),
             json!([[[0.125, -1.0], [2.0, 3.0]]]),
             json!([1, 2, 3, 4, 5, 6, 7]),
@@ -102,6 +108,8 @@ mod tests {
         0.9000  cat  (1, 2) to (30, 40)
         0.5000  cat             a cat.
         0.9900  PER     Ada
+        0.7500  craft
+        0.2500  sport
         0.7000  London
         [1, 2, 2]: 0.1250, -1.0000, 2.0000, 3.0000
         [7]: 1.0000, 2.0000, 3.0000, 4.0000, 5.0000, 6.0000, …

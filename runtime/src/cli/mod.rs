@@ -85,14 +85,23 @@ fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
     }
     let task = match arguments.task {
         Some(task) => task,
-        None => loader.task()?,
+        None => with_labels(loader.task()?, !arguments.labels.is_empty()),
     };
     let start = Instant::now();
     let model = loader.load_for(task)?;
-    let about =
-        format!("{} for {task}, loaded in {:.0} ms on {}", model.class(), millis(start), model.explanation());
+    // Why the other backends were passed over is what `weft info` and `--json` tell.
+    let place = model.explanation().lines().next().unwrap_or_default();
+    let about = format!("{} for {task}, loaded in {:.0} ms on {place}", model.class(), millis(start));
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
     Ok(Opened { task, pipeline: json_pipeline(task, model)?, about, hardware, reason, usage })
+}
+
+/// The task of a checkpoint where labels to choose from are given: classifiers of entailment are asked for these.
+fn with_labels(task: Task, labels: bool) -> Task {
+    match task {
+        Task::TextClassification if labels => Task::ZeroShotClassification,
+        other => other,
+    }
 }
 
 /// Answers all inputs with what `open` finds; whether none failed. What was loaded goes to standard error.
@@ -188,4 +197,16 @@ impl Stream<'_> {
 /// Standard output may be closed before all is said: `| head`.
 fn print(out: &mut dyn Write, text: &str) {
     let _ = writeln!(out, "{}", text.trim_end());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_ask_a_classifier_of_entailment() {
+        assert_eq!(with_labels(Task::TextClassification, true), Task::ZeroShotClassification);
+        assert_eq!(with_labels(Task::TextClassification, false), Task::TextClassification);
+        assert_eq!(with_labels(Task::ZeroShotImageClassification, true), Task::ZeroShotImageClassification);
+    }
 }

@@ -73,7 +73,8 @@ impl Task {
         let Some((served, &preferred)) = served.and_then(|served| Some((served, served.heads.first()?)))
         else {
             let problem = format!("weft-{} has no class for {self}", A::NAME);
-            return Err(Error::input("task", problem, "use a task that its README lists"));
+            let tasks: Vec<_> = A::TASKS.iter().map(|served| served.task.name()).collect();
+            return Err(Error::input("task", problem, format!("one of {}", tasks.join(", "))));
         };
         let names: Vec<_> = served.heads.iter().map(|head| head.class()).collect();
         if let Some(asked) = asked {
