@@ -119,17 +119,84 @@ pub fn anchors(g: &mut Graph, levels: &[[Dim; 2]], size: f32) -> Result<(Tensor,
         boxes.push(g.concat(&[&middles, &extent], 2)?);
     }
     let boxes = g.concat(&boxes.iter().collect::<Vec<_>>(), 1)?;
-    let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, &boxes, &[2], true));
+    logits_within(g, &boxes)
+}
+
+/// Anchors as quadrilaterals (`PPDocLayoutV4Model.generate_anchors`), in logits: squares around the places of feature maps by their centre
+/// and corners, `[1, positions, 10]`, as large as `size` in the first map and twice that in each further one; and 1 where all of
+/// them lie within the image, or else 0, `[1, positions, 1]` f32.
+///
+/// # Errors
+/// When there is no map.
+pub fn quadrilateral_anchors(g: &mut Graph, levels: &[[Dim; 2]], size: f32) -> Result<(Tensor, Tensor)> {
+    let mut quads = vec![];
+    for (level, [rows, columns]) in levels.iter().enumerate() {
+        let middles = reference_points(g, rows, columns)?;
+        let half = size * 2_f32.powi(level as i32) / 2.0;
+        let [low, high] = [0.5 - half, 0.5 + half];
+        let corners = g.constant(&[1, 1, 8], vec![low, low, high, low, high, high, low, high])?;
+        let corners = g.expand(&corners, dims![1, &middles.shape()[1], 8])?;
+        quads.push(g.concat(&[&middles, &corners], 2)?);
+    }
+    let quads = g.concat(&quads.iter().collect::<Vec<_>>(), 1)?;
+    logits_within(g, &quads)
+}
+
+/// Logits of coordinates where all of a place lie within the image, or else the largest number, and 1 there and 0 elsewhere.
+fn logits_within(g: &mut Graph, boxes: &Tensor) -> Result<(Tensor, Tensor)> {
+    let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, boxes, &[2], true));
     let (low, high) = (g.scalar(0.01), g.scalar(1.0 - 0.01));
     let above = g.binary(Binary::Greater, &least?, &low)?;
     let below = g.binary(Binary::Less, &most?, &high)?;
     let valid = g.binary(Binary::And, &above, &below)?;
     let (one, half, far) = (g.scalar(1.0), g.scalar(0.5), g.scalar(f32::MAX));
-    let boxes = g.select(&valid, &boxes, &half)?;
+    let boxes = g.select(&valid, boxes, &half)?;
     let rest = g.sub(&one, &boxes)?;
     let odds = g.div(&boxes, &rest)?;
     let logits = g.unary(Unary::Log, &odds);
     Ok((g.select(&valid, &logits, &far)?, g.cast(&valid, Dtype::F32)))
+}
+
+/// The boxes around quadrilaterals `[batch, queries, 10]`, whose centre these keep (`quad_to_rect` of PP-DocLayoutV4): centre, width and
+/// height, `[batch, queries, 4]`.
+///
+/// # Errors
+/// When the shape is another.
+pub fn quadrilateral_boxes(g: &mut Graph, quads: &Tensor) -> Result<Tensor> {
+    let mut parts = vec![g.slice(quads, 2, 0..2)?];
+    for start in [2, 3] {
+        let ends = (0..4).map(|corner| g.slice(quads, 2, start + 2 * corner..start + 2 * corner + 1));
+        let ends = ends.collect::<Result<Vec<_>>>()?;
+        let ends = g.concat(&ends.iter().collect::<Vec<_>>(), 2)?;
+        let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, &ends, &[2], true));
+        parts.push(g.sub(&most?, &least?)?);
+    }
+    g.concat(&parts.iter().collect::<Vec<_>>(), 2)
+}
+
+/// Logits of classes `[batch, queries, classes]` plus what the certainty of four edges says (`DFineLQE`): of the shares of distances `edges`
+/// `[batch, queries, 4, bins]` the `top` largest and their mean, through `[layers, width]` linear layers with ReLU between them.
+///
+/// # Errors
+/// When there are fewer bins than `top`.
+pub fn location_quality(
+    g: &mut Graph,
+    w: &Scope,
+    [logits, edges]: [&Tensor; 2],
+    top: usize,
+    [layers, width]: [usize; 2],
+) -> Result<Tensor> {
+    let shape = dims![&logits.shape()[0], &logits.shape()[1], 4 * (top + 1)];
+    let (best, _) = g.top_k(edges, top)?;
+    let mean = g.reduce(Reduction::Mean, &best, &[3], true)?;
+    let all = g.concat(&[&best, &mean], 3)?;
+    let mut x = g.reshape(&all, shape)?;
+    for index in 0..layers {
+        let last = index + 1 == layers;
+        x = g.linear(&w.scope("reg_conf.layers").index(index), &x, if last { 1 } else { width })?;
+        x = if last { x } else { g.activation(Activation::Relu, &x)? };
+    }
+    g.add(logits, &x)
 }
 
 /// Boxes `[…, 4]` that are moved by parts of their extents and made larger by powers of e (`refine_bboxes` of LW-DETR): centre, width
@@ -173,6 +240,40 @@ mod tests {
             refine_extents(g, &boxes, &deltas)
         };
         expect(&[], refined, &[1, 4], &[0.6, 0.15, 0.2, 0.8]);
+    }
+
+    #[test]
+    fn boxes_are_around_quadrilaterals() {
+        let around = |g: &mut Graph| {
+            let quads = g.constant(&[1, 1, 10], vec![0.5, 0.4, 0.1, 0.2, 0.7, 0.3, 0.6, 0.8, 0.2, 0.9])?;
+            quadrilateral_boxes(g, &quads)
+        };
+        expect(&[], around, &[1, 1, 4], &[0.5, 0.4, 0.6, 0.7]);
+    }
+
+    #[test]
+    fn squares_beyond_the_image_are_no_anchors() {
+        // One place, whose square is 0.5 wide: corners at 0.25 and 0.75 are ∓ln 3 in logits.
+        let logits = |g: &mut Graph| Ok(quadrilateral_anchors(g, &[[Dim::Fixed(1), Dim::Fixed(1)]], 0.5)?.0);
+        let corner = 3_f32.ln();
+        let corners = [-1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0].map(|sign| sign * corner);
+        expect(&[], logits, &[1, 1, 10], &[&[0.0, 0.0], &corners[..]].concat());
+        let whole = |g: &mut Graph| Ok(quadrilateral_anchors(g, &[[Dim::Fixed(1), Dim::Fixed(1)]], 1.0)?.1);
+        expect(&[], whole, &[1, 1, 1], &[0.0]);
+    }
+
+    #[test]
+    fn certain_edges_add_to_logits() {
+        let build = |g: &mut Graph| {
+            let logits = g.constant(&[1, 1, 2], vec![1.0, -1.0])?;
+            let edges =
+                g.constant(&[1, 1, 4, 3], vec![0.1, 0.7, 0.2, 0.5, 0.3, 0.2, 0.2, 0.2, 0.6, 0.1, 0.8, 0.1])?;
+            location_quality(g, &Scope::root(), [&logits, &edges], 1, [1, 4])
+        };
+        // The largest share of each edge and its mean, which is the same: 0.7 + 0.5 + 0.6 + 0.8 twice.
+        let weights: [(&str, &[f32]); 2] =
+            [("reg_conf.layers.0.weight", &[1.0; 8]), ("reg_conf.layers.0.bias", &[0.3])];
+        expect(&weights, build, &[1, 1, 2], &[6.5, 4.5]);
     }
 
     #[test]

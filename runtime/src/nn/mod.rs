@@ -99,8 +99,8 @@ pub use deformable_attention::{
 };
 pub use delta::{DeltaInputs, DeltaRule, repeat_heads};
 pub use detection::{
-    anchors, concat_heads, coordinate_embeddings, mlp_prediction_head, refine_extents, sine_grid,
-    sine_positions,
+    anchors, concat_heads, coordinate_embeddings, location_quality, mlp_prediction_head,
+    quadrilateral_anchors, quadrilateral_boxes, refine_extents, sine_grid, sine_positions,
 };
 pub use differential::{differential_lambda, differential_values};
 pub use dpt::{FeatureFusion, reassemble};

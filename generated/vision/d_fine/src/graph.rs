@@ -416,9 +416,11 @@ fn decoder(
                 decoded.logits.push(logits.clone());
                 decoded.boxes.push(decoded.initial.clone());
             }
+            let w_quality = w.scope("lqe_layers").index(index);
+            let layers = [c.lqe_layers, c.lqe_hidden_dim];
             decoded
                 .logits
-                .push(location_quality(g, c, &w.scope("lqe_layers").index(index), &logits, &edges)?);
+                .push(nn::location_quality(g, &w_quality, [&logits, &edges], c.top_prob_values, layers)?);
             decoded.boxes.push(reference.clone());
         } else {
             g.unused_scope(&w.scope("class_embed").index(index));
@@ -427,21 +429,6 @@ fn decoder(
         decoded.hidden.push(x.clone());
     }
     Ok(decoded)
-}
-
-/// Logits of classes plus what the certainty of edges says (`DFineLQE`).
-fn location_quality(g: &mut Graph, c: &Config, w: &Scope, logits: &Tensor, edges: &Tensor) -> Result<Tensor> {
-    let shape = dims![& logits.shape() [0], &logits.shape() [1], 4 * (c.top_prob_values + 1)];
-    let (best, _) = g.top_k(edges, c.top_prob_values)?;
-    let mean = g.reduce(Reduction::Mean, &best, &[3], true)?;
-    let all = g.concat(&[&best, &mean], 3)?;
-    let mut x = g.reshape(&all, shape)?;
-    for index in 0..c.lqe_layers {
-        let last = index + 1 == c.lqe_layers;
-        x = g.linear(&w.scope("reg_conf.layers").index(index), &x, if last { 1 } else { c.lqe_hidden_dim })?;
-        x = if last { x } else { g.activation(Activation::Relu, &x)? };
-    }
-    g.add(logits, &x)
 }
 
 /// One decoder layer (`DFineDecoderLayer`), which gates what it attends from and to (`DFineGate`).

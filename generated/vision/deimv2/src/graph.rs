@@ -431,14 +431,13 @@ fn decoder(
     levels: &[[Dim; 2]],
     _: bool,
 ) -> Result<Decoded> {
-    let points = c
-        .decoder_n_points
-        .of_layers(levels.len())
-        .map_err(|problem| Error::Graph {
-            op: "DeformableAttention".to_owned(),
-            scope: w.path().to_owned(),
-            problem: format!("decoder_n_points {problem}"),
-        })?;
+    let refused = |problem: String| Error::Graph {
+        op: "DeformableAttention".to_owned(),
+        scope: w.path().to_owned(),
+        problem,
+    };
+    let points = c.decoder_n_points.of_layers(levels.len());
+    let points = points.map_err(|problem| refused(format!("decoder_n_points {problem}")))?;
     let attention = nn::DeformableAttention {
         offset_scale: c.decoder_offset_scale,
         points_scale: Some("num_points_scale"),
@@ -492,9 +491,10 @@ fn decoder(
                 decoded.logits.push(logits.clone());
                 decoded.boxes.push(decoded.initial.clone());
             }
+            let (w_quality, layers) = (w.scope("lqe_layers").index(index), [c.lqe_layers, c.lqe_hidden_dim]);
             decoded
                 .logits
-                .push(location_quality(g, c, &w.scope("lqe_layers").index(index), &logits, &edges)?);
+                .push(nn::location_quality(g, &w_quality, [&logits, &edges], c.top_prob_values, layers)?);
             decoded.boxes.push(reference.clone());
         } else {
             g.unused_scope(&w.scope("lqe_layers").index(index));
@@ -506,28 +506,12 @@ fn decoder(
 
 /// The head of a layer: the decoder's own, the detector's, or the first of these where checkpoints leave out what is tied to it.
 fn tied_head(g: &mut Graph, w: &Scope, list: &str, index: usize, weight: &str) -> Scope {
-    let lists = [w.scope(list), g.scope(list)];
-    for list in &lists {
-        g.unused_scope(list);
-    }
-    let candidates = [lists[0].index(index), lists[1].index(index), lists[0].index(0), lists[1].index(0)];
+    let [own, detector] = [w.scope(list), g.scope(list)];
+    g.unused_scope(&own);
+    g.unused_scope(&detector);
+    let candidates = [own.index(index), detector.index(index), own.index(0), detector.index(0)];
     let held = candidates.iter().find(|head| g.has_weight(&head.name(weight)));
     held.unwrap_or(&candidates[0]).clone()
-}
-
-/// Logits of classes plus what the certainty of edges says (`Deimv2LQE`).
-fn location_quality(g: &mut Graph, c: &Config, w: &Scope, logits: &Tensor, edges: &Tensor) -> Result<Tensor> {
-    let shape = dims![& logits.shape() [0], &logits.shape() [1], 4 * (c.top_prob_values + 1)];
-    let (best, _) = g.top_k(edges, c.top_prob_values)?;
-    let mean = g.reduce(Reduction::Mean, &best, &[3], true)?;
-    let all = g.concat(&[&best, &mean], 3)?;
-    let mut x = g.reshape(&all, shape)?;
-    for index in 0..c.lqe_layers {
-        let last = index + 1 == c.lqe_layers;
-        x = g.linear(&w.scope("reg_conf.layers").index(index), &x, if last { 1 } else { c.lqe_hidden_dim })?;
-        x = if last { x } else { g.activation(Activation::Relu, &x)? };
-    }
-    g.add(logits, &x)
 }
 
 /// One decoder layer (`Deimv2DecoderLayer`), which may gate what it attends from and to (`Deimv2Gate`).

@@ -173,16 +173,15 @@ fn query_masks(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, prototypes: &Te
 
 /// Logits of pairs of queries, those of the first being the second or a later one masked (`PPDocLayoutV3GlobalPointer`).
 fn global_pointer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
-    let (size, count) = (c.global_pointer_head_size, c.num_queries);
+    let (size, count, masked) = (c.global_pointer_head_size, c.num_queries, g.scalar(-10000.0));
     let both = g.linear(&w.scope("dense"), x, 2 * size)?;
     let [q, k] = nn::split_last(g, &both, [size; 2])?;
     let k = g.transpose(&k, &[0, 2, 1])?;
+    let q = g.scale(&q, 1.0 / (size as f64).sqrt())?;
     let logits = g.matmul(&q, &k)?;
-    let logits = g.scale(&logits, 1.0 / (size as f64).sqrt())?;
     let places = g.integers(&[count], (0..count as i64).collect())?;
     let rows = g.reshape(&places, dims![count, 1])?;
     let later = g.binary(Binary::LessOrEqual, &places, &rows)?;
-    let masked = g.scalar(-10000.0);
     g.select(&later, &masked, &logits)
 }
 

@@ -9,8 +9,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
-    Binary, Conv, Dim, Dtype, Graph, Input, Interpolation, Reduction, Scope, Tensor,
-    Unary,
+    Binary, Conv, Dim, Graph, Input, Interpolation, Reduction, Scope, Tensor,
 };
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
@@ -39,7 +38,7 @@ fn pp_doclayout_v4(g: &mut Graph, c: &Config) -> Result<()> {
     let maps = input_maps(g, c, &w, &pixels)?;
     let maps = hybrid_encoder(g, c, &w.scope("encoder"), maps)?;
     let (memory, levels) = decoder_memory(g, c, &w, &maps)?;
-    let (anchors, valid) = quad_anchors(g, &levels)?;
+    let (anchors, valid) = nn::quadrilateral_anchors(g, &levels, 0.05)?;
     let kept = g.mul(&memory, &valid)?;
     let x = g.linear(&w.scope("enc_output").index(0), &kept, c.d_model)?;
     let x = g.layer_norm(&w.scope("enc_output").index(1), &x, c.layer_norm_eps)?;
@@ -65,7 +64,7 @@ fn pp_doclayout_v4(g: &mut Graph, c: &Config) -> Result<()> {
         let positions = g.linear(&head.index(0), &reference, 2 * c.d_model)?;
         let positions = g.activation(Activation::Relu, &positions)?;
         let positions = g.linear(&head.index(1), &positions, c.d_model)?;
-        let boxes = quad_boxes(g, &reference)?;
+        let boxes = nn::quadrilateral_boxes(g, &reference)?;
         x = decoder_layer(
             g,
             c,
@@ -117,42 +116,6 @@ fn pp_doclayout_v4(g: &mut Graph, c: &Config) -> Result<()> {
         g.output(&format!("encoder_last_hidden_state.{index}"), map)?;
     }
     Ok(())
-}
-
-/// Squares around the places of feature maps as quadrilaterals in logits, `[1, positions, 10]`, and whether each lies within the image,
-/// 1 or 0 (`generate_anchors`).
-fn quad_anchors(g: &mut Graph, levels: &[[Dim; 2]]) -> Result<(Tensor, Tensor)> {
-    let mut quads = vec![];
-    for (level, [rows, columns]) in levels.iter().enumerate() {
-        let middles = nn::reference_points(g, rows, columns)?;
-        let half = 0.05 * 2_f32.powi(level as i32) / 2.0;
-        let [low, high] = [0.5 - half, 0.5 + half];
-        let corners = g.constant(&[1, 1, 8], vec![low, low, high, low, high, high, low, high])?;
-        let corners = g.expand(&corners, dims![1, middles.shape() [1].clone(), 8])?;
-        quads.push(g.concat(&[&middles, &corners], 2)?);
-    }
-    let quads = g.concat(&quads.iter().collect::<Vec<_>>(), 1)?;
-    let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, &quads, &[2], true));
-    let [low, high, one, never] = [g.scalar(0.01), g.scalar(1.0 - 0.01), g.scalar(1.0), g.scalar(f32::MAX)];
-    let [above, below] = [g.binary(Binary::Greater, &least?, &low)?, g.binary(Binary::Less, &most?, &high)?];
-    let valid = g.binary(Binary::And, &above, &below)?;
-    let rest = g.sub(&one, &quads)?;
-    let odds = g.div(&quads, &rest)?;
-    let logits = g.unary(Unary::Log, &odds);
-    Ok((g.select(&valid, &logits, &never)?, g.cast(&valid, Dtype::F32)))
-}
-
-/// The boxes around quadrilaterals, whose centre these keep (`quad_to_rect`): `[batch, queries, 4]`.
-fn quad_boxes(g: &mut Graph, quads: &Tensor) -> Result<Tensor> {
-    let mut parts = vec![g.slice(quads, 2, 0..2) ?];
-    for start in [2, 3] {
-        let ends = (0..4).map(|corner| g.slice(quads, 2, start + 2 * corner..start + 2 * corner + 1));
-        let ends = ends.collect::<Result<Vec<_>>>()?;
-        let ends = g.concat(&ends.iter().collect::<Vec<_>>(), 2)?;
-        let [least, most] = [Reduction::Min, Reduction::Max].map(|by| g.reduce(by, &ends, &[2], true));
-        parts.push(g.sub(&most?, &least?)?);
-    }
-    g.concat(&parts.iter().collect::<Vec<_>>(), 2)
 }
 
 /// Logits of pairs of queries, of which the first is read right before the second, or before it (`PPDocLayoutV4RelativeOrderHead`).
