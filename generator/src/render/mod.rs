@@ -16,7 +16,7 @@ use crate::lower::tasks::Task;
 use crate::lower::{Model, World};
 use crate::spec::document::{Problem, nearest_name};
 use crate::spec::yaml::Place;
-use crate::template::Template;
+use crate::template::{Feature, Template};
 
 pub use header::{Header, is_generated};
 
@@ -110,9 +110,10 @@ impl Renderer<'_> {
         let shown: Vec<_> = opening.iter().filter(|line| !line.starts_with("# ")).collect();
         context.insert("opening_shown", &shown);
         context.insert("opening", &opening);
-        let features: BTreeSet<_> = tasks.iter().flat_map(|task| &task.features).collect();
-        context.insert("features", &features);
         self.graph(&context);
+        let features = tasks.iter().flat_map(|task| &task.features).copied();
+        let features: BTreeSet<_> = features.chain(self.computed_with()).collect();
+        context.insert("features", &features);
         context.insert("configs", &self.configs());
         context.insert("refused", &model.config.refused());
         for (path, template) in templates.under("crate/") {
@@ -135,6 +136,13 @@ impl Renderer<'_> {
                 self.file(&path, template, &template.label, &context);
             }
         }
+    }
+
+    /// The runtime's features whose modules the graphs that were written compute inputs with.
+    fn computed_with(&self) -> Vec<Feature> {
+        let names = |feature: &Feature| format!("weft::{}::", feature.name());
+        let calls = |name: String| self.outputs.iter().any(|output| output.text.contains(&name));
+        Feature::ALL.into_iter().filter(|feature| calls(names(feature))).collect()
     }
 
     /// The configurations; those that are one of several with the methods that something reads.

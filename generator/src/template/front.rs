@@ -81,6 +81,24 @@ pub enum Feature {
     Video,
 }
 
+impl Feature {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Audio, Self::Chat, Self::Diffusion, Self::Image, Self::Text, Self::Video];
+
+    /// Its name in the runtime's manifest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Audio => "audio",
+            Self::Chat => "chat",
+            Self::Diffusion => "diffusion",
+            Self::Image => "image",
+            Self::Text => "text",
+            Self::Video => "video",
+        }
+    }
+}
+
 /// A key that a spec may set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

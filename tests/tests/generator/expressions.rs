@@ -89,7 +89,7 @@ fn schedules_of_layers() {
         ");
     insta::assert_snapshot!(given("    sliding: {of: kinds, or: layer % 2 == 0}\n"), @r#"
         let (scale, width, biased) = ((c.hidden_size as f64).sqrt(), c.intermediate_size, c.mlp_bias);
-        let sliding = nn::is_layer_kind(&c.kinds, index, "sliding_attention").unwrap_or(index % 2 == 0);
+        let sliding = nn::is_layer_kind(&c.kinds, index, "sliding_attention").unwrap_or(index.is_multiple_of(2));
         all(scale, width, biased)
         "#);
     insta::assert_snapshot!(given("    sliding: {of: kinds, kind: full_attention, or: false, when: use_window}\n"), @r#"

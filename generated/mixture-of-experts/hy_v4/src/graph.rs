@@ -171,7 +171,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
     let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
     let scale = c.rope_parameters.yarn_scale(((width / heads) as f64).powf(-0.5));
     let is_full = nn::is_layer_kind(&c.indexer_types, context.index, "full")
-        .unwrap_or(context.index == 0 || context.index.saturating_sub(1) % 4 == 0);
+        .unwrap_or(context.index == 0 || context.index.saturating_sub(1).is_multiple_of(4));
     let earlier = context.selection.borrow().clone();
     let mask = match earlier {
         Some(mask) if !is_full => mask,
