@@ -303,7 +303,7 @@ mod tests {
         let error = marked_image_indices(&values, "marks", "pixel_values", 2).unwrap_err().to_string();
         assert!(error.contains("marks 3 places, but the images give 6 features"), "{error}");
         let error = marked_image_indices(&values, "others", "pixel_values", 1).unwrap_err().to_string();
-        assert!(error.contains("others is required"), "{error}");
+        assert!(error.contains("others: is required"), "{error}");
     }
 
     #[test]
