@@ -1,6 +1,7 @@
 //! `--sparse CONFIG OUT`: a checkpoint of the configuration's size whose files take no room. Its tensors have the names, shapes
 //! and dtype of a published one; their values are zeros that no disk stores.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -45,7 +46,7 @@ pub(super) fn main(subject: Subject, arguments: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes `config.json` and the weights of the class that it names into a folder.
+/// Writes `config.json` and the weights of the class that it names into a folder, of a pipeline those of all components.
 pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Written> {
     let put = |name: &str, text: String| {
         let path = out.join(name);
@@ -54,7 +55,14 @@ pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Writt
     put("config.json", format!("{config:#}\n"))?;
     let stored = Stored::of(config)?;
     let folder = out.to_string_lossy();
-    let weights = (subject.parameters)(Request { checkpoint: &folder, ..Request::default() })?;
+    let mut weights = (subject.parameters)(Request { checkpoint: &folder, ..Request::default() })?;
+    let named = config["architectures"][0].as_str().or(config["_class_name"].as_str());
+    let kinds = (subject.graph_kinds)(named.unwrap_or_else(|| (subject.class)()));
+    for &kind in kinds.iter().filter(|kind| kind.is_component()) {
+        let others = (subject.parameters)(Request { checkpoint: &folder, kind, ..Request::default() })?;
+        let known: BTreeSet<_> = weights.iter().map(|weight| weight.name.clone()).collect();
+        weights.extend(others.into_iter().filter(|weight| !known.contains(&weight.name)));
+    }
     let shards = shards(&weights, stored.bytes);
     let mut map = Map::new();
     for (index, shard) in shards.iter().enumerate() {

@@ -42,6 +42,12 @@ impl GraphKind {
         g.error("GraphKind", format!("the head has no graph {self:?}"))
     }
 
+    /// Whether it is another component of a pipeline than [`GraphKind::Forward`] is, with tensors of its own.
+    pub fn is_component(self) -> bool {
+        let encodes_text = matches!(self, Self::TextEncoder | Self::TextEncoder2 | Self::TextEncoder3);
+        encodes_text || matches!(self, Self::LatentEncoder | Self::LatentDecoder)
+    }
+
     /// Whether it reads and extends a KV cache.
     pub fn is_cached(self) -> bool {
         matches!(self, Self::Prefill | Self::Decode | Self::BeamDecode)

@@ -29,14 +29,15 @@ def goldens() -> Iterator[ModelCase]:
     yield within("stable-diffusion-3", "StableDiffusion3Pipeline", next(sd3()))
     yield within("flux", "FluxPipeline", next(flux()))
     yield within("pixart", "PixArtAlphaPipeline", next(pixart()))
+    yield within("pixart", "PixArtSigmaPipeline", next(pixart()), "sigma")
     yield within("dit", "DiTPipeline", next(dit()))
 
 
-def within(path: str, pipeline: str, case: ModelCase) -> ModelCase:
+def within(path: str, pipeline: str, case: ModelCase, name: str = "base") -> ModelCase:
     """The denoiser of a case as a component of a pipeline, whose other components have sizes of their own."""
     index = {"_class_name": pipeline, "vae": AUTOENCODER}
     notes = "The denoiser of a pipeline."
-    return replace(case, path=f"{path}/base", notes=notes, head=pipeline, within=("transformer", index))
+    return replace(case, path=f"{path}/{name}", notes=notes, head=pipeline, within=("transformer", index))
 
 
 def encode(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

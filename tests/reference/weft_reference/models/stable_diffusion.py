@@ -37,7 +37,9 @@ def goldens() -> Iterator[ModelCase]:
     yield from unets()
     yield from autoencoders()
     yield denoiser("stable-diffusion/base", "StableDiffusionPipeline", "base")
+    yield denoiser("stable-diffusion/inpaint", "StableDiffusionInpaintPipeline", "inpaint")
     yield denoiser("stable-diffusion-xl/base", "StableDiffusionXLPipeline", "sdxl")
+    yield denoiser("stable-diffusion-xl/inpaint", "StableDiffusionXLInpaintPipeline", "sdxl")
 
 
 def unets() -> Iterator[ModelCase]:
@@ -148,7 +150,7 @@ def denoiser(path: str, pipeline: str, case: str) -> ModelCase:
     """The U-Net of a case as a component of a pipeline, whose configuration holds those of all components."""
     text = {"hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 2}
     components = {"text_encoder": {"model_type": "clip_text_model", **text}, "vae": AUTOENCODER}
-    if pipeline == "StableDiffusionXLPipeline":
+    if pipeline.startswith("StableDiffusionXL"):
         components["text_encoder_2"] = components["text_encoder"]
     unet = next(unet for unet in unets() if unet.path.endswith(f"/{case}"))
     within = ("unet", {"_class_name": pipeline, **components})
