@@ -93,11 +93,12 @@ pub(super) fn seeing(g: &mut Graph, op: AttentionOp, q: &Tensor, bias: &Tensor) 
     g.reshape(&seen, q.shape().to_vec())
 }
 
-/// 1 for queries that see something and 0 for those that do not: a bias `[…, k]` to four axes, the last of length 1.
+/// 1 for queries that see something and 0 for those that do not, nor what is hidden once where other keys are hidden twice: a bias
+/// `[…, k]` to four axes, the last of length 1.
 fn sight(g: &mut Graph, bias: &Tensor) -> Result<Tensor> {
     let most = g.reduce(Reduction::Max, bias, &[bias.rank() - 1], true)?;
-    let lowest = g.number(bias.dtype(), -masked(bias.dtype()));
-    let above = g.binary(Binary::Add, &most, &lowest)?;
+    let hidden = g.number(bias.dtype(), -LEAST_SEEN / 2.0);
+    let above = g.binary(Binary::Add, &most, &hidden)?;
     let op = Op::Clip { low: 0.0, high: Some(1.0) };
     let sees = g.node(op, &[&above], above.dtype(), above.shape().to_vec());
     let mut shape = vec![Dim::Fixed(1); 4_usize.saturating_sub(sees.rank())];
