@@ -75,13 +75,13 @@ try {
     controller.abort();
     return {
       missing: await words('sentence-embedding', `${base}/none/`),
-      task: await words('sentence-embeddin', `${base}/model/`),
+      task: await words('text-embeddings', `${base}/model/`),
       device: await words('sentence-embedding', `${base}/model/`, { device: 'cuda' }),
       aborted: await stopped,
     };
   }, base);
   check('a folder without a model is named', /config\.json/.test(refused.missing), refused.missing);
-  check('a task that is none is named', /sentence-embeddin/.test(refused.task), refused.task);
+  check('a task that is none is named', /text-embeddings/.test(refused.task), refused.task);
   check('a device that is none is named', /webgpu/.test(refused.device), refused.device);
   check('loading is aborted', /AbortError/.test(refused.aborted), refused.aborted);
   const { vectors, again, ...measured } = cold;

@@ -21,7 +21,7 @@ export async function calls(): Promise<void> {
   await embed.dispose();
 
   // @ts-expect-error: there is no such task
-  await pipeline('sentence-embeddin', 'org/name');
+  await pipeline('text-embeddings', 'org/name');
   // @ts-expect-error: there is no such device
   await pipeline('fill-mask', 'org/name', { device: 'cuda' });
   // @ts-expect-error: a vector is no text
