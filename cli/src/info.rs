@@ -124,8 +124,8 @@ fn names(title: &str, tensors: &[String]) -> Vec<String> {
 /// Runs `weft models`.
 pub fn models(args: &ModelsArgs) -> Result<bool> {
     let built: Vec<&str> = weft_models::REGISTRY.architectures().map(weft::DynArchitecture::name).collect();
-    let known = weft_models::REGISTRY.known;
-    let shown: Vec<_> = known.iter().filter(|model| args.all || built.contains(&model.name)).collect();
+    let shown: Vec<_> =
+        weft_models::REGISTRY.known().filter(|model| args.all || built.contains(&model.name)).collect();
     if args.json {
         let entry = |model: &&weft::KnownModel| {
             json!({ "name": model.name, "category": model.category, "model_types": model.model_types,

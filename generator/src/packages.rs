@@ -19,6 +19,9 @@ use crate::write::plan;
 /// The folder of the repository that they are in.
 const FOLDER: &str = "packages";
 
+/// A module that the crate of all has for each category.
+const OF_A_CATEGORY: &str = "category.rs";
+
 /// A category as templates see it.
 #[derive(Clone, Debug, Serialize)]
 struct Category {
@@ -125,7 +128,14 @@ fn render(templates: &Templates, categories: &[Category]) -> Result<Vec<Output>,
         for (path, template) in templates.under("packages/models/") {
             let mut context = Context::new();
             context.insert("categories", categories);
-            file(&template.key, format!("{FOLDER}/models/{path}"), &context)?;
+            let Some(folder) = path.strip_suffix(OF_A_CATEGORY) else {
+                file(&template.key, format!("{FOLDER}/models/{path}"), &context)?;
+                continue;
+            };
+            for category in categories {
+                context.insert("category", category);
+                file(&template.key, format!("{FOLDER}/models/{folder}{}.rs", category.module), &context)?;
+            }
         }
         Ok::<_, Problem>(())
     })();

@@ -21,14 +21,19 @@ pub struct KnownModel {
 pub struct ModelRegistry {
     /// Those of each category that are in this build.
     pub architectures: &'static [&'static [DynArchitecture]],
-    /// All that could be.
-    pub known: &'static [KnownModel],
+    /// Those of each category that could be.
+    pub known: &'static [&'static [KnownModel]],
 }
 
 impl ModelRegistry {
     /// The architectures of this build.
     pub fn architectures(&self) -> impl Iterator<Item = &'static DynArchitecture> {
         self.architectures.iter().copied().flatten()
+    }
+
+    /// The models that builds of all categories have.
+    pub fn known(&self) -> impl Iterator<Item = &'static KnownModel> {
+        self.known.iter().copied().flatten()
     }
 
     /// Finds a checkpoint, a folder, a hub id or a GGUF file, and the architecture that its `model_type` names.
@@ -60,7 +65,7 @@ impl ModelRegistry {
         if let Some(found) = all.find(|architecture| architecture.model_types().contains(&model_type)) {
             return Ok(found);
         }
-        if let Some(known) = self.known.iter().find(|known| known.model_types.contains(&model_type)) {
+        if let Some(known) = self.known().find(|known| known.model_types.contains(&model_type)) {
             let problem = format!("`model_type` is `{model_type}`, which this build was made without");
             let help = format!(
                 "build it with `--features weft-models/{}`, which has weft-{} among others",
@@ -68,7 +73,7 @@ impl ModelRegistry {
             );
             return Err((problem, help));
         }
-        let near = nearest(model_type, self.known.iter().flat_map(|known| known.model_types).copied());
+        let near = nearest(model_type, self.known().flat_map(|known| known.model_types).copied());
         let near = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         let help = format!("`cargo xtask new {}` drafts a spec for it", model_type.replace('_', "-"));
         Err((format!("`model_type` is `{model_type}`, which no crate opens{near}"), help))
@@ -88,8 +93,8 @@ mod tests {
     const REGISTRY: ModelRegistry = ModelRegistry {
         architectures: &[],
         known: &[
-            KnownModel { name: "bert", category: "text-encoders", model_types: &["bert"] },
-            KnownModel { name: "clip", category: "vision-language", model_types: &["clip", "clip_model"] },
+            &[KnownModel { name: "bert", category: "text-encoders", model_types: &["bert"] }],
+            &[KnownModel { name: "clip", category: "vision-language", model_types: &["clip", "clip_model"] }],
         ],
     };
 

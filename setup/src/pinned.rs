@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::packages::Package;
-use crate::pins::PINS;
+use crate::pins::{BACKENDS, PACKAGES};
 
 /// The packages of this release, and which of them each backend needs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,7 +22,13 @@ impl Pins {
     /// # Errors
     /// None, unless the generator and this crate are of two releases.
     pub fn of_this_release() -> Result<Self> {
-        serde_json::from_str(PINS).context("the pins that were compiled in cannot be read")
+        let read = || {
+            let backends = serde_json::from_str(BACKENDS)?;
+            let packages = PACKAGES.iter().map(|list| serde_json::from_str::<Vec<Package>>(list));
+            let packages = packages.collect::<serde_json::Result<Vec<_>>>()?.concat();
+            Ok::<_, serde_json::Error>(Self { backends, packages })
+        };
+        read().context("the pins that were compiled in cannot be read")
     }
 
     /// The package of that name.

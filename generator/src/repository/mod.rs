@@ -58,7 +58,9 @@ pub fn outputs(model_specs: &Path) -> Result<Vec<Output>, Error> {
     }
     let others = Packages::load(model_specs).map_err(|problems| problems.0)?;
     let all: Vec<_> = all.into_iter().chain(["model_specs/packages.yaml".to_owned()]).collect();
-    outputs.push(output("setup/src/pins.rs", &all, &pins::render(&specs, &others)));
+    for (module, text) in pins::render(&specs, &others) {
+        outputs.push(output(&format!("setup/src/{module}.rs"), &all, &text));
+    }
     Ok(outputs)
 }
 
@@ -83,7 +85,7 @@ mod tests {
     #[test]
     fn every_backend_has_a_page_and_every_table_is_in_the_runtime() {
         let outputs = outputs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../model_specs"))).unwrap();
-        assert_eq!(outputs.len(), 14);
+        assert_eq!(outputs.len(), 23);
         assert!(outputs.iter().all(|output| is_generated(&output.text)));
         let text = |path: &str| &outputs.iter().find(|output| output.path == path).unwrap().text;
         assert!(text("runtime/src/lower/operators.rs").contains("    (\"Add\", &[1, 6, 7, 13, 14]),"));
