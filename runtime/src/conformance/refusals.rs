@@ -226,18 +226,24 @@ impl Copy {
         if !call.parameters["candidate_labels"].is_null() {
             add("no labels", "candidate_labels", with("candidate_labels", json!([]), sound()));
         }
-        if let Some(empty) = self.with_text(call, &|_| String::new()).filter(|_| !self.is_label(call)) {
+        let token = self.image_token(call);
+        // Of a text with no place for it, an image stands before it.
+        let before = task == "image-text-to-text" && !call.inputs.to_string().contains(&token);
+        let empty = self.with_text(call, &|_| String::new());
+        if let Some(empty) = empty.filter(|_| !self.is_label(call) && !before) {
             let empty = if EMPTY.contains(&task) { with("allow_empty", json!(false), empty) } else { empty };
-            let names =
-                if task == "image-text-to-text" { self.image_token(call) } else { "is empty".to_owned() };
+            let names = if task == "image-text-to-text" { token.clone() } else { "is empty".to_owned() };
             add("an empty text", &names, empty);
         }
         let long = |text: &str| format!("{text}{}", " warp".repeat(MANY));
         if let Some(long) = self.with_text(call, &long).filter(|_| self.is_limited() && !cuts) {
             add("a text that is too long", "positions", long);
         }
-        if task == "image-text-to-text" {
-            let token = self.image_token(call);
+        if before {
+            let (mut inputs, parameters) = sound();
+            inputs["images"] = json!([inputs["images"].clone(), inputs["images"].clone()]);
+            add("an image too many", "images", (inputs, parameters));
+        } else if task == "image-text-to-text" {
             for (what, places) in [("no place for the image", 0), ("a place too many", 2)] {
                 let change = |text: &str| text.replace(&token, &token.repeat(places));
                 add(what, &token, self.with_text(call, &change).unwrap_or_default());

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Array3, Array4, Array5, Axis, s};
 
 use super::item::{Item, Part};
-use super::normalize::stacked;
+use super::normalize::{largest, padded, stacked};
 use super::patches::Patches;
 use crate::{Error, Result, Value, Values};
 
@@ -23,6 +23,15 @@ pub enum Layout {
     /// The squares of all images of a text: `pixel_values` `[1, squares, 3, height, width]`, a `pixel_attention_mask`
     /// `[1, squares, height, width]`, and `rows` and `cols` `[1, batch]` of the squares of each image, 0 where it was not split.
     Split,
+    /// The images of a text, padded to the largest: `pixel_values` `[1, images, 3, height, width]`, and a `pixel_attention_mask`
+    /// `[1, images, height, width]`.
+    PaddedList,
+    /// The patches of each image, which are as many: `pixel_values` `[batch, patches, values]`, and `spatial_shapes` `[batch, 2]`,
+    /// rows and columns.
+    Patches,
+    /// Patches that say where they are, padded: `flattened_patches` `[batch, patches, values]`, an `attention_mask`
+    /// `[batch, patches]`.
+    FlattenedPatches,
     /// Patches of images of their own sizes: `pixel_values` `[batch, patches, values]`, a `pixel_attention_mask`
     /// `[batch, patches]` and `spatial_shapes` `[batch, 2]`, rows and columns.
     NaFlex,
@@ -48,6 +57,9 @@ impl Layout {
             Self::Grids => grids(items),
             Self::NaFlex => naflex(items),
             Self::Split => split(items),
+            Self::PaddedList => padded_list(items),
+            Self::Patches => patches(items),
+            Self::FlattenedPatches => flattened_patches(items),
             Self::Packed => packed(items),
             Self::PackedImages => packed_images(items),
             Self::NativeSizes => native_sizes(items),
@@ -132,6 +144,47 @@ fn split(items: Vec<Item<'_>>) -> Result<Values> {
     ]))
 }
 
+fn padded_list(items: Vec<Item<'_>>) -> Result<Values> {
+    let parts = items.into_iter().flat_map(|item| item.parts).map(Part::numbers);
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    let (height, width) = largest(parts.iter());
+    let mut mask = Array4::<i64>::zeros((1, parts.len(), height, width));
+    let mut all = vec![];
+    for (index, part) in parts.iter().enumerate() {
+        mask.slice_mut(s![0, index, ..part.dim().1, ..part.dim().2]).fill(1);
+        all.push(padded(part, (height, width))?);
+    }
+    Ok(values([
+        ("pixel_values", stacked(&all)?.insert_axis(Axis(0)).into_dyn().into()),
+        ("pixel_attention_mask", mask.into_dyn().into()),
+    ]))
+}
+
+/// The patches of each image, and their rows and columns.
+fn patches(items: Vec<Item<'_>>) -> Result<Values> {
+    let all = cut(items)?;
+    let shapes = Array2::from_shape_fn((all.len(), 2), |(image, axis)| {
+        [all[image].rows, all[image].columns][axis] as i64
+    });
+    let shown = |image: &Patches| s![..image.rows * image.columns, ..];
+    let views: Vec<_> = all.iter().map(|image| image.values.slice(shown(image))).collect();
+    let pixels = ndarray::stack(Axis(0), &views).map_err(|_| {
+        Error::input("images", "have different numbers of patches", "process them one by one")
+    })?;
+    Ok(values([("pixel_values", pixels.into_dyn().into()), ("spatial_shapes", shapes.into_dyn().into())]))
+}
+
+fn flattened_patches(items: Vec<Item<'_>>) -> Result<Values> {
+    let all = cut(items)?;
+    let counts: Vec<usize> = all.iter().map(|image| image.rows * image.columns).collect();
+    let most = all.first().map_or(0, |image| image.values.nrows());
+    let mask = Array2::from_shape_fn((all.len(), most), |(image, patch)| i64::from(patch < counts[image]));
+    let views: Vec<_> = all.iter().map(|image| image.values.view()).collect();
+    let pixels = ndarray::stack(Axis(0), &views)
+        .map_err(|error| Error::input("images", error.to_string(), "give at least one image"))?;
+    Ok(values([("flattened_patches", pixels.into_dyn().into()), ("attention_mask", mask.into_dyn().into())]))
+}
+
 fn packed_images(items: Vec<Item<'_>>) -> Result<Values> {
     let mut all = packed(items)?;
     if let Some(Value::F32(pixels)) = all.get_mut("pixel_values") {
@@ -209,6 +262,25 @@ mod tests {
         assert_eq!(values["pixel_mask"], Value::from(mask));
         let whole = given(Layout::Masked, &[], &images[..1]).unwrap();
         assert_eq!(whole.keys().collect::<Vec<_>>(), ["pixel_values"]);
+    }
+
+    #[test]
+    fn lists_are_padded_and_masked() {
+        let images = [RgbImage::new(1, 2), RgbImage::new(2, 1)];
+        let values = given(Layout::PaddedList, &[], &images).unwrap();
+        assert_eq!(values["pixel_values"].shape(), [1, 2, 3, 2, 2]);
+        let mask = ndarray::array![[[[1_i64, 0], [1, 0]], [[1, 1], [0, 0]]]].into_dyn();
+        assert_eq!(values["pixel_attention_mask"], Value::from(mask));
+    }
+
+    #[test]
+    fn flattened_patches_say_where_they_are() {
+        let steps = [Step::PatchifyNumbered { patch_size: 1, most: 3 }];
+        let values = given(Layout::FlattenedPatches, &steps, &[RgbImage::new(1, 2)]).unwrap();
+        let patches = values["flattened_patches"].f32("flattened_patches").unwrap();
+        assert_eq!(patches.shape(), [1, 3, 5]);
+        assert_eq!((patches[[0, 1, 0]], patches[[0, 1, 1]], patches[[0, 2, 0]]), (2.0, 1.0, 0.0));
+        assert_eq!(values["attention_mask"], Value::from(ndarray::array![[1_i64, 1, 0]].into_dyn()));
     }
 
     #[test]

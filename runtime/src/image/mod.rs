@@ -17,6 +17,7 @@ mod anyres;
 mod centred_positions;
 mod codes;
 mod draw;
+mod fit_tiles;
 mod grids;
 mod interpolate;
 mod interpolation;
@@ -45,6 +46,7 @@ mod tiles;
 pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use codes::code_tokens;
+pub use fit_tiles::FitTiles;
 pub use grids::{
     bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows, rope_deltas,
     rope_index,

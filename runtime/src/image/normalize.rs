@@ -45,6 +45,26 @@ pub(super) fn rescaled(image: &RgbImage, factor: f64, offset: bool) -> Array3<f3
     Array3::from_shape_fn(shape, |(c, y, x)| table[usize::from(pixel(x, y)[c])])
 }
 
+/// Levels times a factor, less the mean of each channel, over its standard deviation, all in bfloat16.
+pub(super) fn normalized_bf16(image: &RgbImage, factor: f64, mean: &[f32; 3], std: &[f32; 3]) -> Array3<f32> {
+    let round = |number: f32| half::bf16::from_f32(number).to_f32();
+    let mut numbers = rescaled(image, 1.0, false);
+    for ((mut channel, mean), std) in numbers.axis_iter_mut(Axis(0)).zip(mean).zip(std) {
+        let (mean, std) = (round(*mean), round(*std));
+        channel.mapv_inplace(|level| round(round(round(level * factor as f32) - mean) / std));
+    }
+    numbers
+}
+
+/// Less the mean of all numbers, over their standard deviation, which is that of an image of one pixel in all at least.
+pub(super) fn standardized(numbers: Array3<f32>) -> Array3<f32> {
+    let count = numbers.len().max(1) as f64;
+    let mean = numbers.iter().map(|number| f64::from(*number)).sum::<f64>() / count;
+    let squares = numbers.iter().map(|number| (f64::from(*number) - mean).powi(2)).sum::<f64>();
+    let std = ((squares / count).sqrt()).max(1.0 / count.sqrt());
+    numbers.mapv_into(|number| (number - mean as f32) / std as f32)
+}
+
 /// Less the mean of each channel, over its standard deviation.
 pub(super) fn normalized(mut numbers: Array3<f32>, mean: &[f32; 3], std: &[f32; 3]) -> Array3<f32> {
     for ((mut channel, mean), std) in numbers.axis_iter_mut(Axis(0)).zip(mean).zip(std) {
@@ -61,13 +81,33 @@ pub(super) fn largest<'a>(images: impl Iterator<Item = &'a Array3<f32>>) -> Pixe
     })
 }
 
+/// What an image is padded to: `size`, or the next multiples within it.
+pub(super) fn padded_size((height, width): Pixels, size: Pixels, multiple_of: Option<usize>) -> Pixels {
+    let Some(multiple) = multiple_of.filter(|multiple| *multiple > 0) else { return size };
+    (height.next_multiple_of(multiple).min(size.0), width.next_multiple_of(multiple).min(size.1))
+}
+
+/// One level to the right of an image and below it.
+pub(super) fn padded_below(image: &RgbImage, (height, width): Pixels, level: u8) -> Result<RgbImage> {
+    let (h, w) = (image.height() as usize, image.width() as usize);
+    if h > height || w > width {
+        return Err(beyond((h, w), (height, width)));
+    }
+    let mut target = RgbImage::from_pixel(width as u32, height as u32, Rgb([level; 3]));
+    image::imageops::replace(&mut target, image, 0, 0);
+    Ok(target)
+}
+
+fn beyond((h, w): Pixels, (height, width): Pixels) -> Error {
+    let problem = format!("is {h} x {w} pixels after resizing, more than the {height} x {width} padded to");
+    Error::input("image", problem, "set a larger `pad_size`, or a smaller `size`")
+}
+
 /// Zeros to the right of an image and below it.
 pub(super) fn padded(image: &Array3<f32>, (height, width): Pixels) -> Result<Array3<f32>> {
     let (channels, h, w) = image.dim();
     if h > height || w > width {
-        let problem =
-            format!("is {h} x {w} pixels after resizing, more than the {height} x {width} padded to");
-        return Err(Error::input("image", problem, "set a larger `pad_size`, or a smaller `size`"));
+        return Err(beyond((h, w), (height, width)));
     }
     let mut target = Array3::zeros((channels, height, width));
     target.slice_mut(s![.., ..h, ..w]).assign(image);

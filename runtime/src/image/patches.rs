@@ -33,6 +33,18 @@ pub(super) fn patchified(image: &Array3<f32>, edge: usize, most: usize) -> Resul
     Ok(Patches { values, rows, columns })
 }
 
+/// Patches behind their row and column, counted from 1; what is no patch stays zeros.
+pub(super) fn numbered(patches: Patches) -> Patches {
+    let (count, width) = patches.values.dim();
+    let mut values = Array2::zeros((count, width + 2));
+    values.slice_mut(ndarray::s![.., 2..]).assign(&patches.values);
+    for index in 0..patches.rows * patches.columns {
+        values[(index, 0)] = (index / patches.columns + 1) as f32;
+        values[(index, 1)] = (index % patches.columns + 1) as f32;
+    }
+    Patches { values, ..patches }
+}
+
 /// An image `[3, height, width]` in patches of this edge, `frames` times the same, square after square of `merge` by `merge`
 /// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
 pub(super) fn patchified_by_squares(

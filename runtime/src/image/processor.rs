@@ -21,6 +21,7 @@ use crate::{Error, Result, Values};
 pub struct ImageProcessor {
     source: Source,
     steps: Vec<Step>,
+    high_res_steps: Option<Vec<Step>>,
     layout: Layout,
 }
 
@@ -43,7 +44,8 @@ impl ImageProcessor {
 
     fn of(source: Source) -> Result<Self> {
         let (steps, layout) = source.steps()?;
-        Ok(Self { source, steps, layout })
+        let high_res_steps = source.high_res_steps()?;
+        Ok(Self { source, steps, high_res_steps, layout })
     }
 
     /// What is done to each image, in this order.
@@ -85,7 +87,12 @@ impl ImageProcessor {
         if self.layout == Layout::Frames {
             return self.process_videos(&[images]);
         }
-        self.layout.collate(self.run(images)?)
+        let mut values = self.layout.collate(run(&self.steps, images)?)?;
+        if let Some(steps) = &self.high_res_steps {
+            let pixels = super::layout::images(run(steps, images)?)?;
+            values.insert("high_res_pixel_values".to_owned(), pixels.into_dyn().into());
+        }
+        Ok(values)
     }
 
     /// Videos, each a list of as many frames, to `pixel_values` `[batch, frames, 3, height, width]`.
@@ -98,7 +105,7 @@ impl ImageProcessor {
             if frames.is_empty() {
                 return Err(Error::input("frames", "are none", "give at least one"));
             }
-            all.push(images(self.run(frames)?)?);
+            all.push(images(run(&self.steps, frames)?)?);
         }
         let views: Vec<ArrayView4<'_, f32>> = all.iter().map(|video| video.view()).collect();
         let pixels = ndarray::stack(Axis(0), &views).map_err(|_| {
@@ -108,10 +115,10 @@ impl ImageProcessor {
         })?;
         Ok(Values::from([("pixel_values".to_owned(), pixels.into_dyn().into())]))
     }
+}
 
-    /// A batch after all steps.
-    fn run<'a>(&self, images: &'a [Image]) -> Result<Vec<Item<'a>>> {
-        let items = images.iter().map(|image| Item::new(image.rgb())).collect();
-        self.steps.iter().try_fold(items, |items, step| step.run(items))
-    }
+/// A batch after all steps.
+fn run<'a>(steps: &[Step], images: &'a [Image]) -> Result<Vec<Item<'a>>> {
+    let items = images.iter().map(|image| Item::new(image.rgb())).collect();
+    steps.iter().try_fold(items, |items, step| step.run(items))
 }

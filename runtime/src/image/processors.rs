@@ -3,6 +3,7 @@
 mod defaults;
 mod padding;
 mod steps;
+mod vision_language;
 
 use serde_json::{Value as Json, json};
 
@@ -15,6 +16,9 @@ use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
     levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
     standard, textnet, vivit, yolos,
+};
+use vision_language::{
+    aria, deepseek_vl_hybrid, fuyu, high_res, idefics2, llama4, pix2struct, with_high_res,
 };
 
 use super::settings::Settings;
@@ -33,6 +37,8 @@ pub(super) struct Class {
     pub(super) default_to_square: bool,
     steps: fn(&Settings) -> Steps,
     defaults: fn() -> Json,
+    /// Whether a second vision model takes images of another size (`high_res_size`).
+    high_res: bool,
 }
 
 const fn class(
@@ -42,7 +48,7 @@ const fn class(
     steps: fn(&Settings) -> Steps,
     defaults: fn() -> Json,
 ) -> Class {
-    Class { name, layout, default_to_square, steps, defaults }
+    Class { name, layout, default_to_square, steps, defaults, high_res: false }
 }
 
 /// Every class that is known.
@@ -174,6 +180,34 @@ pub(super) const CLASSES: &[Class] = &[
     class("DeepseekVL", Layout::Images, true, janus, || {
         with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true}))
     }),
+    Class {
+        high_res: true,
+        ..class("DeepseekVLHybrid", Layout::Images, true, deepseek_vl_hybrid, || {
+            with_high_res(with(exact(384, 3, OPENAI), json!({"min_size": 14, "do_pad": true})))
+        })
+    },
+    class("Aria", Layout::Masked, true, aria, || {
+        with(exact(980, 3, HALF), json!({"max_image_size": 980, "min_image_size": 336}))
+    }),
+    class("Idefics2", Layout::PaddedList, false, idefics2, || {
+        let size = json!({"shortest_edge": 378, "longest_edge": 980});
+        with(base(&size, 2, HALF), json!({"do_image_splitting": false, "do_pad": true}))
+    }),
+    class("Chameleon", Layout::Images, false, standard, || {
+        let cropped = json!({"do_center_crop": true, "crop_size": {"height": 512, "width": 512}});
+        let shortest = base(&json!({"shortest_edge": 512}), 1, ([1.0; 3], [1.0; 3]));
+        with(with(shortest, cropped), json!({"rescale_factor": 0.0078}))
+    }),
+    class("Llama4", Layout::Grids, true, llama4, || {
+        with(exact(336, 2, HALF), json!({"max_patches": 16, "resize_to_max_canvas": false}))
+    }),
+    class("Fuyu", Layout::Patches, true, fuyu, || {
+        let size = base(&json!({"height": 1080, "width": 1920}), 2, HALF);
+        with(size, json!({"patch_size": 30, "do_pad": true, "padding_value": 1.0}))
+    }),
+    class("Pix2Struct", Layout::FlattenedPatches, true, pix2struct, || {
+        with(exact(16, 2, HALF), json!({"patch_size": 16, "max_patches": 2048}))
+    }),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 
@@ -190,7 +224,23 @@ impl Class {
 
     /// The steps that a file asks for, over the defaults.
     pub(super) fn steps(&self, json: &Json) -> Steps {
-        (self.steps)(&Settings::read(self, json)?)
+        let own = (self.steps)(&Settings::read(self, json)?)?;
+        let Some(settings) = self.high_res(json)? else { return Ok(own) };
+        // The smaller image is made of the larger one before that becomes numbers.
+        let first = (self.steps)(&settings)?;
+        let levels =
+            first.into_iter().filter(|step| !matches!(step, Step::Rescale { .. } | Step::Normalize { .. }));
+        Ok(levels.chain(own).collect())
+    }
+
+    /// The steps of images of the second model, where there is one.
+    pub(super) fn high_res_steps(&self, json: &Json) -> Result<Option<Vec<Step>>, String> {
+        self.high_res(json)?.map(|settings| (self.steps)(&settings)).transpose()
+    }
+
+    fn high_res(&self, json: &Json) -> Result<Option<Settings>, String> {
+        let all = self.high_res.then(|| high_res(&with(self.defaults(), json.clone())));
+        all.map(|settings| Settings::read(self, &settings)).transpose()
     }
 
     /// By the reference's name, be it of today's classes, of the ones with `Fast` and `Pil`, or of the feature

@@ -47,6 +47,10 @@ pub(super) struct Settings {
     pub(super) max_image_size: usize,
     pub(super) merge_size: usize,
     pub(super) min_size: usize,
+    pub(super) min_image_size: usize,
+    pub(super) max_patches: usize,
+    pub(super) resize_to_max_canvas: bool,
+    pub(super) padding_value: f64,
     pub(super) temporal_patch_size: usize,
 }
 
@@ -101,6 +105,12 @@ struct Written {
     merge_size: usize,
     #[serde(default)]
     min_size: usize,
+    #[serde(default)]
+    min_image_size: usize,
+    #[serde(default)]
+    resize_to_max_canvas: bool,
+    #[serde(default)]
+    padding_value: f64,
     #[serde(default)]
     temporal_patch_size: usize,
 }
@@ -183,6 +193,11 @@ impl Source {
     pub(super) fn steps(&self) -> Result<(Vec<Step>, Layout)> {
         let steps = self.class.steps(&self.json).map_err(|problem| wrong(&self.file, problem))?;
         Ok((steps, self.class.layout))
+    }
+
+    /// The steps of images of a second vision model, where there is one.
+    pub(super) fn high_res_steps(&self) -> Result<Option<Vec<Step>>> {
+        self.class.high_res_steps(&self.json).map_err(|problem| wrong(&self.file, problem))
     }
 }
 
@@ -277,10 +292,16 @@ impl Settings {
             do_split_image: written.do_split_image,
             max_image_size: match Size::read(&written.max_image_size, true, None) {
                 Ok(Size::Longest(edge)) => edge,
+                // A number (Aria).
+                Ok(Size::Exact((edge, _))) if written.max_image_size.is_number() => edge,
                 _ => 0,
             },
             merge_size: written.merge_size,
             min_size: written.min_size,
+            min_image_size: written.min_image_size,
+            max_patches: written.max_patches,
+            resize_to_max_canvas: written.resize_to_max_canvas,
+            padding_value: written.padding_value,
             temporal_patch_size: written.temporal_patch_size,
         })
     }
@@ -340,6 +361,21 @@ fn unsupported(class: &Class, json: &Json) -> Option<String> {
     if json["do_pan_and_scan"] == true {
         let problem = "`do_pan_and_scan`: crops besides the whole image are not supported; set it to false";
         return Some(problem.to_owned());
+    }
+    if json["split_image"] == true {
+        return Some(
+            "`split_image`: several crops of an image are not supported; set it to false".to_owned(),
+        );
+    }
+    if json["is_vqa"] == true {
+        let problem = "`is_vqa`: a question drawn above the image needs a font, which is not supported";
+        return Some(problem.to_owned());
+    }
+    if json["padding_mode"].as_str().is_some_and(|mode| mode != "constant") {
+        return Some(format!(
+            "`padding_mode`: {} is not supported; set it to \"constant\"",
+            json["padding_mode"]
+        ));
     }
     let switches = json.as_object().into_iter().flatten();
     let mut asked = switches

@@ -71,6 +71,30 @@ pub enum Size {
         /// `min_size`.
         least: usize,
     },
+    /// The longer edge; the other follows, cut to whole pixels, but has so many at least (`AriaImageProcessor`).
+    LongestCut {
+        /// `max_image_size`.
+        edge: usize,
+        /// `min_image_size`.
+        least: usize,
+    },
+    /// `shortest_edge` and `longest_edge` as limits of both edges: larger images become smaller, and then each edge has so many
+    /// pixels at least (`Idefics2ImageProcessor`).
+    Limits {
+        /// The fewest pixels of an edge.
+        least: usize,
+        /// The most pixels of the longer edge.
+        most: usize,
+    },
+    /// `height` and `width` as limits: larger images become as large as fits, others stay as they are (`FuyuImageProcessor`).
+    AtMost(Pixels),
+    /// Of the image's form, as many patches as there may be (`Pix2StructImageProcessor`).
+    MostPatches {
+        /// `patch_size`.
+        patch: usize,
+        /// `max_patches`.
+        most: usize,
+    },
     /// The size that the image has.
     Own,
     /// `height` and `width` as the nearest multiples (`ensure_multiple_of`), or with `keep_aspect_ratio` that edge which changes
@@ -192,6 +216,30 @@ impl Size {
                 let scaled = |edge: usize| ((edge as f64 * scale).round_ties_even() as usize).max(least);
                 (scaled(height), scaled(width))
             }
+            Self::LongestCut { edge, least } => {
+                let scale = edge as f64 / long as f64;
+                let other = ((short as f64 * scale) as usize).max(least);
+                if width >= height { (other, edge) } else { (edge, other) }
+            }
+            Self::Limits { least, most } => {
+                let ratio = width as f64 / height as f64;
+                let (height, width) = match (width >= height, long > most) {
+                    (_, false) => (height, width),
+                    (true, true) => ((most as f64 / ratio) as usize, most),
+                    (false, true) => (most, (most as f64 * ratio) as usize),
+                };
+                (height.max(least).max(1), width.max(least).max(1))
+            }
+            Self::AtMost((most_height, most_width)) if height <= most_height && width <= most_width => {
+                (height, width)
+            }
+            Self::AtMost(most) => Self::Within(most).of((height, width)),
+            Self::MostPatches { patch, most } => {
+                let edge = patch as f64;
+                let scale = (most as f64 * (edge / height as f64) * (edge / width as f64)).sqrt();
+                let count = |length: usize| ((scale * length as f64 / edge) as usize).min(most).max(1);
+                (count(height) * patch, count(width) * patch)
+            }
             Self::Own => (height, width),
             Self::Multiples { size, multiple, keep_aspect_ratio } => {
                 let [mut down, mut across] = [size.0 as f64 / height as f64, size.1 as f64 / width as f64];
@@ -284,5 +332,16 @@ mod tests {
         assert_eq!(patches.of((300, 150)), (112, 64));
         assert_eq!(Size::LongestAtLeast { edge: 100, least: 14 }.of((50, 20)), (100, 40));
         assert_eq!(Size::LongestAtLeast { edge: 100, least: 14 }.of((400, 20)), (100, 14));
+        // 49.5 and 10 of 99 and 20.
+        assert_eq!(Size::LongestCut { edge: 50, least: 12 }.of((99, 200)), (24, 50));
+        assert_eq!(Size::LongestCut { edge: 50, least: 12 }.of((100, 20)), (50, 12));
+        let limits = Size::Limits { least: 10, most: 40 };
+        assert_eq!(limits.of((30, 20)), (30, 20));
+        assert_eq!(limits.of((30, 81)), (14, 40));
+        assert_eq!(limits.of((80, 10)), (40, 10));
+        assert_eq!(Size::AtMost((50, 40)).of((50, 40)), (50, 40));
+        assert_eq!(Size::AtMost((50, 40)).of((25, 80)), (12, 40));
+        assert_eq!(Size::MostPatches { patch: 4, most: 6 }.of((20, 30)), (8, 12));
+        assert_eq!(Size::MostPatches { patch: 4, most: 6 }.of((1, 900)), (4, 24));
     }
 }

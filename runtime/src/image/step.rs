@@ -3,17 +3,22 @@
 use std::borrow::Cow;
 
 use image::RgbImage;
-use ndarray::{Array3, Axis};
+use ndarray::Axis;
 
 use super::antialiased::resize_antialiased;
+use super::fit_tiles::FitTiles;
 use super::interpolation::resampled;
 use super::item::{Item, Part, pixels};
-use super::normalize::{center_crop, centred_on, largest, normalized, padded, rescaled};
+use super::normalize::{
+    center_crop, centred_on, normalized, normalized_bf16, padded, padded_below, padded_size, rescaled,
+    standardized,
+};
 use super::patches::{
-    fitted, patchified, patchified_by_squares, smart_resize, smart_resize_edges, smart_resize_frames,
+    fitted, numbered, patchified, patchified_by_squares, smart_resize, smart_resize_edges,
+    smart_resize_frames,
 };
 use super::resize::resize;
-use super::tiles::{any_res_tiles, best, crops, squares, whole_squares};
+use super::tiles::{any_res_tiles, best, crops, quarters, squares, whole_squares};
 use super::{Canvas, Filter, Pixels, Size};
 use crate::{Error, Result};
 
@@ -68,6 +73,31 @@ pub enum Step {
         /// `resample`.
         resample: Filter,
     },
+    /// `do_pad` before numbers: this level to the right and below, up to `size`, or to multiples within it.
+    PadLevels {
+        /// The size, or the most of multiples.
+        size: Pixels,
+        /// What edges become a multiple of.
+        multiple_of: Option<usize>,
+        /// The level of what is added.
+        level: u8,
+    },
+    /// `do_image_splitting` of Idefics2: four quarters of the image, and the whole.
+    SplitQuarters,
+    /// The tiles of Llama 4 (`Llama4ImageProcessor`): of a canvas that the image fits into undistorted, and the whole image
+    /// after several.
+    FitTiles(FitTiles),
+    /// `do_rescale` and `do_normalize` in bfloat16 (`Llama4ImageProcessor`).
+    NormalizeBf16 {
+        /// `rescale_factor`.
+        factor: f64,
+        /// `image_mean`.
+        mean: [f32; 3],
+        /// `image_std`.
+        std: [f32; 3],
+    },
+    /// `do_normalize` of Pix2Struct: less the mean of all numbers of an image, over their standard deviation.
+    Standardize,
     /// `do_pad` of LLaVA-NeXT: tiles of zeros, up to the most tiles of an image of the batch.
     PadTiles,
     /// `crop_to_patches` (`GotOcr2ImageProcessor`): tiles that a version of the image fills, and the whole image after
@@ -119,6 +149,14 @@ pub enum Step {
         /// `temporal_patch_size`.
         frames: usize,
     },
+    /// The patches of an image, each behind its row and column, counted from 1, and zeros up to `most`
+    /// (`Pix2StructImageProcessor`).
+    PatchifyNumbered {
+        /// `patch_size`.
+        patch_size: usize,
+        /// `max_patches`.
+        most: usize,
+    },
     /// The patches of an image (`convert_image_to_patches`), and zeros up to `max_num_patches`.
     Patchify {
         /// `patch_size`.
@@ -161,8 +199,8 @@ impl Step {
     /// Takes all images of a batch one step further.
     pub(super) fn run<'a>(&self, mut items: Vec<Item<'a>>) -> Result<Vec<Item<'a>>> {
         match self {
-            Self::Pad(size) => return pad(items, *size),
-            Self::PadTiles => return pad_tiles(items),
+            Self::Pad(size) => return pad::pad(items, *size),
+            Self::PadTiles => return pad::pad_tiles(items),
             _ => {}
         }
         for item in &mut items {
@@ -178,6 +216,21 @@ impl Step {
                     Self::CropToPatches { size, limits, canvas, resample } => {
                         item.split = canvas.of(part.levels()?, *size, *limits);
                         let tiles = crops(part.levels()?, *size, item.split, *canvas, *resample)?;
+                        item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
+                    }
+                    Self::PadLevels { size, multiple_of, level } => {
+                        let image = part.levels()?;
+                        item.unpadded = Some(pixels(image));
+                        let size = padded_size(pixels(image), *size, *multiple_of);
+                        item.parts.push(Part::Levels(Cow::Owned(padded_below(image, size, *level)?)));
+                    }
+                    Self::SplitQuarters => {
+                        let tiles = quarters(part.levels()?);
+                        item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
+                    }
+                    Self::FitTiles(tiles) => {
+                        let (tiles, split) = tiles.of(part.levels()?)?;
+                        item.split = split;
                         item.parts.extend(tiles.into_iter().map(|tile| Part::Levels(Cow::Owned(tile))));
                     }
                     Self::SplitImage { edge, resample } => {
@@ -208,6 +261,8 @@ impl Step {
             Self::AnyResTiles { grid, whole, .. } => {
                 Some(area(best(part, grid).unwrap_or(*whole)).saturating_add(area(*whole)))
             }
+            Self::PadLevels { size, .. } => Some(area(*size)),
+            Self::FitTiles(tiles) => Some(area(tiles.size).saturating_mul(tiles.most + 1)),
             Self::CropToPatches { size, limits, .. } => Some(area(*size).saturating_mul(limits.1.max(1))),
             Self::SplitImage { edge, .. } => {
                 Some(area(whole_squares(part, *edge)).saturating_add(edge * edge))
@@ -275,6 +330,13 @@ impl Step {
             }
             Self::Rescale { factor, offset } => Part::Numbers(rescaled(part.levels()?, *factor, *offset)),
             Self::Normalize { mean, std } => Part::Numbers(normalized(part.numbers()?, mean, std)),
+            Self::NormalizeBf16 { factor, mean, std } => {
+                Part::Numbers(normalized_bf16(part.levels()?, *factor, mean, std))
+            }
+            Self::Standardize => Part::Numbers(standardized(part.numbers()?)),
+            Self::PatchifyNumbered { patch_size, most } => {
+                Part::Patches(numbered(patchified(&part.numbers()?, *patch_size, *most)?))
+            }
             Self::FlipChannels => {
                 let mut numbers = part.numbers()?;
                 numbers.invert_axis(Axis(0));
@@ -286,6 +348,9 @@ impl Step {
             Self::Pad(_)
             | Self::PadTiles
             | Self::AnyResTiles { .. }
+            | Self::PadLevels { .. }
+            | Self::SplitQuarters
+            | Self::FitTiles(_)
             | Self::CropToPatches { .. }
             | Self::SplitImage { .. } => part,
         })
@@ -301,38 +366,6 @@ fn smart_size(size: Pixels, factor: usize, limits: (usize, usize), small: SmallI
     }
 }
 
-/// All images as large as the largest, or as `size` says.
-fn pad<'a>(items: Vec<Item<'a>>, size: Option<Pixels>) -> Result<Vec<Item<'a>>> {
-    let mut numbers = vec![];
-    for item in items {
-        let parts = item.parts.into_iter().map(Part::numbers).collect::<Result<Vec<_>>>()?;
-        numbers.push((item.size, parts));
-    }
-    let size = size.unwrap_or_else(|| largest(numbers.iter().flat_map(|(_, parts)| parts)));
-    let first = numbers.iter().map(|(before, _)| *before).max_by_key(|before| before.0 * before.1);
-    let most = numbers.iter().map(|(_, parts)| parts.len()).max().unwrap_or_default();
-    bounded(first.unwrap_or_default(), size.0.saturating_mul(size.1).saturating_mul(most))?;
-    let pad = |(before, parts): (Pixels, Vec<Array3<f32>>)| {
-        let unpadded = parts.first().map(|part| (part.dim().1, part.dim().2));
-        let parts = parts.iter().map(|part| padded(part, size).map(Part::Numbers)).collect::<Result<_>>()?;
-        Ok(Item { size: before, parts, unpadded, split: (0, 0) })
-    };
-    numbers.into_iter().map(pad).collect()
-}
-
-/// All images in as many tiles as the one with most.
-fn pad_tiles(mut items: Vec<Item<'_>>) -> Result<Vec<Item<'_>>> {
-    let most = items.iter().map(|item| item.parts.len()).max().unwrap_or_default();
-    for item in &mut items {
-        let shape = match item.parts.first() {
-            Some(Part::Numbers(first)) => first.dim(),
-            Some(Part::Levels(first)) => (3, first.height() as usize, first.width() as usize),
-            _ => continue,
-        };
-        item.parts.resize_with(most, || Part::Numbers(Array3::zeros(shape)));
-    }
-    Ok(items)
-}
-
+mod pad;
 #[cfg(test)]
 mod tests;

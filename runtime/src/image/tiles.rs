@@ -50,7 +50,7 @@ pub(super) fn any_res_tiles(
 }
 
 /// The tiles of an image from left to right, row by row.
-fn cut(image: &RgbImage, (height, width): Pixels) -> Vec<RgbImage> {
+pub(super) fn cut(image: &RgbImage, (height, width): Pixels) -> Vec<RgbImage> {
     let tile = |top: usize, left: usize| {
         crop_imm(image, left as u32, top as u32, width as u32, height as u32).to_image()
     };
@@ -59,6 +59,20 @@ fn cut(image: &RgbImage, (height, width): Pixels) -> Vec<RgbImage> {
     tops.flat_map(|top| (0..columns).step_by(width).map(move |left| (top, left)))
         .map(|(top, left)| tile(top, left))
         .collect()
+}
+
+/// Four quarters of an image, of which the last have what divides into no halves, and the whole.
+pub(super) fn quarters(image: &RgbImage) -> Vec<RgbImage> {
+    let (width, height) = image.dimensions();
+    let (across, down) = (width / 2, height / 2);
+    let part = |left, top, wide, high| crop_imm(image, left, top, wide, high).to_image();
+    vec![
+        part(0, 0, across, down),
+        part(across, 0, width - across, down),
+        part(0, down, across, height - down),
+        part(across, down, width - across, height - down),
+        image.clone(),
+    ]
 }
 
 /// How many tiles an image fills, rows and columns (`get_optimal_tiled_canvas`).

@@ -10,6 +10,20 @@
 //! the hidden states of Idefics3's vision transformer (Li et al., 2024, arXiv:2410.05993).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_aria::tasks::ImageTextToText::open("rhymes-ai/Aria")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_aria::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -32,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

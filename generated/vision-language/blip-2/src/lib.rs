@@ -9,6 +9,20 @@
 //! (Li et al., 2023, arXiv:2301.12597).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_blip_2::tasks::ImageTextToText::open("Salesforce/blip2-opt-2.7b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_blip_2::heads::{Inputs, ForConditionalGeneration};
 //! use ndarray::array;
 //!
@@ -31,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, OptConfig, QformerConfig, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,20 @@
 //! encoder and decoder (Xiao et al., 2023, arXiv:2311.06242).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_florence2::tasks::ImageTextToText::open("florence-community/Florence-2-base")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_florence2::heads::{Inputs, ForConditionalGeneration};
 //! use ndarray::array;
 //!
@@ -35,6 +49,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

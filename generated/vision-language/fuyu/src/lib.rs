@@ -9,6 +9,20 @@
 //! adept.ai/blog/fuyu-8b).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_fuyu::tasks::ImageTextToText::open("adept/fuyu-8b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_fuyu::heads::{Inputs, ForCausalLM};
 //! use ndarray::array;
 //!
@@ -31,6 +45,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,20 @@
 //! of a post-norm decoder (Wang et al., 2022, arXiv:2205.14100).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let captioner = weft_git::tasks::ImageToText::open("microsoft/git-base")?.load()?;
+//! for caption in captioner.run(&Image::open("cat.jpg")?)? {
+//!     println!("{}", caption.generated_text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_git::heads::{Inputs, ForCausalLM};
 //! use ndarray::array;
 //!
@@ -34,6 +48,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

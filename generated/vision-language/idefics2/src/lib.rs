@@ -10,6 +10,20 @@
 //! perceiver (Laurençon et al., 2024, arXiv:2405.02246).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_idefics2::tasks::ImageTextToText::open("HuggingFaceM4/idefics2-8b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_idefics2::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -32,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, PerceiverConfig, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -8,6 +8,20 @@
 //! Vicuna with images by a Q-Former that reads the instruction too (Dai et al., 2023, arXiv:2305.06500).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_instructblip::tasks::ImageTextToText::open("Salesforce/instructblip-vicuna-7b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_instructblip::heads::{Inputs, ForConditionalGeneration};
 //! use ndarray::array;
 //!
@@ -30,6 +44,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, LlamaConfig, QformerConfig, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -233,7 +233,11 @@ pub(super) fn llava_next(settings: &Settings) -> Steps {
         | Size::Own
         | Size::LongestRounded(_)
         | Size::WithinPatches { .. }
-        | Size::LongestAtLeast { .. } => {
+        | Size::LongestAtLeast { .. }
+        | Size::LongestCut { .. }
+        | Size::Limits { .. }
+        | Size::AtMost(_)
+        | Size::MostPatches { .. } => {
             return Err("`size`: is missing".to_owned());
         }
     };

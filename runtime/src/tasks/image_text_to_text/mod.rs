@@ -2,7 +2,10 @@
 //!
 //! Reference: `ImageTextToTextPipeline`.
 
+mod form;
 mod placeholders;
+mod processors;
+mod prompts;
 mod replacement;
 
 pub(super) use self::placeholders::Placeholders;
@@ -14,8 +17,8 @@ use crate::GraphKind;
 use crate::any_model::AnyModel;
 use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::image::{Image, ImageProcessor};
-use crate::text::Text;
 use crate::text::chat::{ChatOptions, ChatTemplate, Message};
+use crate::text::{EncodeOptions, Text, Tokenizer};
 use crate::{Error, Result, Values};
 
 /// Continues texts and chats with images in them.
@@ -41,6 +44,8 @@ pub struct ImageTextToText<A> {
     placeholders: Placeholders,
     config: GenerationConfig,
     template: Option<ChatTemplate>,
+    /// The tokenizer of the text that a Q-Former reads with each image (`InstructBlipProcessor`).
+    instruction: Option<Tokenizer>,
 }
 
 impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
@@ -57,7 +62,11 @@ impl<A: AnyModel> Pipeline<A> for ImageTextToText<A> {
         }
         let config = GenerationConfig::from_checkpoint(checkpoint)?;
         let template = ChatTemplate::from_checkpoint(checkpoint, &text.tokenizer)?;
-        Ok(Self { text, processor, placeholders, config, template })
+        let reads = text.model.inputs().iter().any(|input| input.name == INSTRUCTION);
+        let instruction = reads
+            .then(|| Tokenizer::from_checkpoint(&checkpoint.component("qformer_tokenizer")))
+            .transpose()?;
+        Ok(Self { text, processor, placeholders, config, template, instruction })
     }
 }
 
@@ -133,18 +142,31 @@ impl<A: AnyModel> ImageTextToText<A> {
         options: &GenerationOptions,
         special: bool,
     ) -> Result<Vec<String>> {
-        let processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
-        let expanded = self.placeholders.expand(text, images.len(), &self.processor, &processed)?;
-        let special = special && (images.is_empty() || !self.placeholders.has_special_tokens());
-        let encode = self.text.encoding(options, special);
-        let rows = self.text.encode(&[Text::from(expanded.as_str())], &encode, true)?;
-        let rows: Vec<Vec<i64>> = rows.into_iter().map(|row| row.ids).collect();
+        let form = &self.placeholders.form;
+        let mut processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
+        let prompt = self.placeholders.expand(text, images.len(), &self.processor, &processed)?;
+        let before = self.encoded(&prompt.before, options, false)?;
+        let mut row: Vec<i64> = before.into_iter().skip(prompt.skip).collect();
+        row.extend(self.encoded(&prompt.text, options, special && prompt.special)?);
+        form.mark(&mut row, &mut processed);
+        if let Some(instruction) = &self.instruction {
+            processed.extend(instructed(instruction, text)?);
+        }
 
         let task = GenerationConfig { max_new_tokens: Some(256), ..Default::default() };
         let config = resolve(&options.generation, &self.config, &task, &self.text.tokenizer);
-        let prompt = Prompt::new(&rows, config.pad_token())?;
-        let mut decoder =
-            ModelDecoder::new(&self.text.model)?.beginning_with(self.first(processed, rows[0].len())?);
+        let rows = [row];
+        let (begin, mut decoder) = if self.text.model.graph_kinds().contains(&GraphKind::Encoder) {
+            let start = config.decoder_start_token_id.or(config.bos_token_id).ok_or_else(no_start)?;
+            let read = Prompt::new(&rows, config.pad_token())?;
+            processed.insert("input_ids".to_owned(), read.input_ids.into_dyn().into());
+            processed.insert("attention_mask".to_owned(), read.attention_mask.into_dyn().into());
+            (vec![vec![start]], ModelDecoder::encoder_decoder(&self.text.model, processed)?)
+        } else {
+            let first = self.first(processed, rows[0].len())?;
+            (rows.to_vec(), ModelDecoder::new(&self.text.model)?.beginning_with(first))
+        };
+        let prompt = Prompt::new(&begin, config.pad_token())?;
         let generated = Generation::new(&prompt, &config)
             .tokenizer(&self.text.tokenizer)
             .positions(self.text.model.limit("sequence"))
@@ -158,10 +180,19 @@ impl<A: AnyModel> ImageTextToText<A> {
         let begun = decoded(&rows[0])?;
         (0..generated.sequences.len())
             .map(|index| {
-                let whole = decoded(&[rows[0].as_slice(), generated.new_tokens(index)].concat())?;
-                Ok(after(&whole, &begun).to_owned())
+                if form.decodes_answers_alone() {
+                    return decoded(generated.new_tokens(index));
+                }
+                let whole = decoded(&[begin[0].as_slice(), generated.new_tokens(index)].concat())?;
+                Ok(after(form.shown(&whole), form.shown(&begun)).to_owned())
             })
             .collect()
+    }
+
+    /// The tokens of a text; none of one without letters.
+    fn encoded(&self, text: &str, options: &GenerationOptions, special: bool) -> Result<Vec<i64>> {
+        let rows = self.text.encode(&[Text::from(text)], &self.text.encoding(options, special), true)?;
+        Ok(rows.into_iter().next().map(|row| row.ids).unwrap_or_default())
     }
 
     /// What the model takes with the first tokens, of which there are so many.
@@ -178,6 +209,26 @@ impl<A: AnyModel> ImageTextToText<A> {
         processed.retain(|name, _| taken.iter().any(|input| input.name == *name));
         Ok(processed)
     }
+}
+
+/// The input of a Q-Former that reads a text with each image.
+const INSTRUCTION: &str = "qformer_input_ids";
+
+/// A text as a Q-Former reads it.
+fn instructed(tokenizer: &Tokenizer, text: &str) -> Result<Values> {
+    let rows = tokenizer.encode(&[Text::from(text)], &EncodeOptions::default())?;
+    let ids = rows.into_iter().next().map(|row| row.ids).unwrap_or_default();
+    let ids = ndarray::Array1::from_vec(ids).insert_axis(ndarray::Axis(0)).into_dyn();
+    let mask = ndarray::ArrayD::<i64>::ones(ids.shape());
+    Ok(Values::from([
+        (INSTRUCTION.to_owned(), ids.into()),
+        ("qformer_attention_mask".to_owned(), mask.into()),
+    ]))
+}
+
+fn no_start() -> Error {
+    let help = "set `decoder_start_token_id` in generation_config.json";
+    Error::input("generation", "names no token that the decoder begins with", help)
 }
 
 /// What follows a prompt in a whole text; the prompt may begin a little later there.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
+use super::form::{Form, Prompt};
 use super::replacement::{Count, Replacement};
 use crate::hub::Checkpoint;
 use crate::image::ImageProcessor;
@@ -19,18 +20,19 @@ const FILE: &str = "processor_config.json";
 pub(in crate::tasks) struct Placeholders {
     /// The token, as it stands in texts.
     pub(in crate::tasks) token: String,
-    replacement: Replacement,
-    /// Whether what follows the last image is a prompt between the token that begins texts and the end of a line, and
-    /// is encoded without special tokens (`PaliGemmaProcessor`).
-    prefix: Option<String>,
+    pub(super) replacement: Replacement,
+    /// Where images stand, and what else becomes of a text.
+    pub(super) form: Form,
+    /// Settings of the image processor that the processor of texts and images says itself.
+    pub(super) settings: Option<Json>,
 }
 
 /// The files of a checkpoint that speak of images in texts.
-struct Files<'a> {
-    checkpoint: &'a Checkpoint,
-    tokenizer: &'a Tokenizer,
-    written: Json,
-    config: &'a Json,
+pub(super) struct Files<'a> {
+    pub(super) checkpoint: &'a Checkpoint,
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) written: Json,
+    pub(super) config: &'a Json,
 }
 
 impl Placeholders {
@@ -41,7 +43,11 @@ impl Placeholders {
     ) -> Result<Self> {
         let written = checkpoint.json(FILE)?.unwrap_or_default();
         let files = Files { checkpoint, tokenizer, written, config };
-        let (token, replacement) = match files.class()?.as_deref() {
+        let class = files.class()?;
+        if let Some(read) = class.as_deref().and_then(|class| files.of_own_form(class)) {
+            return read;
+        }
+        let (token, replacement) = match class.as_deref() {
             Some("AyaVisionProcessor") => files.aya_vision(),
             Some("Cohere2VisionProcessor") => files.cohere2_vision(),
             Some("Idefics3Processor" | "SmolVLMProcessor") => files.idefics3(),
@@ -62,7 +68,7 @@ impl Placeholders {
             Some("LlavaOnevisionProcessor") => files.llava_onevision(),
             Some("PixtralProcessor") => files.pixtral(),
             Some("LightOnOcrProcessor") => files.lighton_ocr(),
-            Some("DeepseekVLProcessor") => files.deepseek_vl(),
+            Some("DeepseekVLProcessor" | "DeepseekVLHybridProcessor") => files.deepseek_vl(),
             Some("JanusProcessor") => files.janus(),
             Some("Ovis2Processor") => files.ovis2(),
             Some("QianfanOCRProcessor") => {
@@ -74,11 +80,14 @@ impl Placeholders {
             _ if files.special("context_image_token")?.is_some() => files.internvl(),
             _ => files.llava(),
         }?;
-        Ok(Self { token, replacement, prefix: None })
+        Ok(Self { token, replacement, form: Form::InPlace, settings: None })
     }
 
     /// What the processor of texts and images asks of that of images: to cut them into tiles, or into patches of a size.
     pub(super) fn image_settings(&self) -> Option<Json> {
+        if self.settings.is_some() {
+            return self.settings.clone();
+        }
         match self.replacement {
             Replacement::NumberedTiles { .. } | Replacement::Features { count: Count::Tiles(_), .. } => {
                 Some(json!({"crop_to_patches": true}))
@@ -90,7 +99,7 @@ impl Placeholders {
 
     /// Whether texts are encoded without special tokens, which the prompt has itself.
     pub(in crate::tasks) fn has_special_tokens(&self) -> bool {
-        self.prefix.is_some()
+        matches!(self.form, Form::Prefix(_))
     }
 
     /// A text with each image's token replaced by what stands for the image, of which `processed` is what the processor made
@@ -101,10 +110,12 @@ impl Placeholders {
         images: usize,
         processor: &ImageProcessor,
         processed: &Values,
-    ) -> Result<String> {
+    ) -> Result<Prompt> {
         let texts: Result<Vec<_>> =
             (0..images).map(|image| self.replacement.text(processor, processed, image)).collect();
-        self.replace(text, &texts?)
+        let texts = texts?;
+        let text = if self.form.has_places() { self.replace(text, &texts)? } else { text.to_owned() };
+        self.form.prompt(text, &texts)
     }
 
     /// What stands for one image, of which the processor made `processed`.
@@ -115,7 +126,7 @@ impl Placeholders {
     /// A text with each image's token replaced by that image's text.
     fn replace(&self, text: &str, images: &[String]) -> Result<String> {
         let mut text = text.to_owned();
-        if let (Some(begin), false) = (&self.prefix, images.is_empty()) {
+        if let (Form::Prefix(begin), false) = (&self.form, images.is_empty()) {
             let end = text.rfind(&self.token).map_or(0, |start| start + self.token.len());
             text.insert_str(end, begin);
             text.push('\n');
@@ -263,7 +274,7 @@ impl Files<'_> {
             around: Default::default(),
             count: Count::Fixed(count),
         };
-        Ok(Placeholders { token: feature, replacement, prefix: Some(begin) })
+        Ok(Placeholders { token: feature, replacement, form: Form::Prefix(begin), settings: None })
     }
 
     fn gemma3(&self) -> Read {
@@ -314,17 +325,17 @@ impl Files<'_> {
     }
 
     /// The file that says it, or should.
-    fn file(&self) -> std::path::PathBuf {
+    pub(super) fn file(&self) -> std::path::PathBuf {
         self.checkpoint.dir().join(if self.written.is_null() { "config.json" } else { FILE })
     }
 
     /// A field of the processor's file.
-    fn field(&self, key: &str, default: &str) -> String {
+    pub(super) fn field(&self, key: &str, default: &str) -> String {
         self.written[key].as_str().unwrap_or(default).to_owned()
     }
 
     /// A token of the vocabulary.
-    fn known(&self, key: &str, token: String) -> Result<String> {
+    pub(super) fn known(&self, key: &str, token: String) -> Result<String> {
         if self.tokenizer.id(&token).is_some() {
             return Ok(token);
         }
@@ -333,14 +344,14 @@ impl Files<'_> {
     }
 
     /// A token that `tokenizer_config.json` names, as a text or with how it is read.
-    fn special(&self, key: &str) -> Result<Option<String>> {
+    pub(super) fn special(&self, key: &str) -> Result<Option<String>> {
         let settings = self.checkpoint.json(TOKENIZER)?.unwrap_or_default();
         let token = &settings[key];
         Ok(token.as_str().or(token["content"].as_str()).map(str::to_owned))
     }
 
     /// One that it must name.
-    fn required(&self, key: &str) -> Result<String> {
+    pub(super) fn required(&self, key: &str) -> Result<String> {
         self.special(key)?.ok_or_else(|| {
             let file: &Path = &self.checkpoint.dir().join(TOKENIZER);
             let help = "take the tokenizer's files from the checkpoint that the model came with";
@@ -351,7 +362,7 @@ impl Files<'_> {
 
 const TOKENIZER: &str = "tokenizer_config.json";
 
-fn number(value: &Json) -> Option<usize> {
+pub(super) fn number(value: &Json) -> Option<usize> {
     value.as_u64().and_then(|number| usize::try_from(number).ok())
 }
 
@@ -366,7 +377,8 @@ mod tests {
             around: Default::default(),
             count: Count::Fixed(1),
         };
-        Placeholders { token, replacement, prefix: prefix.map(str::to_owned) }
+        let form = prefix.map_or(Form::InPlace, |begin| Form::Prefix(begin.to_owned()));
+        Placeholders { token, replacement, form, settings: None }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! `AyaVisionProcessor`, `Cohere2VisionProcessor`, `Idefics3Processor`, `PixtralProcessor`.
 
 use crate::image::{AnyRes, ImageProcessor};
-use crate::{Error, Result, Values};
+use crate::{Error, Result, Value, Values};
 
 /// The text of an image.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,13 @@ pub(super) enum Replacement {
     /// Lines of an image of its own size, a feature for each square of this edge in pixels, each with a token at its end, the last one
     /// with another (`PixtralProcessor`).
     Lines { feature: String, ends: [String; 2], edge: usize },
+    /// The same for every image.
+    Same(String),
+    /// Tiles of a canvas, each a feature for so many patches of this edge, with tokens between columns and behind rows, and the
+    /// whole image (`Llama4Processor`).
+    Canvas { feature: String, edge: usize, shrinks: usize },
+    /// Rows of a feature for each patch, each with a token at its end (`FuyuProcessor`).
+    Rows { feature: String, line_end: String },
     /// Rows and columns of squares of so many features, and the whole image (`Idefics3Processor`).
     Squares { feature: String, each: usize, around: String, whole: String },
 }
@@ -72,6 +79,23 @@ impl Replacement {
                 let tiles =
                     if rows * columns > 1 { vec![row; rows].join("<IMG_ROW>") } else { String::new() };
                 format!("<IMG_START>{features}<IMG_GRID>{tiles}<IMG_END>")
+            }
+            Self::Same(text) => text.clone(),
+            Self::Canvas { feature, edge, shrinks } => {
+                let pixels = processed.get("pixel_values").map(Value::shape).unwrap_or_default();
+                let [.., height, width] = pixels else { return Ok(String::new()) };
+                let features = feature.repeat((height / edge) * (width / edge) / shrinks);
+                let [rows, columns] = [0, 1].map(|axis| number(processed, "grids", 2 * image + axis));
+                let (rows, columns) = (rows?, columns?);
+                let row =
+                    vec![features.as_str(); columns].join("<|tile_x_separator|>") + "<|tile_y_separator|>";
+                let tiles = if rows * columns > 1 { row.repeat(rows) } else { String::new() };
+                format!("<|image_start|>{tiles}<|image|>{features}<|image_end|>")
+            }
+            Self::Rows { feature, line_end } => {
+                let [rows, columns] =
+                    [0, 1].map(|axis| number(processed, "spatial_shapes", 2 * image + axis));
+                format!("{}{line_end}", feature.repeat(columns?)).repeat(rows?)
             }
             Self::Lines { feature, ends: [line_end, end], edge } => {
                 let (rows, columns) = native(processed, image, *edge)?;
@@ -207,6 +231,22 @@ mod tests {
         let text = second_of(&grid, &grids([[1, 1], [2, 2]]));
         assert_eq!(text, "<IMG_START>xx<IMG_GRID>xx<IMG_COL>xx<IMG_ROW>xx<IMG_COL>xx<IMG_END>");
         assert_eq!(second_of(&grid, &grids([[2, 2], [1, 1]])), "<IMG_START>xx<IMG_GRID><IMG_END>");
+    }
+
+    #[test]
+    fn a_canvas_has_separators_and_the_whole_image_behind_them() {
+        let canvas = Replacement::Canvas { feature: "x".to_owned(), edge: 2, shrinks: 2 };
+        let mut values = grids([[1, 1], [2, 2]]);
+        let pixels = ndarray::ArrayD::<f32>::zeros(vec![6, 3, 4, 4]);
+        values.insert("pixel_values".to_owned(), pixels.into());
+        let row = "xx<|tile_x_separator|>xx<|tile_y_separator|>";
+        let text = format!("<|image_start|>{row}{row}<|image|>xx<|image_end|>");
+        assert_eq!(second_of(&canvas, &values), text);
+        let rows = Replacement::Rows { feature: "x".to_owned(), line_end: "/".to_owned() };
+        let mut values = grids([[1, 1], [2, 3]]);
+        let shapes = values.remove("grids").unwrap();
+        values.insert("spatial_shapes".to_owned(), shapes);
+        assert_eq!(second_of(&rows, &values), "xxx/xxx/");
     }
 
     fn grids(rows_and_columns: [[i64; 2]; 2]) -> Values {

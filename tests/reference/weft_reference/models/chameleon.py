@@ -14,6 +14,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models.llava import IMAGE, texts
 from weft_reference.models.vision_language.family import spread
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 MODELS = ROOTS = ("chameleon",)
 CODES = 14
@@ -61,7 +62,7 @@ def case(
     return Case(f"chameleon/{name}", f"Chameleon{head}", chosen, inputs, notes, store, without=("image_hidden_states",))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     writer = "ForConditionalGeneration"
     yield case("base", "Model", "Two texts with an image each.", [[2], [1]])
     yield case("next-token", writer, "Tokens of images have the lowest logits.", [[2], [1]])
@@ -78,6 +79,7 @@ def goldens() -> Iterator[Case]:
     none = {"attn_type": "none", "channel_multiplier": [1], "resolution": 4}
     yield case("no-attention", "Model", "No attention in the VQGAN, one resolution; tied.", [[2], [1]], vision=none, tie_word_embeddings=True)
     yield case("file", "Model", "model.safetensors as save_pretrained writes it.", [[2], [1]], store=stores.whole)
+    yield from image_readers.chameleon(config, vocabulary, CODES)
 
 
 def random_case(rng: Random, path: str) -> Case:

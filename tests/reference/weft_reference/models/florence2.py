@@ -14,6 +14,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models.llava import IMAGE, texts
 from weft_reference.models.vision_language.family import spread
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 MODELS = ROOTS = ("florence2",)
 
@@ -75,12 +76,13 @@ def case(
     return Case(f"florence2/{name}", "Florence2ForConditionalGeneration", chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("next-token", "An image in each text, whose windows go beyond its border.", [[0], [0]])
     yield case("whole-windows", "Windows that fit, of a larger image.", [[0], [0]], (24, 24), text={"scale_embedding": True})
     biases = {"qkv_bias": False, "patch_prenorm": [True, False], "activation_function": "relu", "window_size": 2}
     yield case("untied", "Other norms, no biases of queries; scores of tokens have a table of their own.", [[1], [0]], vision=biases, tie_word_embeddings=False)
     yield case("file", "model.safetensors as save_pretrained writes it.", [[0], [0]], padding="left", store=stores.whole)
+    yield from image_readers.florence2(config)
 
 
 def random_case(rng: Random, path: str) -> Case:

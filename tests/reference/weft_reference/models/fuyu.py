@@ -14,6 +14,7 @@ from weft_reference.cases import Case
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models.llava import IMAGE, texts
 from weft_reference.models.vision_language.family import spread
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 TEXT: dict[str, Any] = {
     "model_type": "persimmon",
@@ -41,7 +42,7 @@ def case(name: str, notes: str, places: list[list[int]], padding: str = "left", 
     return Case(f"fuyu/{name}", "FuyuForCausalLM", chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("next-token", "Two texts with an image each.", [[2], [1]])
     alone = text_batch(IMAGE, (7, 4), "left", key="fuyu")
     del alone["token_type_ids"]
@@ -51,6 +52,7 @@ def goldens() -> Iterator[Case]:
     plain = {"qk_layernorm": False, "partial_rotary_factor": 0.25}
     yield case("plain", "No norms of queries and keys, a quarter of a head turns; tied.", [[2], [1]], text=plain, tie_word_embeddings=True)
     yield case("file", "model.safetensors as save_pretrained writes it.", [[2], [1]], store=stores.whole)
+    yield from image_readers.fuyu(config)
 
 
 def random_case(rng: Random, path: str) -> Case:

@@ -12,6 +12,7 @@ from transformers import GitConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 MODELS = ROOTS = ("git",)
 
@@ -46,11 +47,12 @@ def case(name: str, notes: str, lengths: tuple[int, ...] = (7, 4), store: Store 
     return Case(f"git/{name}", "GitForCausalLM", chosen, inputs | {"pixel_values": pixels}, notes, store, forward=told)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("next-token", "Two texts behind an image each.")
     yield case("smaller", "One patch; other activation functions.", vision={"image_size": 4, "hidden_act": "gelu"}, hidden_act="relu", layer_norm_eps=1e-3)
     yield case("tied", "Scores of tokens share the table of embeddings.", (9, 2, 5), tie_word_embeddings=True)
     yield case("file", "model.safetensors as save_pretrained writes it.", store=stores.whole)
+    yield from image_readers.git(config)
 
 
 def random_case(rng: Random, path: str) -> Case:

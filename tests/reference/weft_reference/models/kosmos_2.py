@@ -15,6 +15,7 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE, texts
 from weft_reference.models.vision_language.family import spread
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 MODELS = ROOTS = ("kosmos-2",)
 
@@ -53,7 +54,7 @@ def case(name: str, notes: str, places: list[list[int]], store: Store | None = N
     return Case(f"kosmos-2/{name}", "Kosmos2ForConditionalGeneration", chosen, inputs, notes, store, without=without)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("next-token", "Two texts with an image each.", [[2], [1]])
     yield case("two-images", "Two images in the first text, one in the second.", [[1, 4], [2]])
     plain = {"activation_function": "relu", "scale_embedding": False, "layer_norm_eps": 1e-2}
@@ -61,6 +62,7 @@ def goldens() -> Iterator[Case]:
     untied = {"tie_word_embeddings": False}
     yield case("untied", "Scores of tokens have a table of their own.", [[2], [1]], text=untied, **untied)
     yield case("file", "model.safetensors as save_pretrained writes it.", [[2], [1]], store=stores.whole)
+    yield from image_readers.kosmos_2(config)
 
 
 def random_case(rng: Random, path: str) -> Case:

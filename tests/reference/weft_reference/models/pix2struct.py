@@ -13,6 +13,7 @@ from transformers import Pix2StructConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, text_batch
+from weft_reference.vision_tasks import VisionTaskCase, image_readers
 
 MODELS = ROOTS = ("pix2struct",)
 
@@ -64,12 +65,13 @@ def case(
     return Case(f"pix2struct/{name}", "Pix2StructForConditionalGeneration", chosen, inputs, notes, store)
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield case("next-token", "Images of two and three rows, one padded.", [(2, 3), (3, 3)])
     yield case("long", "A text longer than its buckets tell apart.", [(1, 8), (4, 2)], (20, 13))
     relu = {"dense_act_fn": "relu", "layer_norm_epsilon": 1e-2}
     yield case("tied", "Scores of tokens share the table of embeddings; other activation functions.", [(2, 2), (1, 3)], text=relu, vision={"dense_act_fn": "silu", "layer_norm_eps": 1e-3}, tie_word_embeddings=True)
     yield case("file", "model.safetensors as save_pretrained writes it.", [(2, 3), (3, 3)], store=stores.whole)
+    yield from image_readers.pix2struct(config)
 
 
 def random_case(rng: Random, path: str) -> Case:

@@ -78,6 +78,12 @@ CLASSES = (
     "Ovis2ImageProcessor",
     "JanusImageProcessor",
     "BridgeTowerImageProcessor",
+    "AriaImageProcessor",
+    "Idefics2ImageProcessor",
+    "ChameleonImageProcessor",
+    "DeepseekVLHybridImageProcessor",
+    "FuyuImageProcessor",
+    "Pix2StructImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -160,7 +166,7 @@ class ProcessorCase:
         tensors = {name: np.asarray(value) for name, value in out.items() if name != "num_crops"}
         for name, value in tensors.items():
             kind = {"f": np.float32, "u": np.float32, "i": np.int64}[value.dtype.kind]
-            tensors[name] = value.astype(kind)
+            tensors[name] = value.astype(np.int64 if name == "attention_mask" else kind)
         written = {self.key: self.kind, **self.config} if self.key else dict(self.config)
         file, content = ("preprocessor_config.json", written)
         if self.nested:
@@ -205,6 +211,14 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield ProcessorCase("ovis2-few", "Ovis2ImageProcessor", covered | {"max_patches": 3}, every)
     yield ProcessorCase("ovis2-whole", "Ovis2ImageProcessor", {"size": SQUARE}, TWO)
     yield ProcessorCase("janus", "JanusImageProcessor", {"size": {"height": 30, "width": 30}, "min_size": 9}, every)
+    limits = {"size": {"shortest_edge": 18, "longest_edge": 40}}
+    yield ProcessorCase("idefics2", "Idefics2ImageProcessor", limits, every)
+    yield ProcessorCase("idefics2-quarters", "Idefics2ImageProcessor", limits | {"do_image_splitting": True}, ("tall.png", "tiny.png"))
+    two = {"size": {"height": 12, "width": 12}, "high_res_size": {"height": 31, "width": 31}, "min_size": 7}
+    yield ProcessorCase("deepseek-vl-hybrid", "DeepseekVLHybridImageProcessor", two, every)
+    yield ProcessorCase("chameleon", "ChameleonImageProcessor", CROP, every)
+    flattened = {"patch_size": {"height": 5, "width": 5}, "max_patches": 19}
+    yield ProcessorCase("pix2struct", "Pix2StructImageProcessor", flattened, (*every, "tiny.png"))
     squares = {"size": {"longest_edge": 45}, "max_image_size": {"longest_edge": 14}, "return_row_col_info": True}
     yield ProcessorCase("idefics3", "Idefics3ImageProcessor", squares, every)
     small = squares | {"size": {"longest_edge": 13}}

@@ -12,6 +12,7 @@ from weft_reference.cases import Inputs
 from weft_reference.inputs import floats, text_batch
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import Changes, Family, Images
+from weft_reference.vision_tasks import image_prompts as tasks
 
 VISION: Changes = {
     "hidden_size": 16,
@@ -87,10 +88,11 @@ QUERIES = tuple(
         heads=("ForConditionalGeneration",),
         without=NESTED,
         alone=False,
+        tasks=asked,
     )
-    for model, prefix, text, image, kind in (
-        ("blip-2", "Blip2", {"model_type": "opt", "ffn_dim": 20, "word_embed_proj_dim": 16}, pixels, "image"),
-        ("instructblip", "InstructBlip", {"model_type": "llama"}, instructed, "image"),
-        ("instructblipvideo", "InstructBlipVideo", {"model_type": "llama"}, filmed, "video"),
+    for model, prefix, text, image, kind, asked in (
+        ("blip-2", "Blip2", {"model_type": "opt", "ffn_dim": 20, "word_embed_proj_dim": 16}, pixels, "image", tasks.blip_2),
+        ("instructblip", "InstructBlip", {"model_type": "llama"}, instructed, "image", tasks.instructblip),
+        ("instructblipvideo", "InstructBlipVideo", {"model_type": "llama"}, filmed, "video", None),
     )
 )

@@ -10,6 +10,7 @@ from transformers import PreTrainedConfig
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, Images, patches, square
+from weft_reference.vision_tasks import image_prompts as tasks
 
 LLAMA4_TOWER: Changes = {
     "hidden_size": 16,
@@ -164,6 +165,7 @@ TOWERS = (
             "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True, "text": {"tie_word_embeddings": True}}),
         },
         vary=resampler,
+        tasks=tasks.idefics2,
     ),
     Family(
         "aria",
@@ -186,6 +188,7 @@ TOWERS = (
             "vision": {"image_size": rng.choice((8, 16))},
         },
         without=("router_logits",),
+        tasks=tasks.aria,
     ),
     Family(
         "deepseek_vl_hybrid",
@@ -202,6 +205,7 @@ TOWERS = (
             ),
         },
         vary=hybrid,
+        tasks=tasks.deepseek_vl_hybrid,
     ),
     Family(
         "llama4",
@@ -225,6 +229,7 @@ TOWERS = (
             ),
         },
         vary=llama4,
+        tasks=tasks.llama4,
         heads=("ForConditionalGeneration",),
         without=("image_hidden_states", "router_logits"),
     ),

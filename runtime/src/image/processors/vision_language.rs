@@ -1,0 +1,133 @@
+//! The steps of processors of models that read images with text.
+
+use serde_json::{Value as Json, json};
+
+use super::steps::{janus, numbers, resize, single};
+use super::{Steps, with};
+use crate::image::settings::Settings;
+use crate::image::{FitTiles, Size, Step};
+
+/// The most pixels that patches are made of, as resizing makes no more either.
+const MOST_PIXELS: usize = 1 << 24;
+
+/// The longer edge becomes `max_image_size`, and black is added up to a square.
+pub(super) fn aria(settings: &Settings) -> Steps {
+    let edge = settings.max_image_size;
+    if ![490, 980].contains(&edge) {
+        return Err(format!("`max_image_size`: is {edge}, but must be 490 or 980"));
+    }
+    let mut steps = vec![
+        resize(settings, Size::LongestCut { edge, least: settings.min_image_size.min(edge) }),
+        Step::PadLevels { size: (edge, edge), multiple_of: None, level: 0 },
+    ];
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+/// Both edges within limits, each image whole or behind four quarters of it.
+pub(super) fn idefics2(settings: &Settings) -> Steps {
+    if !settings.do_pad {
+        return Err(
+            "`do_pad`: false is not supported; set it to true, as published checkpoints do".to_owned()
+        );
+    }
+    let mut steps: Vec<_> = settings.do_image_splitting.then_some(Step::SplitQuarters).into_iter().collect();
+    match settings.resize {
+        None => {}
+        Some(Size::Between { shortest: least, longest: most }) => {
+            steps.push(resize(settings, Size::Limits { least, most }));
+        }
+        Some(size @ Size::Exact(_)) => steps.push(resize(settings, size)),
+        Some(size) => return Err(format!("`size`: {size:?} has no `shortest_edge` and `longest_edge`")),
+    }
+    steps.extend(numbers(settings));
+    Ok(steps)
+}
+
+/// As Janus's, of an image that has been made a square of the other size before.
+pub(super) fn deepseek_vl_hybrid(settings: &Settings) -> Steps {
+    if settings.resize.is_none() {
+        return Ok(numbers(settings));
+    }
+    janus(settings)
+}
+
+/// What the other model of two takes: the settings whose names begin with `high_res_`, in place of those without.
+pub(super) fn high_res(settings: &Json) -> Json {
+    let mut own = settings.clone();
+    for name in ["size", "resample", "image_mean", "image_std"] {
+        own[name] = settings[format!("high_res_{name}")].clone();
+    }
+    own
+}
+
+/// Images that are too large become smaller, and are padded to whole patches within `size`.
+pub(super) fn fuyu(settings: &Settings) -> Steps {
+    let (Size::Exact(size), patch_size) = (settings.size, settings.patch_size) else {
+        return Err("`size`: must have height and width".to_owned());
+    };
+    if patch_size == 0 || size.0 % patch_size + size.1 % patch_size != 0 {
+        return Err(format!("`size`: {size:?} is no multiple of `patch_size` {patch_size}"));
+    }
+    if !settings.do_pad {
+        return Err(
+            "`do_pad`: false is not supported; set it to true, as published checkpoints do".to_owned()
+        );
+    }
+    let mut steps = vec![];
+    if settings.resize.is_some() {
+        steps.push(resize(settings, Size::AtMost(size)));
+    }
+    let level = settings.padding_value.clamp(0.0, 255.0) as u8;
+    steps.push(Step::PadLevels { size, multiple_of: Some(patch_size), level });
+    steps.extend(numbers(settings));
+    let most = (size.0 / patch_size) * (size.1 / patch_size);
+    steps.push(Step::Patchify { patch_size, max_num_patches: most });
+    Ok(steps)
+}
+
+/// Tiles of a canvas that images fit into undistorted, normalised in bfloat16.
+pub(super) fn llama4(settings: &Settings) -> Steps {
+    let size = match settings.resize {
+        Some(Size::Exact((height, width))) if height == width => (height, width),
+        _ => return Err("`size`: must be a square, and `do_resize` true".to_owned()),
+    };
+    if settings.max_patches > 1024 {
+        return Err(format!("`max_patches`: is {}, but must be at most 1024", settings.max_patches));
+    }
+    let Settings { max_patches: most, resize_to_max_canvas: largest_canvas, resample, .. } = *settings;
+    let mut steps = vec![Step::FitTiles(FitTiles { size, most: most.max(1), largest_canvas, resample })];
+    match settings.rescale {
+        Some(factor) if settings.do_normalize => {
+            let [mean, std] = [settings.image_mean, settings.image_std].map(single);
+            steps.push(Step::NormalizeBf16 { factor, mean, std });
+        }
+        _ => steps.extend(numbers(settings)),
+    }
+    Ok(steps)
+}
+
+/// Numbers of one mean and deviation, in as many patches as there may be.
+pub(super) fn pix2struct(settings: &Settings) -> Steps {
+    let Settings { patch_size: patch, max_patches: most, .. } = *settings;
+    if patch == 0 || most == 0 {
+        return Err("`patch_size` and `max_patches`: must be at least 1".to_owned());
+    }
+    if most.saturating_mul(patch * patch) > MOST_PIXELS {
+        return Err(format!("`max_patches`: {most} of {patch} x {patch} are more than {MOST_PIXELS} pixels"));
+    }
+    let mut steps = vec![Step::Rescale { factor: 1.0, offset: false }];
+    steps.extend(settings.do_normalize.then_some(Step::Standardize));
+    steps.push(resize(settings, Size::MostPatches { patch, most }));
+    steps.push(Step::PatchifyNumbered { patch_size: patch, most });
+    Ok(steps)
+}
+
+/// The other model of two takes images of another size, normalised alike where the file does not say.
+pub(super) fn with_high_res(settings: Json) -> Json {
+    let statistics = json!({
+        "high_res_size": {"height": 1024, "width": 1024}, "high_res_resample": 3,
+        "high_res_image_mean": settings["image_mean"], "high_res_image_std": settings["image_std"],
+    });
+    with(settings, statistics)
+}
