@@ -45,6 +45,8 @@ pub use weft_eurobert as eurobert;
 pub use weft_flaubert as flaubert;
 #[cfg(feature = "fnet")]
 pub use weft_fnet as fnet;
+#[cfg(feature = "funnel")]
+pub use weft_funnel as funnel;
 #[cfg(feature = "gte")]
 pub use weft_gte as gte;
 #[cfg(feature = "ibert")]
@@ -152,6 +154,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<flaubert::Model>(),
     #[cfg(feature = "fnet")]
     weft::DynArchitecture::of::<fnet::Model>(),
+    #[cfg(feature = "funnel")]
+    weft::DynArchitecture::of::<funnel::Model>(),
     #[cfg(feature = "gte")]
     weft::DynArchitecture::of::<gte::Model>(),
     #[cfg(feature = "ibert")]

@@ -28,6 +28,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "eurobert", category: "text-encoders", model_types: &["eurobert"] },
     KnownModel { name: "flaubert", category: "text-encoders", model_types: &["flaubert"] },
     KnownModel { name: "fnet", category: "text-encoders", model_types: &["fnet"] },
+    KnownModel { name: "funnel", category: "text-encoders", model_types: &["funnel"] },
     KnownModel { name: "gte", category: "text-encoders", model_types: &["gte"] },
     KnownModel { name: "ibert", category: "text-encoders", model_types: &["ibert"] },
     KnownModel { name: "jina_embeddings_v3", category: "text-encoders", model_types: &["jina_embeddings_v3"] },

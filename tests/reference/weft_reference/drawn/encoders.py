@@ -73,6 +73,16 @@ FITTED: dict[str, Fit] = {
     "longformer": lambda rng, given: {
         "attention_window": rng.choice((6, [rng.choice((4, 8, 16)) for _ in range(given["num_hidden_layers"])])),
     },
+    # The reference takes texts that no pooling makes shorter than three positions.
+    "funnel": lambda rng, _: {
+        "block_sizes": [rng.randint(1, 2), rng.randint(1, 2)],
+        "block_repeats": rng.choice((None, [2, 1], [1, 2])),
+        "d_model": 2 * rng.randint(2, 20),
+        "n_head": rng.choice((1, 2, 4)),
+        "d_head": rng.randint(2, 12),
+        "d_inner": rng.randint(8, 60),
+        "num_decoder_layers": rng.randint(0, 2),
+    },
     # The reference takes no mask of padding with `uni`.
     "xlnet": lambda rng, _: {
         "attn_type": "bi",

@@ -12,6 +12,7 @@ from weft_reference.models.encoders.rotary import FILE, NO_CAUSAL, POSITIONS, UN
 GLOBAL = np.zeros((2, 11), np.int64)
 GLOBAL[0, [0, 6]] = GLOBAL[1, [2, 9]] = 1
 SEPARATED = np.array([[0, 5, 9, 2, 2, 33, 7, 60, 12, 13, 2], [0, 50, 33, 52, 2, 2, 53, 2, 1, 1, 1]], np.int64)
+FACTORS = {"attention_type": "factorized", "pooling_type": "max"}
 FILE_BASE = replace(FILE, head="token-classification")
 
 ENCODERS = {
@@ -60,6 +61,42 @@ ENCODERS = {
             FILE,
             Extra("convolved", "base", "A convolution of values, without those of padding.", {"conv_window": 5}),
             Extra("long-hashes", "masked-lm", "As many bits as published models have.", {"hash_code_len": 9}, lengths=(33, 25)),
+        ),
+    ),
+    "funnel": Encoder(
+        "Funnel",
+        types=3,
+        without=NO_CAUSAL,
+        more={"blocks": "BaseModel", "pre-training": "ForPreTraining"},
+        tiny={
+            "vocab_size": 99,
+            "block_sizes": [2, 1, 2],
+            "num_decoder_layers": 2,
+            "d_model": 32,
+            "n_head": 4,
+            "d_head": 6,
+            "d_inner": 48,
+        },
+        extras=(
+            UNTIED,
+            FILE,
+            Extra(
+                "repeats",
+                "base",
+                "Layers that run several times; the decoder takes what lies within the first block.",
+                {"block_repeats": [2, 3, 1]},
+            ),
+            Extra("factorized", "base", "Scores of positions in factors, pooled by the maximum.", FACTORS, lengths=(16, 9)),
+            Extra("keys", "base", "Keys and values are pooled too.", {"pool_q_only": False}, padding="left"),
+            Extra("last-token", "base", "The last token is pooled.", {"truncate_seq": False}, lengths=(12, 10)),
+            Extra("first-token", "base", "The first token is pooled.", {"separate_cls": False, "pool_q_only": False}),
+            Extra("pooled-first-token", "blocks", "The first token is pooled, of queries alone.", {"separate_cls": False}),
+            Extra("one-block", "base", "Nothing is pooled.", {"block_sizes": [2]}, mask=False),
+            *(
+                Extra(f"length-{n}", "blocks", "So short that the last block has two positions or three.", lengths=(n, n - n // 3))
+                for n in (5, 6, 7)
+            ),
+            Extra("short", "base", "So short that the last block has three positions.", lengths=(5, 4)),
         ),
     ),
     "longformer": Encoder(
