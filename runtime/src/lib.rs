@@ -47,6 +47,7 @@ pub mod hub;
 pub mod image;
 pub mod lower;
 mod model;
+pub mod multimodal;
 pub mod nn;
 pub mod onnx;
 mod processing;

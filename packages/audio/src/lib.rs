@@ -5,6 +5,8 @@
 
 #[cfg(feature = "audio-spectrogram-transformer")]
 pub use weft_audio_spectrogram_transformer as audio_spectrogram_transformer;
+#[cfg(feature = "audioflamingo3_encoder")]
+pub use weft_audioflamingo3_encoder as audioflamingo3_encoder;
 #[cfg(feature = "clap")]
 pub use weft_clap as clap;
 #[cfg(feature = "clap-audio")]
@@ -13,8 +15,16 @@ pub use weft_clap_audio as clap_audio;
 pub use weft_dac as dac;
 #[cfg(feature = "data2vec-audio")]
 pub use weft_data2vec_audio as data2vec_audio;
+#[cfg(feature = "fun_asr_nano_encoder")]
+pub use weft_fun_asr_nano_encoder as fun_asr_nano_encoder;
+#[cfg(feature = "glmasr_encoder")]
+pub use weft_glmasr_encoder as glmasr_encoder;
 #[cfg(feature = "hubert")]
 pub use weft_hubert as hubert;
+#[cfg(feature = "qwen2_audio_encoder")]
+pub use weft_qwen2_audio_encoder as qwen2_audio_encoder;
+#[cfg(feature = "qwen3_asr_encoder")]
+pub use weft_qwen3_asr_encoder as qwen3_asr_encoder;
 #[cfg(feature = "sew")]
 pub use weft_sew as sew;
 #[cfg(feature = "sew-d")]
@@ -23,6 +33,12 @@ pub use weft_sew_d as sew_d;
 pub use weft_unispeech as unispeech;
 #[cfg(feature = "unispeech-sat")]
 pub use weft_unispeech_sat as unispeech_sat;
+#[cfg(feature = "vibevoice_acoustic_tokenizer_decoder")]
+pub use weft_vibevoice_acoustic_tokenizer_decoder as vibevoice_acoustic_tokenizer_decoder;
+#[cfg(feature = "vibevoice_acoustic_tokenizer_encoder")]
+pub use weft_vibevoice_acoustic_tokenizer_encoder as vibevoice_acoustic_tokenizer_encoder;
+#[cfg(feature = "voxtral_encoder")]
+pub use weft_voxtral_encoder as voxtral_encoder;
 #[cfg(feature = "wav2vec2")]
 pub use weft_wav2vec2 as wav2vec2;
 #[cfg(feature = "wav2vec2-conformer")]
@@ -34,6 +50,8 @@ pub use weft_wavlm as wavlm;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "audio-spectrogram-transformer")]
     weft::DynArchitecture::of::<audio_spectrogram_transformer::Model>(),
+    #[cfg(feature = "audioflamingo3_encoder")]
+    weft::DynArchitecture::of::<audioflamingo3_encoder::Model>(),
     #[cfg(feature = "clap")]
     weft::DynArchitecture::of::<clap::Model>(),
     #[cfg(feature = "clap-audio")]
@@ -42,8 +60,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dac::Model>(),
     #[cfg(feature = "data2vec-audio")]
     weft::DynArchitecture::of::<data2vec_audio::Model>(),
+    #[cfg(feature = "fun_asr_nano_encoder")]
+    weft::DynArchitecture::of::<fun_asr_nano_encoder::Model>(),
+    #[cfg(feature = "glmasr_encoder")]
+    weft::DynArchitecture::of::<glmasr_encoder::Model>(),
     #[cfg(feature = "hubert")]
     weft::DynArchitecture::of::<hubert::Model>(),
+    #[cfg(feature = "qwen2_audio_encoder")]
+    weft::DynArchitecture::of::<qwen2_audio_encoder::Model>(),
+    #[cfg(feature = "qwen3_asr_encoder")]
+    weft::DynArchitecture::of::<qwen3_asr_encoder::Model>(),
     #[cfg(feature = "sew")]
     weft::DynArchitecture::of::<sew::Model>(),
     #[cfg(feature = "sew-d")]
@@ -52,6 +78,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<unispeech::Model>(),
     #[cfg(feature = "unispeech-sat")]
     weft::DynArchitecture::of::<unispeech_sat::Model>(),
+    #[cfg(feature = "vibevoice_acoustic_tokenizer_decoder")]
+    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer_decoder::Model>(),
+    #[cfg(feature = "vibevoice_acoustic_tokenizer_encoder")]
+    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer_encoder::Model>(),
+    #[cfg(feature = "voxtral_encoder")]
+    weft::DynArchitecture::of::<voxtral_encoder::Model>(),
     #[cfg(feature = "wav2vec2")]
     weft::DynArchitecture::of::<wav2vec2::Model>(),
     #[cfg(feature = "wav2vec2-conformer")]

@@ -3,23 +3,67 @@
 
 //! Speech-text: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "audioflamingo3")]
+pub use weft_audioflamingo3 as audioflamingo3;
+#[cfg(feature = "fun_asr_nano")]
+pub use weft_fun_asr_nano as fun_asr_nano;
+#[cfg(feature = "glmasr")]
+pub use weft_glmasr as glmasr;
+#[cfg(feature = "granite_speech")]
+pub use weft_granite_speech as granite_speech;
+#[cfg(feature = "granite_speech_plus")]
+pub use weft_granite_speech_plus as granite_speech_plus;
 #[cfg(feature = "lasr_ctc")]
 pub use weft_lasr_ctc as lasr_ctc;
+#[cfg(feature = "moss_transcribe_diarize")]
+pub use weft_moss_transcribe_diarize as moss_transcribe_diarize;
+#[cfg(feature = "musicflamingo")]
+pub use weft_musicflamingo as musicflamingo;
 #[cfg(feature = "parakeet_ctc")]
 pub use weft_parakeet_ctc as parakeet_ctc;
+#[cfg(feature = "qwen2_audio")]
+pub use weft_qwen2_audio as qwen2_audio;
+#[cfg(feature = "qwen3_asr")]
+pub use weft_qwen3_asr as qwen3_asr;
 #[cfg(feature = "speecht5_hifigan")]
 pub use weft_speecht5_hifigan as speecht5_hifigan;
+#[cfg(feature = "vibevoice_asr")]
+pub use weft_vibevoice_asr as vibevoice_asr;
+#[cfg(feature = "voxtral")]
+pub use weft_voxtral as voxtral;
 #[cfg(feature = "whisper")]
 pub use weft_whisper as whisper;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "audioflamingo3")]
+    weft::DynArchitecture::of::<audioflamingo3::Model>(),
+    #[cfg(feature = "fun_asr_nano")]
+    weft::DynArchitecture::of::<fun_asr_nano::Model>(),
+    #[cfg(feature = "glmasr")]
+    weft::DynArchitecture::of::<glmasr::Model>(),
+    #[cfg(feature = "granite_speech")]
+    weft::DynArchitecture::of::<granite_speech::Model>(),
+    #[cfg(feature = "granite_speech_plus")]
+    weft::DynArchitecture::of::<granite_speech_plus::Model>(),
     #[cfg(feature = "lasr_ctc")]
     weft::DynArchitecture::of::<lasr_ctc::Model>(),
+    #[cfg(feature = "moss_transcribe_diarize")]
+    weft::DynArchitecture::of::<moss_transcribe_diarize::Model>(),
+    #[cfg(feature = "musicflamingo")]
+    weft::DynArchitecture::of::<musicflamingo::Model>(),
     #[cfg(feature = "parakeet_ctc")]
     weft::DynArchitecture::of::<parakeet_ctc::Model>(),
+    #[cfg(feature = "qwen2_audio")]
+    weft::DynArchitecture::of::<qwen2_audio::Model>(),
+    #[cfg(feature = "qwen3_asr")]
+    weft::DynArchitecture::of::<qwen3_asr::Model>(),
     #[cfg(feature = "speecht5_hifigan")]
     weft::DynArchitecture::of::<speecht5_hifigan::Model>(),
+    #[cfg(feature = "vibevoice_asr")]
+    weft::DynArchitecture::of::<vibevoice_asr::Model>(),
+    #[cfg(feature = "voxtral")]
+    weft::DynArchitecture::of::<voxtral::Model>(),
     #[cfg(feature = "whisper")]
     weft::DynArchitecture::of::<whisper::Model>(),
 ];

@@ -29,6 +29,8 @@ pub use weft_clip as clip;
 pub use weft_clipseg as clipseg;
 #[cfg(feature = "cohere2_vision")]
 pub use weft_cohere2_vision as cohere2_vision;
+#[cfg(feature = "cohere_compass")]
+pub use weft_cohere_compass as cohere_compass;
 #[cfg(feature = "colmodernvbert")]
 pub use weft_colmodernvbert as colmodernvbert;
 #[cfg(feature = "colpali")]
@@ -93,6 +95,10 @@ pub use weft_llava_onevision as llava_onevision;
 pub use weft_lxmert as lxmert;
 #[cfg(feature = "metaclip_2")]
 pub use weft_metaclip_2 as metaclip_2;
+#[cfg(feature = "minicpm_ocr")]
+pub use weft_minicpm_ocr as minicpm_ocr;
+#[cfg(feature = "minicpmv4_6")]
+pub use weft_minicpmv4_6 as minicpmv4_6;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
 #[cfg(feature = "modernvbert")]
@@ -135,6 +141,8 @@ pub use weft_smolvlm as smolvlm;
 pub use weft_tipsv2 as tipsv2;
 #[cfg(feature = "trocr")]
 pub use weft_trocr as trocr;
+#[cfg(feature = "ultravbert")]
+pub use weft_ultravbert as ultravbert;
 #[cfg(feature = "vilt")]
 pub use weft_vilt as vilt;
 #[cfg(feature = "vipllava")]
@@ -174,6 +182,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<clipseg::Model>(),
     #[cfg(feature = "cohere2_vision")]
     weft::DynArchitecture::of::<cohere2_vision::Model>(),
+    #[cfg(feature = "cohere_compass")]
+    weft::DynArchitecture::of::<cohere_compass::Model>(),
     #[cfg(feature = "colmodernvbert")]
     weft::DynArchitecture::of::<colmodernvbert::Model>(),
     #[cfg(feature = "colpali")]
@@ -238,6 +248,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<lxmert::Model>(),
     #[cfg(feature = "metaclip_2")]
     weft::DynArchitecture::of::<metaclip_2::Model>(),
+    #[cfg(feature = "minicpm_ocr")]
+    weft::DynArchitecture::of::<minicpm_ocr::Model>(),
+    #[cfg(feature = "minicpmv4_6")]
+    weft::DynArchitecture::of::<minicpmv4_6::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
     #[cfg(feature = "modernvbert")]
@@ -280,6 +294,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<tipsv2::Model>(),
     #[cfg(feature = "trocr")]
     weft::DynArchitecture::of::<trocr::Model>(),
+    #[cfg(feature = "ultravbert")]
+    weft::DynArchitecture::of::<ultravbert::Model>(),
     #[cfg(feature = "vilt")]
     weft::DynArchitecture::of::<vilt::Model>(),
     #[cfg(feature = "vipllava")]

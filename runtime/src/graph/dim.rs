@@ -26,6 +26,8 @@ pub mod dims {
     pub const IMAGES: Dim = Dim::symbol("images");
     /// Videos, where texts are run with them.
     pub const VIDEOS: Dim = Dim::symbol("videos");
+    /// Recordings, where texts are run with them.
+    pub const RECORDINGS: Dim = Dim::symbol("recordings");
     /// Rows of pixels.
     pub const HEIGHT: Dim = Dim::symbol("height");
     /// Columns of pixels.

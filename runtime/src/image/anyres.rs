@@ -6,6 +6,7 @@ use ndarray::ArrayD;
 
 use super::Pixels;
 use super::tiles::best;
+use crate::multimodal::{FeatureTokens, feature_token_indices};
 use crate::{Error, Result, Value, Values};
 
 /// More features than these no image has: what a configuration or an input says is counted before it is made.
@@ -176,29 +177,7 @@ fn halves(index: usize, length: usize, count: usize) -> ((usize, f32), (usize, f
 /// # Errors
 /// When there are not as many image tokens as features.
 pub fn image_token_indices(values: &Values, token: usize, of: &str, each: usize) -> Result<Value> {
-    let missing =
-        || Error::input("input_ids", "is required and was not given", "give it as i64 [batch, sequence]");
-    let ids = values.get("input_ids").ok_or_else(missing)?.i64("input_ids")?;
-    let features = values.get(of).and_then(|value| value.shape().first()).map_or(0, |count| count * each);
-    let tokens = ids.iter().filter(|&&id| id == token as i64).count();
-    if tokens != features {
-        let problem = format!("has {tokens} image tokens ({token}), but the images give {features} features");
-        return Err(Error::input(
-            "input_ids",
-            problem,
-            "make text and images with the checkpoint's processor",
-        ));
-    }
-    let mut feature = ids.len() as i64;
-    let place = |(position, &id): (usize, &i64)| {
-        if id != token as i64 {
-            return position as i64;
-        }
-        feature += 1;
-        feature - 1
-    };
-    let places: Vec<i64> = ids.iter().enumerate().map(place).collect();
-    Ok(array(ids.shape(), places))
+    feature_token_indices(values, &[FeatureTokens { token, of, each, what: "image" }])
 }
 
 /// As [`image_token_indices`], where a mask `[batch, sequence]` i64 marks the places of features (`image_embeds_position_mask` of

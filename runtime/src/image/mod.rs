@@ -28,6 +28,7 @@ mod layout;
 mod mask;
 mod naflex_squares;
 mod native_sizes;
+mod nested_squares;
 mod normalize;
 mod padded;
 mod patches;
@@ -58,6 +59,7 @@ pub use layout::Layout;
 pub use mask::Mask;
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
+pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};
 pub use padded::{
     fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches,
     whole_fractional_position_ids, whole_patch_attention_mask,

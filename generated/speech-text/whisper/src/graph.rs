@@ -121,9 +121,8 @@ fn spectrum(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("input_features", dims![BATCH, c.num_mel_bins, 2 * c.max_source_positions]))
 }
 
-/// Two convolutions, then the layers (`WhisperEncoder`): all hidden states, the last
-/// normalised, `[batch, max_source_positions, d_model]`.
-fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Vec<Tensor>> {
+/// Two convolutions and position embeddings: `[batch, max_source_positions, d_model]`.
+fn stem(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Tensor> {
     let conv = Conv::new(c.d_model, &[3]).padding(&[1]);
     let x = g.conv(&w.scope("conv1"), features, &conv)?;
     let x = g.activation(Activation::Gelu, &x)?;
@@ -131,10 +130,16 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Ve
     let x = g.activation(Activation::Gelu, &x)?;
     let x = g.transpose(&x, &[0, 2, 1])?;
     let positions = g.weight(&w.name("embed_positions.weight"), &[c.max_source_positions, c.d_model])?;
-    let mut x = g.add(&x, &positions)?;
+    g.add(&x, &positions)
+}
+
+/// Two convolutions, then the layers (`WhisperEncoder`): all hidden states, the last
+/// normalised, `[batch, max_source_positions, d_model]`.
+fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Vec<Tensor>> {
+    let mut x = stem(g, c, w, features)?;
     let mut layers = vec![x.clone()];
     for index in 0..c.encoder_layers {
-        x = encoder_layer(g, c, &w.scope("layers").index(index), &x)?;
+        x = encoder_layer(g, c, &w.scope("layers").index(index), &x, None)?;
         layers.push(x.clone());
     }
     layers.pop();
@@ -143,11 +148,11 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, features: &Tensor) -> Result<Ve
 }
 
 /// One pre-norm layer (`WhisperEncoderLayer`): self-attention and feed-forward.
-fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor> {
+fn encoder_layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
     let h = g.layer_norm(&w.scope("self_attn_layer_norm"), x, 1e-5)?;
     let own = w.scope("self_attn");
     let (k, v) = keys_and_values(g, c, &own, &h)?;
-    let h = attend(g, c, &own, &h, (&k, &v), c.encoder_attention_heads, None)?;
+    let h = attend(g, c, &own, &h, (&k, &v), c.encoder_attention_heads, mask)?;
     let x = g.add(x, &h)?;
     let h = mlp(g, c, w, &x, c.encoder_ffn_dim)?;
     g.add(&x, &h)

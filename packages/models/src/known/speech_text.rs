@@ -7,8 +7,19 @@ use weft::KnownModel;
 
 /// The models of the category `speech-text`, by name.
 pub const MODELS: &[KnownModel] = &[
+    KnownModel { name: "audioflamingo3", category: "speech-text", model_types: &["audioflamingo3"] },
+    KnownModel { name: "fun_asr_nano", category: "speech-text", model_types: &["fun_asr_nano"] },
+    KnownModel { name: "glmasr", category: "speech-text", model_types: &["glmasr"] },
+    KnownModel { name: "granite_speech", category: "speech-text", model_types: &["granite_speech"] },
+    KnownModel { name: "granite_speech_plus", category: "speech-text", model_types: &["granite_speech_plus"] },
     KnownModel { name: "lasr_ctc", category: "speech-text", model_types: &["lasr_ctc"] },
+    KnownModel { name: "moss_transcribe_diarize", category: "speech-text", model_types: &["moss_transcribe_diarize"] },
+    KnownModel { name: "musicflamingo", category: "speech-text", model_types: &["musicflamingo"] },
     KnownModel { name: "parakeet_ctc", category: "speech-text", model_types: &["parakeet_ctc"] },
+    KnownModel { name: "qwen2_audio", category: "speech-text", model_types: &["qwen2_audio"] },
+    KnownModel { name: "qwen3_asr", category: "speech-text", model_types: &["qwen3_asr"] },
     KnownModel { name: "speecht5_hifigan", category: "speech-text", model_types: &["speecht5_hifigan"] },
+    KnownModel { name: "vibevoice_asr", category: "speech-text", model_types: &["vibevoice_asr"] },
+    KnownModel { name: "voxtral", category: "speech-text", model_types: &["voxtral"] },
     KnownModel { name: "whisper", category: "speech-text", model_types: &["whisper"] },
 ];

@@ -25,7 +25,7 @@ from weft_reference.drawn import (
     waveforms,
     younger,
 )
-from weft_reference.models import bert
+from weft_reference.models import audio_language, bert
 from weft_reference.models.decoders import DECODERS
 from weft_reference.models.encoders.table import ENCODERS
 
@@ -35,6 +35,7 @@ DRAWN: dict[str, Draw] = {
     "bert": bert.random_case,
     **{decoder.model: partial(decoders.random_case, decoder) for decoder in DECODERS},
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
+    **audio_language.DRAWN,
     **backbones.DRAWN,
     **composed.DRAWN,
     **dense.DRAWN,

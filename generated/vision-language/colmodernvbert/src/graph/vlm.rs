@@ -49,7 +49,7 @@ fn masked_hidden_states(
     let attention_mask = g.input(Input::i64("attention_mask", shape.clone()).or(InputDefault::Ones));
     let position_ids = g.input(Input::i64("position_ids", shape.clone()).or(InputDefault::Positions));
     let mut inputs_embeds = g.embedding(
-        &own.scope("embeddings.tok_embeddings"),
+        &own.scope("embeddings").scope("tok_embeddings"),
         &ids,
         t.vocab_size,
         t.hidden_size,

@@ -7,9 +7,11 @@ from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
+from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
 from weft_reference.models.vision_language.native import NATIVE
+from weft_reference.models.vision_language.nested import NESTED
 from weft_reference.models.vision_language.packed import PACKED
 from weft_reference.models.vision_language.paddleocr import PADDLEOCR_VL
 from weft_reference.models.vision_language.queries import QUERIES
@@ -271,4 +273,4 @@ TILED = (
     ),
 )
 
-FAMILIES = TILED + PACKED + NATIVE + DELTAS + PADDLEOCR_VL + QUERIES + TOWERS
+FAMILIES = TILED + PACKED + NATIVE + DELTAS + COMPASS + NESTED + PADDLEOCR_VL + QUERIES + TOWERS
