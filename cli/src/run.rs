@@ -41,6 +41,9 @@ pub struct Args {
     /// image.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
+    /// Text-to-image with a ControlNet: the image that it follows.
+    #[arg(long, value_name = "FILE")]
+    control_image: Option<String>,
     /// A parameter of the reference's pipeline: `--set top_k=3`.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -70,8 +73,10 @@ pub fn run(args: Args) -> Result<bool> {
         let help = "write `--set top_k=3`";
         arguments.set(parameter).map_err(|problem| bad_input("--set", problem, help))?;
     }
-    if let Some(out) = args.out {
-        arguments.parameters.insert("out".to_owned(), out.into());
+    for (name, file) in [("out", args.out), ("control_image", args.control_image)] {
+        if let Some(file) = file {
+            arguments.parameters.insert(name.to_owned(), file.into());
+        }
     }
     cli::run(&arguments, || weft_models::loader(&arguments.checkpoint), &mut io::stdout())
 }

@@ -206,8 +206,17 @@ impl Graph {
         built
     }
 
-    /// Declares an input of the model; see [`Input`].
+    /// Declares an input of the model; see [`Input`]. Modules that take the same one, of one name, type and shape, share it.
     pub fn input(&mut self, input: Input) -> Tensor {
+        let same = |known: &Input| {
+            known.name == input.name && known.dtype == input.dtype && known.shape == input.shape
+        };
+        if let Some(index) = self.inputs.iter().position(same)
+            && let Some(value) =
+                self.values.iter().find(|value| matches!(value.origin, Origin::Input(at) if at == index))
+        {
+            return value.tensor.clone();
+        }
         let (name, dtype, shape) = (input.name.clone(), input.dtype, input.shape.clone());
         self.inputs.push(input);
         self.value(name, dtype, shape, Origin::Input(self.inputs.len() - 1))

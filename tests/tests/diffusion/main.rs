@@ -59,6 +59,10 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
         seed: call["seed"].as_u64(),
         seeds: call["seed"].as_array().into_iter().flatten().filter_map(Json::as_u64).collect(),
         latents: None,
+        control_image: None,
+        controlnet_conditioning_scale: number("controlnet_conditioning_scale").unwrap_or(1.0),
+        control_guidance_start: asked["control_guidance_start"].as_f64().unwrap_or(0.0),
+        control_guidance_end: asked["control_guidance_end"].as_f64().unwrap_or(1.0),
     };
     (call["prompts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect(), options)
 }
@@ -105,7 +109,9 @@ fn agrees<A: AnyModel + Architecture>(pipeline: &str) {
         fs::write(folder.path().join("scheduler/scheduler_config.json"), call["scheduler"].to_string())
             .unwrap();
         let want = tensors(&golden.join(format!("{name}.safetensors")));
-        let (prompts, options) = options(call);
+        let (prompts, mut options) = options(call);
+        options.control_image =
+            call["control"].as_str().map(|file| Image::open(folder.path().join(file)).unwrap());
         let mut steps = 0;
         let made = run::<A>(folder.path(), call, (&prompts, options), &mut |step| {
             let Value::F32(want) = &want[&format!("latents.{:02}", step.index)] else { panic!("{name}") };
@@ -150,6 +156,16 @@ fn stable_diffusion_xl_agrees_with_the_reference() {
 }
 
 #[test]
+fn controlnets_agree_with_the_reference() {
+    agrees::<weft_stable_diffusion_controlnet::Model>("stable-diffusion-controlnet");
+    agrees::<weft_stable_diffusion_xl_controlnet::Model>("stable-diffusion-xl-controlnet");
+    let pipeline =
+        load::<weft_stable_diffusion_controlnet::Model>(&golden("stable-diffusion-controlnet")).unwrap();
+    let problem = pipeline.run(&["A loom"], &TextToImageOptions::default()).unwrap_err().to_string();
+    assert!(problem.contains("control_image"), "{problem}");
+}
+
+#[test]
 fn stable_diffusion_3_agrees_with_the_reference() {
     agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3");
     agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3-without-t5");
@@ -164,6 +180,11 @@ fn flux_agrees_with_the_reference() {
 fn pixart_agrees_with_the_reference() {
     agrees::<weft_pixart::Model>("pixart-alpha");
     agrees::<weft_pixart::Model>("pixart-sigma");
+}
+
+#[test]
+fn z_image_agrees_with_the_reference() {
+    agrees::<weft_z_image::Model>("z-image");
 }
 
 #[test]
@@ -196,12 +217,14 @@ fn what_does_not_fit_is_refused_by_name() {
     let pipeline = load::<StableDiffusion>(&golden("stable-diffusion")).unwrap();
     let problem = |options: TextToImageOptions| pipeline.run(&["A loom"], &options).unwrap_err().to_string();
     let defaults = TextToImageOptions::default;
+    let control = Image::open(golden("stable-diffusion").join("image.png")).unwrap();
     for (options, named) in [
         (TextToImageOptions { height: Some(15), ..defaults() }, "height"),
         (TextToImageOptions { width: Some(0), ..defaults() }, "width"),
         (TextToImageOptions { num_inference_steps: Some(0), ..defaults() }, "num_inference_steps"),
         (TextToImageOptions { seeds: vec![1, 2], ..defaults() }, "seeds"),
         (TextToImageOptions { latents: Some(ndarray::Array4::zeros((1, 4, 2, 2))), ..defaults() }, "latents"),
+        (TextToImageOptions { control_image: Some(control.clone()), ..defaults() }, "control_image"),
     ] {
         let problem = problem(options);
         assert!(problem.contains(named) && problem.contains("help"), "{problem}");

@@ -87,6 +87,7 @@ fn one_image(inputs: &Json) -> Result<Image> {
 fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
     let defaults = TextToImageOptions::default();
     let images = parameters.get("num_images_per_prompt")?.unwrap_or(defaults.num_images_per_prompt);
+    let control_image: Option<String> = parameters.get("control_image")?;
     Ok(TextToImageOptions {
         negative_prompt: parameters.get("negative_prompt")?,
         num_inference_steps: parameters.get("num_inference_steps")?,
@@ -102,6 +103,16 @@ fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
         seed: parameters.get("seed")?,
         seeds: parameters.get("seeds")?.unwrap_or_default(),
         latents: None,
+        control_image: control_image.map(Image::open).transpose()?,
+        controlnet_conditioning_scale: parameters
+            .get("controlnet_conditioning_scale")?
+            .unwrap_or(defaults.controlnet_conditioning_scale),
+        control_guidance_start: parameters
+            .get("control_guidance_start")?
+            .unwrap_or(defaults.control_guidance_start),
+        control_guidance_end: parameters
+            .get("control_guidance_end")?
+            .unwrap_or(defaults.control_guidance_end),
     })
 }
 

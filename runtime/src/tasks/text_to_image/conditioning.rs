@@ -1,11 +1,14 @@
 //! What a denoiser takes besides latents and a timestep: hidden states of texts, pooled texts, sizes, a guidance scale.
 
+use std::borrow::Cow;
+
 use ndarray::{Array1, Array2, ArrayD, Axis, Slice, concatenate};
 
 use super::pipelines::{Conditioning, TextEncoder, has};
-use super::{TextToImage, TextToImageOptions, guidance, misshapen};
+use super::{TextToImage, TextToImageOptions, controlnet, guidance, misshapen};
 use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
+use crate::text::chat::{ChatOptions, ChatTemplate, Message};
 use crate::text::{EncodeOptions, Text, Tokenizer};
 use crate::{Error, Result, Value, Values};
 
@@ -14,6 +17,7 @@ use crate::{Error, Result, Value, Values};
 pub(super) struct TextInput {
     pub encoder: TextEncoder,
     tokenizer: Tokenizer,
+    chat: Option<ChatTemplate>,
     length: usize,
 }
 
@@ -28,15 +32,34 @@ impl TextInput {
         if encoder.optional && !has(config, encoder.name) {
             return Ok(None);
         }
-        let tokenizer = Tokenizer::from_checkpoint(&checkpoint.component(encoder.tokenizer))?;
+        let folder = checkpoint.component(encoder.tokenizer);
+        let tokenizer = Tokenizer::from_checkpoint(&folder)?;
+        let chat = match encoder.chat {
+            true => Some(ChatTemplate::from_checkpoint(&folder, &tokenizer)?.ok_or_else(|| {
+                let help = "add the published `chat_template` to tokenizer_config.json";
+                Error::tokenizer(tokenizer.file(), "has no chat template", help)
+            })?),
+            false => None,
+        };
         let positions = own["max_position_embeddings"].as_u64().map_or(77, |most| most as usize);
         let tokens = tokenizer.settings().model_max_length.unwrap_or(positions).min(positions);
-        Ok(Some(Self { encoder, tokenizer, length: encoder.length.unwrap_or(tokens) }))
+        Ok(Some(Self { encoder, tokenizer, chat, length: encoder.length.unwrap_or(tokens) }))
     }
 
     /// How many tokens T5 makes of a text.
     fn tokens(&self, options: &TextToImageOptions) -> Option<usize> {
         self.encoder.length.map(|length| options.max_sequence_length.unwrap_or(length))
+    }
+
+    /// A prompt as the text encoder takes it: where it is one of chats, a user's message before an answer that may be thought about.
+    fn rendered<'a>(&self, text: &'a str) -> Result<Cow<'a, str>> {
+        let Some(chat) = &self.chat else { return Ok(Cow::Borrowed(text)) };
+        let options = ChatOptions {
+            add_generation_prompt: true,
+            variables: [("enable_thinking".to_owned(), true.into())].into_iter().collect(),
+            ..ChatOptions::default()
+        };
+        chat.render(&[Message::user(text)], &options).map(Cow::Owned)
     }
 
     /// Token ids and the mask of those that are not padding, cut and padded to as many as there must be.
@@ -46,8 +69,12 @@ impl TextInput {
             let help = "add the published `pad_token` to tokenizer_config.json";
             return Err(Error::tokenizer(self.tokenizer.file(), "has no padding token", help));
         };
-        let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(text.as_str())).collect();
+        let texts = texts.iter().map(|text| self.rendered(text)).collect::<Result<Vec<_>>>()?;
+        let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(&**text)).collect();
         let rows = self.tokenizer.encode(&texts, &EncodeOptions::truncated(Some(length)))?;
+        // What is not seen of chats is left out, but for those that are shorter than others.
+        let longest = rows.iter().map(|encoding| encoding.ids.len()).max().unwrap_or(length);
+        let length = if self.chat.is_some() { length.min(longest) } else { length };
         let mut ids = Array2::from_elem((rows.len(), length), pad);
         let mut mask = Array2::zeros((rows.len(), length));
         for (row, encoding) in rows.iter().enumerate() {
@@ -98,6 +125,9 @@ impl<A: AnyModel> TextToImage<A> {
             let tokens = self.texts.iter().filter_map(|input| input.tokens(options)).sum();
             give("txt_ids", Array2::<i64>::zeros((tokens, 3)).into_dyn().into());
         }
+        if let Some(image) = &options.control_image {
+            give("controlnet_cond", controlnet::control(image, [height, width], rows)?);
+        }
         Ok(values)
     }
 
@@ -110,7 +140,14 @@ impl<A: AnyModel> TextToImage<A> {
     pub(super) fn guided(&self, options: &TextToImageOptions) -> bool {
         let embedded =
             self.class.conditioning == Conditioning::Packed || self.settings.guidance_width.is_some();
-        !embedded && self.guidance_scale(options) > 1.0
+        let least = if self.class.conditioning == Conditioning::Chat { 0.0 } else { 1.0 };
+        !embedded && self.guidance_scale(options) > least
+    }
+
+    /// What the difference of both predictions is multiplied with; of chats it is added to that of the prompt.
+    pub(super) fn guidance_factor(&self, options: &TextToImageOptions) -> f32 {
+        let scale = self.guidance_scale(options);
+        if self.class.conditioning == Conditioning::Chat { 1.0 + scale } else { scale }
     }
 
     /// The class that each prompt names, by number or by label; for the negative prompt that which is none.
@@ -155,7 +192,10 @@ impl<A: AnyModel> TextToImage<A> {
         for input in &self.texts {
             let [ids, mask] = input.ids(&texts, options)?;
             let mut inputs = Values::from([("input_ids".to_owned(), Value::from(ids.into_dyn()))]);
-            if masked {
+            if input.chat.is_some() {
+                inputs.insert("attention_mask".to_owned(), mask.clone().into_dyn().into());
+                joined.insert("cap_mask".to_owned(), mask.into_dyn().into());
+            } else if masked {
                 inputs.insert("attention_mask".to_owned(), mask.clone().into_dyn().into());
                 joined.insert("encoder_attention_mask".to_owned(), mask.into_dyn().into());
             }

@@ -63,11 +63,11 @@ impl<A: AnyModel> TextToImage<A> {
         let mut noise = Noise::new(seeds);
         let mut scheduler = self.scheduler()?;
         scheduler.set_image_tokens(self.settings.tokens(size));
-        if self.class.conditioning == Conditioning::Packed {
+        if matches!(self.class.conditioning, Conditioning::Packed | Conditioning::Chat) {
             scheduler.set_even_sigmas();
         }
         scheduler.set_timesteps(self.steps(options))?;
-        let conditioning = self.conditioning(prompts, options, size)?;
+        let mut conditioning = self.conditioning(prompts, options, size)?;
         let Begun { begin, mut latents, rest } = match start {
             Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
             None => {
@@ -84,6 +84,9 @@ impl<A: AnyModel> TextToImage<A> {
             let mut seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
             if let Some(rest) = &rest {
                 seen = rest.beside(seen)?;
+            }
+            if let Some(scale) = self.control_scale(options, index, timesteps.len()) {
+                conditioning.insert("conditioning_scale".to_owned(), scale);
             }
             let predicted = self.predict(&seen, timestep, &conditioning, options)?;
             let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
@@ -121,10 +124,13 @@ impl<A: AnyModel> TextToImage<A> {
         let mut inputs = conditioning.clone();
         let (sample, timestep) = match self.class.conditioning {
             Conditioning::Packed => (packed(&sample).into_dyn(), timestep as f32 / 1000.0),
+            Conditioning::Chat => {
+                (sample.insert_axis(Axis(2)).into_dyn(), (1000.0 - timestep as f32) / 1000.0)
+            }
             _ => (sample.into_dyn(), timestep as f32),
         };
         inputs.insert(self.class.sample().to_owned(), sample.into());
-        inputs.insert("timestep".to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
+        inputs.insert(self.class.timestep().to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
         let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
         let (_, _, height, width) = seen.dim();
         let predicted = prediction(predicted, self.settings.channels, [height, width])?;
@@ -133,7 +139,7 @@ impl<A: AnyModel> TextToImage<A> {
             return Ok(predicted);
         }
         let (away, towards) = predicted.split_at(predicted.len() / 2);
-        let mut moved = guidance::moved(away, towards, self.guidance_scale(options));
+        let mut moved = guidance::moved(away, towards, self.guidance_factor(options));
         if options.guidance_rescale > 0.0 {
             guidance::rescale(&mut moved, towards, rows / 2, options.guidance_rescale);
         }

@@ -1,6 +1,6 @@
 //! Latents on their way to a denoiser and back: packed two by two, places of tokens, images of another size than was trained.
 
-use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView3, Ix3, Ix4, s};
+use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView3, Axis, Ix3, Ix4, s};
 
 use super::settings::Settings;
 use super::{TextToImage, floats, misshapen};
@@ -49,6 +49,11 @@ pub(super) fn unpacked(tokens: &Array3<f32>, [rows, columns]: [usize; 2]) -> Arr
 
 /// A prediction for latents of so many rows and columns, packed or not, without the variance that some denoisers predict behind it.
 pub(super) fn prediction(predicted: ArrayD<f32>, channels: usize, sides: [usize; 2]) -> Result<Array4<f32>> {
+    if predicted.ndim() == 5 {
+        // One frame of what is taken away.
+        let frame = predicted.index_axis_move(Axis(2), 0).mapv_into(|x| -x);
+        return frame.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error));
+    }
     if predicted.ndim() == 3 {
         let tokens = predicted.into_dimensionality::<Ix3>().map_err(|error| misshapen(&error))?;
         return Ok(unpacked(&tokens, sides));

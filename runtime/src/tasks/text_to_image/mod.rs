@@ -4,6 +4,7 @@
 //! same image.
 
 mod conditioning;
+mod controlnet;
 mod denoise;
 mod guidance;
 mod image_to_image;
@@ -104,6 +105,7 @@ impl<A: AnyModel> TextToImage<A> {
         start: Option<Start<'_>>,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
+        let options = &*self.sized_by_control(options)?;
         let asked = self.size(options)?;
         let Settings { channels, in_channels, .. } = self.settings;
         let masked = start.is_some_and(|start| start.mask.is_some());

@@ -36,6 +36,15 @@ pub struct TextToImageOptions {
     pub seeds: Vec<u64>,
     /// The first latents, `[images, channels, height / 8, width / 8]`, in place of noise that the seed gives.
     pub latents: Option<Array4<f32>>,
+    /// The control image of a pipeline with a ControlNet; height and width are its own where not given, less what is left of a row of
+    /// latents.
+    pub control_image: Option<Image>,
+    /// What is multiplied with all that a ControlNet adds.
+    pub controlnet_conditioning_scale: f32,
+    /// The share of the steps before a ControlNet begins.
+    pub control_guidance_start: f64,
+    /// The share of the steps after which it ends.
+    pub control_guidance_end: f64,
 }
 
 impl Default for TextToImageOptions {
@@ -53,6 +62,10 @@ impl Default for TextToImageOptions {
             seed: None,
             seeds: vec![],
             latents: None,
+            control_image: None,
+            controlnet_conditioning_scale: 1.0,
+            control_guidance_start: 0.0,
+            control_guidance_end: 1.0,
         }
     }
 }

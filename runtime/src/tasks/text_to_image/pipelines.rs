@@ -22,6 +22,8 @@ pub(super) struct PipelineClass {
     /// The rows and columns of latents where the denoiser's configuration has none.
     pub sample_size: usize,
     pub conditioning: Conditioning,
+    /// Whether a ControlNet adds to the denoiser's feature maps.
+    pub controlnet: bool,
 }
 
 /// A text encoder and its tokenizer.
@@ -34,6 +36,8 @@ pub(super) struct TextEncoder {
     pub length: Option<usize>,
     /// Whether pipelines are published without it.
     pub optional: bool,
+    /// Whether prompts are messages of a chat.
+    pub chat: bool,
 }
 
 /// What a denoiser takes besides a timestep, and how it takes latents.
@@ -51,6 +55,8 @@ pub(super) enum Conditioning {
     Masked,
     /// Classes, and no text at all.
     Classes,
+    /// The hidden states of a chat with a mask of padding; time runs the other way, and what is predicted is negated.
+    Chat,
 }
 
 const CLIP: TextEncoder = TextEncoder {
@@ -59,6 +65,7 @@ const CLIP: TextEncoder = TextEncoder {
     kind: GraphKind::TextEncoder,
     length: None,
     optional: false,
+    chat: false,
 };
 const CLIP_2: TextEncoder =
     TextEncoder { name: "text_encoder_2", tokenizer: "tokenizer_2", kind: GraphKind::TextEncoder2, ..CLIP };
@@ -77,6 +84,7 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 7.5,
         sample_size: 64,
         conditioning: Conditioning::HiddenStates,
+        controlnet: false,
     },
     PipelineClass {
         names: &["StableDiffusionXLPipeline", "StableDiffusionXLInpaintPipeline"],
@@ -86,6 +94,27 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 5.0,
         sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Sizes,
+        controlnet: false,
+    },
+    PipelineClass {
+        names: &["StableDiffusionControlNetPipeline"],
+        denoiser: "unet",
+        text_encoders: &[CLIP],
+        steps: 50,
+        guidance_scale: 7.5,
+        sample_size: 64,
+        conditioning: Conditioning::HiddenStates,
+        controlnet: true,
+    },
+    PipelineClass {
+        names: &["StableDiffusionXLControlNetPipeline"],
+        denoiser: "unet",
+        text_encoders: &[CLIP, CLIP_2],
+        steps: 50,
+        guidance_scale: 5.0,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Sizes,
+        controlnet: true,
     },
     PipelineClass {
         names: &["StableDiffusion3Pipeline"],
@@ -99,12 +128,14 @@ const CLASSES: &[PipelineClass] = &[
                 kind: GraphKind::TextEncoder3,
                 length: Some(256),
                 optional: true,
+                chat: false,
             },
         ],
         steps: 28,
         guidance_scale: 7.0,
         sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Joined,
+        controlnet: false,
     },
     PipelineClass {
         names: &["FluxPipeline"],
@@ -114,6 +145,7 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 3.5,
         sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Packed,
+        controlnet: false,
     },
     PipelineClass {
         names: &["PixArtAlphaPipeline"],
@@ -123,6 +155,7 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 4.5,
         sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Masked,
+        controlnet: false,
     },
     PipelineClass {
         names: &["PixArtSigmaPipeline"],
@@ -132,6 +165,17 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 4.5,
         sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Masked,
+        controlnet: false,
+    },
+    PipelineClass {
+        names: &["ZImagePipeline"],
+        denoiser: "transformer",
+        text_encoders: &[TextEncoder { length: Some(512), chat: true, ..CLIP }],
+        steps: 50,
+        guidance_scale: 5.0,
+        sample_size: SAMPLE_SIZE,
+        conditioning: Conditioning::Chat,
+        controlnet: false,
     },
     PipelineClass {
         names: &["DiTPipeline"],
@@ -141,6 +185,7 @@ const CLASSES: &[PipelineClass] = &[
         guidance_scale: 4.0,
         sample_size: 32,
         conditioning: Conditioning::Classes,
+        controlnet: false,
     },
 ];
 
@@ -182,13 +227,22 @@ impl PipelineClass {
 
     /// The denoiser's name for latents.
     pub(super) fn sample(&self) -> &'static str {
-        if self.denoiser == "unet" { "sample" } else { "hidden_states" }
+        match self.conditioning {
+            Conditioning::Chat => "x",
+            _ if self.denoiser == "unet" => "sample",
+            _ => "hidden_states",
+        }
+    }
+
+    /// Its name for timesteps.
+    pub(super) fn timestep(&self) -> &'static str {
+        if self.conditioning == Conditioning::Chat { "t" } else { "timestep" }
     }
 
     /// The components that are read.
     fn components(&self) -> impl Iterator<Item = &'static str> {
         let texts = self.text_encoders.iter().flat_map(|encoder| [encoder.name, encoder.tokenizer]);
-        texts.chain([self.denoiser, "vae"])
+        texts.chain([self.denoiser, "vae"]).chain(self.controlnet.then_some("controlnet"))
     }
 }
 

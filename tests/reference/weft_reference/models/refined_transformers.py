@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,12 @@ import torch
 
 from weft_reference.diffusion import ModelCase
 from weft_reference.inputs import floats
+from weft_reference.models.stable_diffusion import AUTOENCODER
 
-MODELS = ("cogview4-transformer-2d", "cogview3-plus-transformer-2d", "lumina2-transformer-2d", "z-image-transformer-2d")
+MODELS = (
+    *("cogview4-transformer-2d", "cogview3-plus-transformer-2d", "lumina2-transformer-2d", "z-image-transformer-2d"),
+    "z-image",
+)
 ROOTS = MODELS
 
 
@@ -19,6 +24,10 @@ def goldens() -> Iterator[ModelCase]:
     yield from cogview()
     yield from lumina2()
     yield from z_image()
+    text = {"model_type": "qwen3", "hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 2, "num_attention_heads": 2}
+    index = {"_class_name": "ZImagePipeline", "text_encoder": text, "vae": AUTOENCODER}
+    denoiser = next(z_image())
+    yield replace(denoiser, path="z-image/base", notes="The denoiser of a pipeline.", head="ZImagePipeline", within=("transformer", index))
 
 
 def cogview() -> Iterator[ModelCase]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
-from weft_reference.diffusion import ModelCase
+from weft_reference import weights
+from weft_reference.diffusion import ModelCase, diffusers
 from weft_reference.inputs import floats
 
-MODELS = ("unet-2d-condition", "autoencoder-kl", "stable-diffusion", "stable-diffusion-xl")
+MODELS = (
+    *("unet-2d-condition", "autoencoder-kl", "stable-diffusion", "stable-diffusion-xl"),
+    *("stable-diffusion-controlnet", "stable-diffusion-xl-controlnet"),
+)
 ROOTS = MODELS
 UNET = {
     "sample_size": 8,
@@ -40,6 +46,10 @@ def goldens() -> Iterator[ModelCase]:
     yield denoiser("stable-diffusion/inpaint", "StableDiffusionInpaintPipeline", "inpaint")
     yield denoiser("stable-diffusion-xl/base", "StableDiffusionXLPipeline", "sdxl")
     yield denoiser("stable-diffusion-xl/inpaint", "StableDiffusionXLInpaintPipeline", "sdxl")
+    yield controlled(denoiser("stable-diffusion-controlnet/base", "StableDiffusionControlNetPipeline", "base"), "All of it added.", 1.0)
+    half = denoiser("stable-diffusion-controlnet/half", "StableDiffusionControlNetPipeline", "deep")
+    yield controlled(half, "Three blocks, half of what is added, channels in another order.", 0.5, controlnet_conditioning_channel_order="bgr")
+    yield controlled(denoiser("stable-diffusion-xl-controlnet/base", "StableDiffusionXLControlNetPipeline", "sdxl"), "Sizes and pooled text.", 0.7)
 
 
 def unets() -> Iterator[ModelCase]:
@@ -156,3 +166,51 @@ def denoiser(path: str, pipeline: str, case: str) -> ModelCase:
     within = ("unet", {"_class_name": pipeline, **components})
     notes = "The denoiser of a pipeline."
     return ModelCase(path, "UNet2DConditionModel", unet.config, unet.inputs, notes, head=pipeline, within=within)
+
+
+def controlnet(unet: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The configuration of a ControlNet beside a U-Net, whose conditioning has two layers."""
+    ours = {"in_channels", *inspect.signature(diffusers.ControlNetModel).parameters} - {"sample_size"}
+    layers = unet["layers_per_block"]
+    same = {key: value for key, value in unet.items() if key in ours}
+    same |= {"layers_per_block": layers if isinstance(layers, int) else layers[0]}
+    return same | {"conditioning_embedding_out_channels": (6, 8)} | changes
+
+
+class Controlled(ModelCase):
+    """A U-Net and a ControlNet, as components of a pipeline."""
+
+    def fill(self, model: torch.nn.Module) -> dict[str, list[int]]:
+        assert self.within
+        pipeline = torch.nn.Module()
+        net = diffusers.ControlNetModel(**self.within[1]["controlnet"]).float().eval()
+        pipeline.add_module("unet", model)
+        pipeline.add_module("controlnet", net)
+        # Not one of the model's own modules.
+        model.__dict__["controlled_by"] = net
+        return weights.fill(pipeline)
+
+
+def with_control(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    control = {"controlnet_cond": inputs.pop("controlnet_cond"), "conditioning_scale": inputs.pop("conditioning_scale").item()}
+    added = {name: inputs.pop(name) for name in ("text_embeds", "time_ids") if name in inputs}
+    inputs |= {"added_cond_kwargs": added} if added else {}
+    maps, middle = model.__dict__["controlled_by"](**inputs, **control, return_dict=False)
+    given = {"down_block_additional_residuals": maps, "mid_block_additional_residual": middle}
+    return {"sample": model(**inputs, **given).sample}
+
+
+def controlled(case: ModelCase, notes: str, scale: float, **changes: Any) -> ModelCase:
+    """A U-Net of a pipeline, with the ControlNet of another one's shape."""
+    assert case.within
+    height, width = case.inputs["sample"].shape[2:]
+    config = case.config | ({"layers_per_block": 1} if "half" in case.path else {})
+    pipeline = case.within[1] | {"controlnet": controlnet(dict(config), **changes)}
+    factor = 2 ** (len(pipeline["controlnet"]["conditioning_embedding_out_channels"]) - 1)
+    control = {
+        "controlnet_cond": floats("control", (2, 3, factor * height, factor * width), 0.0, 1.0),
+        "conditioning_scale": np.array([scale], np.float32),
+    }
+    fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
+    own = {"config": config, "inputs": {**case.inputs, **control}, "notes": notes, "call": with_control}
+    return Controlled(**fields | own | {"within": ("unet", pipeline)})

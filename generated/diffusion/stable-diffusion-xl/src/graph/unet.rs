@@ -17,6 +17,17 @@ use crate::UnetConfig as Config;
 
 /// What is predicted for the latents (`UNet2DConditionModel`): `[batch, out_channels, height, width]`.
 pub(super) fn unet(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+    controlled_unet(g, c, w, None)
+}
+
+/// The same with what a ControlNet gives (`down_block_additional_residuals`, `mid_block_additional_residual`), which is added to the
+/// feature maps of the way down and to that of the middle.
+fn controlled_unet(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    residuals: Option<(Vec<Tensor>, Tensor)>,
+) -> Result<Tensor> {
     let blocks = c.block_out_channels.len();
     nn::diffusion::same_lengths(
         g,
@@ -73,6 +84,16 @@ pub(super) fn unet(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
         let block = block(blocks - 1, c.block_out_channels[blocks - 1], 1, true);
         let block = block.scaled(c.mid_block_scale_factor);
         x = block.middle(g, &w.scope("mid_block"), &x)?;
+    }
+    if let Some((maps, middle)) = &residuals {
+        nn::diffusion::same_lengths(
+            g,
+            &[("down_block_additional_residuals", maps.len()), ("feature maps", skips.len())],
+        )?;
+        for (skip, map) in skips.iter_mut().zip(maps) {
+            *skip = g.add(skip, map)?;
+        }
+        x = g.add(&x, middle)?;
     }
     for (place, kind) in c.up_block_types.iter().enumerate() {
         let index = blocks - 1 - place;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft_reference.models.text_to_image import dit, flux, pixart, stable_diffusion, stable_diffusion_3, stable_diffusion_xl
+from weft_reference.models.text_to_image import dit, flux, pixart, stable_diffusion, stable_diffusion_3, stable_diffusion_xl, z_image
 from weft_reference.models.text_to_image.pipelines import PipelineCase
 
 ROOTS = ("text-to-image",)
@@ -12,8 +12,9 @@ ROOTS = ("text-to-image",)
 
 def goldens() -> Iterator[PipelineCase]:
     yield from stable_diffusion.cases()
-    yield stable_diffusion_xl.case()
+    yield from stable_diffusion_xl.cases()
     yield from stable_diffusion_3.cases()
     yield flux.case()
     yield from pixart.cases()
     yield dit.case()
+    yield z_image.case()

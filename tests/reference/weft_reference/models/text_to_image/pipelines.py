@@ -26,7 +26,8 @@ SIZE = {"height": 24, "width": 16}
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a pipeline: its scheduler, and what it is called with; `lora` is the scale of low-rank updates."""
+    """One run of a pipeline: its scheduler, and what it is called with; `lora` is the scale of low-rank updates, `control`
+    whether the image is a ControlNet's."""
 
     name: str
     scheduler: str
@@ -37,6 +38,7 @@ class Run:
     image: bool = False
     mask: bool = False
     lora: float | None = None
+    control: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class PipelineCase:
             key: getattr(diffusers, name)(**pipeline.components, **others) if name else pipeline for key, name in classes.items()
         }
         for name, image in (("image.png", photograph()), ("mask.png", disc())):
-            if any(run.mask or (run.image and name == "image.png") for run in self.runs):
+            if any(run.mask or ((run.image or run.control) and name == "image.png") for run in self.runs):
                 encoded = io.BytesIO()
                 image.save(encoded, "PNG")
                 files[name] = encoded.getvalue()
@@ -85,6 +87,7 @@ class PipelineCase:
             call = {"name": run.name, "prompts": run.prompts, "seed": run.seed, "options": options}
             call |= {"image": "image.png"} if run.image or run.mask else {}
             call |= {"mask": "mask.png"} if run.mask else {}
+            call |= {"control": "image.png"} if run.control else {}
             call |= {"lora": {"file": "lora.safetensors", "scale": run.lora}} if run.lora else {}
             calls.append({**call, "scheduler": scheduler})
         files["calls.json"] = to_json(calls)
@@ -116,7 +119,7 @@ class PipelineCase:
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         made = pipeline(
             **self.call(pipeline, run),
-            **({"image": photograph()} if run.image or run.mask else {}),
+            **({"image": photograph()} if run.image or run.mask or run.control else {}),
             **({"mask_image": disc()} if run.mask else {}),
             generator=generators[0] if isinstance(run.seed, int) else generators,
             output_type="np",

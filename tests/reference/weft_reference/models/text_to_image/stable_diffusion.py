@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from weft_reference.byte_pairs import clip_tokenizer
 from weft_reference.diffusion import diffusers
 from weft_reference.models.schedulers import STABLE_DIFFUSION
-from weft_reference.models.stable_diffusion import UNET
+from weft_reference.models.stable_diffusion import UNET, controlnet
 from weft_reference.models.text_to_image.components import POSITIONS, autoencoder, clip, denoiser
 from weft_reference.models.text_to_image.pipelines import PipelineCase, Run
 
@@ -57,8 +58,9 @@ INPAINT = (
 )
 
 
-def build(name: str = "StableDiffusionPipeline", **config: Any) -> Any:
+def build(name: str = "StableDiffusionPipeline", added: Mapping[str, Any] = {}, **config: Any) -> Any:
     return getattr(diffusers, name)(
+        **added,
         vae=autoencoder(),
         text_encoder=clip(),
         tokenizer=clip_tokenizer(POSITIONS),
@@ -70,10 +72,38 @@ def build(name: str = "StableDiffusionPipeline", **config: Any) -> Any:
     )
 
 
+CONTROLLED = (
+    Run("control", "PNDMScheduler", {"skip_prk_steps": True, "steps_offset": 1}, control=True),
+    Run(
+        "share",
+        "DDIMScheduler",
+        {"clip_sample": False, "steps_offset": 1},
+        ("A red disc", "Blue bars"),
+        {
+            "height": 24,
+            "width": 16,
+            "negative_prompt": "rain",
+            "num_images_per_prompt": 2,
+            "controlnet_conditioning_scale": 0.6,
+            "control_guidance_start": 0.2,
+            "control_guidance_end": 0.7,
+        },
+        7,
+        control=True,
+    ),
+)
+
+
+def with_control() -> Any:
+    name = "StableDiffusionControlNetPipeline"
+    return build(name, added={"controlnet": denoiser("ControlNetModel", **controlnet(UNET))})
+
+
 def cases() -> list[PipelineCase]:
     path, inpaint = "text-to-image/stable-diffusion", "StableDiffusionInpaintPipeline"
     trained = partial(build, inpaint, in_channels=9)
     return [
         PipelineCase(path, build, RUNS + INPAINT[1:] + LORA, "StableDiffusionImg2ImgPipeline", inpaint, STABLE_DIFFUSION),
+        PipelineCase(f"{path}-controlnet", with_control, CONTROLLED, given=STABLE_DIFFUSION),
         PipelineCase(f"{path}-inpainting", trained, INPAINT, inpaint=inpaint, given=STABLE_DIFFUSION),
     ]

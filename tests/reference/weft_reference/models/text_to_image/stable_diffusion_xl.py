@@ -7,7 +7,7 @@ from typing import Any
 from weft_reference.byte_pairs import clip_tokenizer
 from weft_reference.diffusion import diffusers
 from weft_reference.models.schedulers import STABLE_DIFFUSION
-from weft_reference.models.stable_diffusion import UNET
+from weft_reference.models.stable_diffusion import UNET, controlnet
 from weft_reference.models.text_to_image.components import POSITIONS, autoencoder, clip, denoiser
 from weft_reference.models.text_to_image.pipelines import PipelineCase, Run
 
@@ -43,10 +43,16 @@ RUNS = (
 )
 
 
-def build() -> Any:
+CONTROLLED = (
+    Run("control", "EulerDiscreteScheduler", LEADING, options={"controlnet_conditioning_scale": 0.8, "negative_prompt": "rain"}, control=True),
+)
+
+
+def build(name: str = "StableDiffusionXLPipeline", **added: Any) -> Any:
     first = clip_tokenizer(POSITIONS)
     second = clip_tokenizer(POSITIONS, pad_token="!")
-    return diffusers.StableDiffusionXLPipeline(
+    return getattr(diffusers, name)(
+        **added,
         vae=autoencoder(scaling_factor=0.13025),
         text_encoder=clip(),
         text_encoder_2=clip(projected=True, hidden_size=8, num_hidden_layers=3, hidden_act="gelu"),
@@ -58,6 +64,14 @@ def build() -> Any:
     )
 
 
-def case() -> PipelineCase:
+def with_control() -> Any:
+    return build("StableDiffusionXLControlNetPipeline", controlnet=denoiser("ControlNetModel", **controlnet(XL)))
+
+
+def cases() -> list[PipelineCase]:
+    path = "text-to-image/stable-diffusion-xl"
     classes = ("StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline")
-    return PipelineCase("text-to-image/stable-diffusion-xl", build, RUNS, *classes, STABLE_DIFFUSION)
+    return [
+        PipelineCase(path, build, RUNS, *classes, STABLE_DIFFUSION),
+        PipelineCase(f"{path}-controlnet", with_control, CONTROLLED, given=STABLE_DIFFUSION),
+    ]
