@@ -43,6 +43,7 @@ mod settings;
 mod size;
 mod step;
 mod tiles;
+mod video_coords;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
@@ -76,6 +77,7 @@ pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
 pub use step::{SmallImages, Step};
 pub use tiles::Canvas;
+pub use video_coords::{video_cosines, video_sines};
 
 pub(crate) use read::{broken, checked_size, limits};
 

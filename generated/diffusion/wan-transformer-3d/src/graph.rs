@@ -47,7 +47,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let x = g.conv(&w.scope("patch_embedding"), &latents, &Conv::new(width, &size).stride(&size))?;
     let grid = [2, 3, 4].map(|axis: usize| x.shape()[axis].clone());
     let x = g.flatten(&x, 2..5)?;
-    let mut x = g.transpose(&x, &[0, 2, 1])?;
+    let x = g.transpose(&x, &[0, 2, 1])?;
     let rotary = rotary(g, c, &grid)?;
     let embedder = w.scope("condition_embedder");
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
@@ -77,10 +77,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
         }
         None => None,
     };
-    for index in 0..c.num_layers {
-        let w = w.scope("blocks").index(index);
-        x = block(g, c, &w, &x, &six, (&text, image.as_ref(), &rotary))?;
-    }
+    let x = layers(g, c, w, &x, &six, (&text, image.as_ref(), &rotary))?;
     let table = g.weight(&w.name("scale_shift_table"), &[1, 2, width])?;
     let time = g.unsqueeze(&time, 1)?;
     let parts = g.add(&time, &table)?;
@@ -89,16 +86,6 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let out = c.out_channels.unwrap_or(c.in_channels);
     let x = g.linear(&w.scope("proj_out"), &x, size.iter().product::<usize>() * out)?;
     nn::diffusion::unpatchify_3d(g, &x, &grid, (size, out))
-}
-
-/// Rotary position embeddings along frames, rows and columns (`WanRotaryPosEmbed`).
-fn rotary(g: &mut Graph, c: &Config, grid: &[Dim; 3]) -> Result<nn::Rotary> {
-    let sixth = 2 * (c.attention_head_dim / 6);
-    let ids = nn::diffusion::grid_positions_3d(g, grid)?;
-    let places = ids.shape()[1].clone();
-    let ids = g.unsqueeze(&ids, 1)?;
-    let ids = g.expand(&ids, dims![3, BATCH, places])?;
-    nn::diffusion::axial_rotary(g, &ids, &[c.attention_head_dim - 2 * sixth, sixth, sixth], 10_000.0)
 }
 
 /// An image's hidden states at the width of the blocks (`WanImageEmbedding`): `[batch, image_tokens, width]`.
@@ -111,6 +98,32 @@ fn image_embedding(g: &mut Graph, w: &Scope, [image_dim, width, ]: [usize; 2]) -
     let x = g.activation(Activation::Gelu, &x)?;
     let x = g.linear(&w.scope("ff.net.2"), &x, width)?;
     g.layer_norm(&w.scope("norm2"), &x, IMAGE_EPS)
+}
+
+/// All blocks, one after the other.
+fn layers(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    six: &Tensor,
+    seen: (&Tensor, Option<&Tensor>, &nn::Rotary),
+) -> Result<Tensor> {
+    let mut x = x.clone();
+    for index in 0..c.num_layers {
+        x = block(g, c, &w.scope("blocks").index(index), &x, six, seen)?;
+    }
+    Ok(x)
+}
+
+/// Rotary position embeddings along frames, rows and columns (`WanRotaryPosEmbed`).
+fn rotary(g: &mut Graph, c: &Config, grid: &[Dim; 3]) -> Result<nn::Rotary> {
+    let sixth = 2 * (c.attention_head_dim / 6);
+    let ids = nn::diffusion::grid_positions_3d(g, grid)?;
+    let places = ids.shape()[1].clone();
+    let ids = g.unsqueeze(&ids, 1)?;
+    let ids = g.expand(&ids, dims![3, BATCH, places])?;
+    nn::diffusion::axial_rotary(g, &ids, &[c.attention_head_dim - 2 * sixth, sixth, sixth], 10_000.0)
 }
 
 /// Self-attention, cross-attention and a feed-forward layer, of which the first and the last stand between a shift, a scale and a

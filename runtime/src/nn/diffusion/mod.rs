@@ -13,6 +13,7 @@ mod streams;
 mod timesteps;
 mod transformer;
 mod unet;
+mod video_frames;
 mod video_patches;
 
 pub use adaptive_norm::{
@@ -31,4 +32,5 @@ pub use streams::{DoubleStream, modulated_feed_forward, single_stream};
 pub use timesteps::{Timesteps, timestep_embedding};
 pub use transformer::{SpatialTransformer, glu_feed_forward};
 pub use unet::UnetBlock;
+pub use video_frames::{batch_to_frames, causal_conv_3d, channel_unit_norm, frames_to_batch};
 pub use video_patches::{grid_positions_3d, patchify_3d, unpatchify_3d};
