@@ -9,12 +9,24 @@ pub use weft_auraflow_transformer_2d as auraflow_transformer_2d;
 pub use weft_autoencoder_dc as autoencoder_dc;
 #[cfg(feature = "autoencoder-kl")]
 pub use weft_autoencoder_kl as autoencoder_kl;
+#[cfg(feature = "autoencoder-kl-flux2")]
+pub use weft_autoencoder_kl_flux2 as autoencoder_kl_flux2;
+#[cfg(feature = "autoencoder-kl-qwen-image")]
+pub use weft_autoencoder_kl_qwen_image as autoencoder_kl_qwen_image;
+#[cfg(feature = "autoencoder-kl-temporal-decoder")]
+pub use weft_autoencoder_kl_temporal_decoder as autoencoder_kl_temporal_decoder;
+#[cfg(feature = "autoencoder-kl-wan")]
+pub use weft_autoencoder_kl_wan as autoencoder_kl_wan;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
 #[cfg(feature = "bria-transformer-2d")]
 pub use weft_bria_transformer_2d as bria_transformer_2d;
 #[cfg(feature = "chroma-transformer-2d")]
 pub use weft_chroma_transformer_2d as chroma_transformer_2d;
+#[cfg(feature = "chronoedit-transformer-3d")]
+pub use weft_chronoedit_transformer_3d as chronoedit_transformer_3d;
+#[cfg(feature = "cogvideox-transformer-3d")]
+pub use weft_cogvideox_transformer_3d as cogvideox_transformer_3d;
 #[cfg(feature = "cogview3-plus-transformer-2d")]
 pub use weft_cogview3_plus_transformer_2d as cogview3_plus_transformer_2d;
 #[cfg(feature = "cogview4-transformer-2d")]
@@ -25,6 +37,8 @@ pub use weft_controlnet as controlnet;
 pub use weft_dit as dit;
 #[cfg(feature = "dit-transformer-2d")]
 pub use weft_dit_transformer_2d as dit_transformer_2d;
+#[cfg(feature = "ernie-image-transformer-2d")]
+pub use weft_ernie_image_transformer_2d as ernie_image_transformer_2d;
 #[cfg(feature = "flux")]
 pub use weft_flux as flux;
 #[cfg(feature = "flux-controlnet")]
@@ -35,8 +49,18 @@ pub use weft_flux_transformer_2d as flux_transformer_2d;
 pub use weft_flux2_transformer_2d as flux2_transformer_2d;
 #[cfg(feature = "hunyuan-dit-2d")]
 pub use weft_hunyuan_dit_2d as hunyuan_dit_2d;
+#[cfg(feature = "hunyuan-dit-2d-controlnet")]
+pub use weft_hunyuan_dit_2d_controlnet as hunyuan_dit_2d_controlnet;
+#[cfg(feature = "hunyuan-image-transformer-2d")]
+pub use weft_hunyuan_image_transformer_2d as hunyuan_image_transformer_2d;
+#[cfg(feature = "hunyuan-video-transformer-3d")]
+pub use weft_hunyuan_video_transformer_3d as hunyuan_video_transformer_3d;
+#[cfg(feature = "krea2-transformer-2d")]
+pub use weft_krea2_transformer_2d as krea2_transformer_2d;
 #[cfg(feature = "longcat-image-transformer-2d")]
 pub use weft_longcat_image_transformer_2d as longcat_image_transformer_2d;
+#[cfg(feature = "ltx-video-transformer-3d")]
+pub use weft_ltx_video_transformer_3d as ltx_video_transformer_3d;
 #[cfg(feature = "lumina2-transformer-2d")]
 pub use weft_lumina2_transformer_2d as lumina2_transformer_2d;
 #[cfg(feature = "ovis-image-transformer-2d")]
@@ -47,30 +71,50 @@ pub use weft_pixart as pixart;
 pub use weft_pixart_transformer_2d as pixart_transformer_2d;
 #[cfg(feature = "prior-transformer")]
 pub use weft_prior_transformer as prior_transformer;
+#[cfg(feature = "prx-transformer-2d")]
+pub use weft_prx_transformer_2d as prx_transformer_2d;
+#[cfg(feature = "qwen-image-controlnet")]
+pub use weft_qwen_image_controlnet as qwen_image_controlnet;
 #[cfg(feature = "qwen-image-transformer-2d")]
 pub use weft_qwen_image_transformer_2d as qwen_image_transformer_2d;
+#[cfg(feature = "sana-controlnet")]
+pub use weft_sana_controlnet as sana_controlnet;
 #[cfg(feature = "sana-transformer-2d")]
 pub use weft_sana_transformer_2d as sana_transformer_2d;
 #[cfg(feature = "sd3-controlnet")]
 pub use weft_sd3_controlnet as sd3_controlnet;
 #[cfg(feature = "sd3-transformer-2d")]
 pub use weft_sd3_transformer_2d as sd3_transformer_2d;
+#[cfg(feature = "skyreels-v2-transformer-3d")]
+pub use weft_skyreels_v2_transformer_3d as skyreels_v2_transformer_3d;
+#[cfg(feature = "stable-audio-dit")]
+pub use weft_stable_audio_dit as stable_audio_dit;
 #[cfg(feature = "stable-diffusion")]
 pub use weft_stable_diffusion as stable_diffusion;
 #[cfg(feature = "stable-diffusion-3")]
 pub use weft_stable_diffusion_3 as stable_diffusion_3;
+#[cfg(feature = "stable-diffusion-controlnet")]
+pub use weft_stable_diffusion_controlnet as stable_diffusion_controlnet;
 #[cfg(feature = "stable-diffusion-xl")]
 pub use weft_stable_diffusion_xl as stable_diffusion_xl;
+#[cfg(feature = "stable-diffusion-xl-controlnet")]
+pub use weft_stable_diffusion_xl_controlnet as stable_diffusion_xl_controlnet;
 #[cfg(feature = "t2i-adapter")]
 pub use weft_t2i_adapter as t2i_adapter;
 #[cfg(feature = "unet-2d")]
 pub use weft_unet_2d as unet_2d;
 #[cfg(feature = "unet-2d-condition")]
 pub use weft_unet_2d_condition as unet_2d_condition;
+#[cfg(feature = "unet-spatio-temporal-condition")]
+pub use weft_unet_spatio_temporal_condition as unet_spatio_temporal_condition;
 #[cfg(feature = "vq-model")]
 pub use weft_vq_model as vq_model;
 #[cfg(feature = "wan-transformer-3d")]
 pub use weft_wan_transformer_3d as wan_transformer_3d;
+#[cfg(feature = "wan-vace-transformer-3d")]
+pub use weft_wan_vace_transformer_3d as wan_vace_transformer_3d;
+#[cfg(feature = "z-image")]
+pub use weft_z_image as z_image;
 #[cfg(feature = "z-image-transformer-2d")]
 pub use weft_z_image_transformer_2d as z_image_transformer_2d;
 
@@ -82,12 +126,24 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<autoencoder_dc::Model>(),
     #[cfg(feature = "autoencoder-kl")]
     weft::DynArchitecture::of::<autoencoder_kl::Model>(),
+    #[cfg(feature = "autoencoder-kl-flux2")]
+    weft::DynArchitecture::of::<autoencoder_kl_flux2::Model>(),
+    #[cfg(feature = "autoencoder-kl-qwen-image")]
+    weft::DynArchitecture::of::<autoencoder_kl_qwen_image::Model>(),
+    #[cfg(feature = "autoencoder-kl-temporal-decoder")]
+    weft::DynArchitecture::of::<autoencoder_kl_temporal_decoder::Model>(),
+    #[cfg(feature = "autoencoder-kl-wan")]
+    weft::DynArchitecture::of::<autoencoder_kl_wan::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
     #[cfg(feature = "bria-transformer-2d")]
     weft::DynArchitecture::of::<bria_transformer_2d::Model>(),
     #[cfg(feature = "chroma-transformer-2d")]
     weft::DynArchitecture::of::<chroma_transformer_2d::Model>(),
+    #[cfg(feature = "chronoedit-transformer-3d")]
+    weft::DynArchitecture::of::<chronoedit_transformer_3d::Model>(),
+    #[cfg(feature = "cogvideox-transformer-3d")]
+    weft::DynArchitecture::of::<cogvideox_transformer_3d::Model>(),
     #[cfg(feature = "cogview3-plus-transformer-2d")]
     weft::DynArchitecture::of::<cogview3_plus_transformer_2d::Model>(),
     #[cfg(feature = "cogview4-transformer-2d")]
@@ -98,6 +154,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dit::Model>(),
     #[cfg(feature = "dit-transformer-2d")]
     weft::DynArchitecture::of::<dit_transformer_2d::Model>(),
+    #[cfg(feature = "ernie-image-transformer-2d")]
+    weft::DynArchitecture::of::<ernie_image_transformer_2d::Model>(),
     #[cfg(feature = "flux")]
     weft::DynArchitecture::of::<flux::Model>(),
     #[cfg(feature = "flux-controlnet")]
@@ -108,8 +166,18 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<flux2_transformer_2d::Model>(),
     #[cfg(feature = "hunyuan-dit-2d")]
     weft::DynArchitecture::of::<hunyuan_dit_2d::Model>(),
+    #[cfg(feature = "hunyuan-dit-2d-controlnet")]
+    weft::DynArchitecture::of::<hunyuan_dit_2d_controlnet::Model>(),
+    #[cfg(feature = "hunyuan-image-transformer-2d")]
+    weft::DynArchitecture::of::<hunyuan_image_transformer_2d::Model>(),
+    #[cfg(feature = "hunyuan-video-transformer-3d")]
+    weft::DynArchitecture::of::<hunyuan_video_transformer_3d::Model>(),
+    #[cfg(feature = "krea2-transformer-2d")]
+    weft::DynArchitecture::of::<krea2_transformer_2d::Model>(),
     #[cfg(feature = "longcat-image-transformer-2d")]
     weft::DynArchitecture::of::<longcat_image_transformer_2d::Model>(),
+    #[cfg(feature = "ltx-video-transformer-3d")]
+    weft::DynArchitecture::of::<ltx_video_transformer_3d::Model>(),
     #[cfg(feature = "lumina2-transformer-2d")]
     weft::DynArchitecture::of::<lumina2_transformer_2d::Model>(),
     #[cfg(feature = "ovis-image-transformer-2d")]
@@ -120,30 +188,50 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<pixart_transformer_2d::Model>(),
     #[cfg(feature = "prior-transformer")]
     weft::DynArchitecture::of::<prior_transformer::Model>(),
+    #[cfg(feature = "prx-transformer-2d")]
+    weft::DynArchitecture::of::<prx_transformer_2d::Model>(),
+    #[cfg(feature = "qwen-image-controlnet")]
+    weft::DynArchitecture::of::<qwen_image_controlnet::Model>(),
     #[cfg(feature = "qwen-image-transformer-2d")]
     weft::DynArchitecture::of::<qwen_image_transformer_2d::Model>(),
+    #[cfg(feature = "sana-controlnet")]
+    weft::DynArchitecture::of::<sana_controlnet::Model>(),
     #[cfg(feature = "sana-transformer-2d")]
     weft::DynArchitecture::of::<sana_transformer_2d::Model>(),
     #[cfg(feature = "sd3-controlnet")]
     weft::DynArchitecture::of::<sd3_controlnet::Model>(),
     #[cfg(feature = "sd3-transformer-2d")]
     weft::DynArchitecture::of::<sd3_transformer_2d::Model>(),
+    #[cfg(feature = "skyreels-v2-transformer-3d")]
+    weft::DynArchitecture::of::<skyreels_v2_transformer_3d::Model>(),
+    #[cfg(feature = "stable-audio-dit")]
+    weft::DynArchitecture::of::<stable_audio_dit::Model>(),
     #[cfg(feature = "stable-diffusion")]
     weft::DynArchitecture::of::<stable_diffusion::Model>(),
     #[cfg(feature = "stable-diffusion-3")]
     weft::DynArchitecture::of::<stable_diffusion_3::Model>(),
+    #[cfg(feature = "stable-diffusion-controlnet")]
+    weft::DynArchitecture::of::<stable_diffusion_controlnet::Model>(),
     #[cfg(feature = "stable-diffusion-xl")]
     weft::DynArchitecture::of::<stable_diffusion_xl::Model>(),
+    #[cfg(feature = "stable-diffusion-xl-controlnet")]
+    weft::DynArchitecture::of::<stable_diffusion_xl_controlnet::Model>(),
     #[cfg(feature = "t2i-adapter")]
     weft::DynArchitecture::of::<t2i_adapter::Model>(),
     #[cfg(feature = "unet-2d")]
     weft::DynArchitecture::of::<unet_2d::Model>(),
     #[cfg(feature = "unet-2d-condition")]
     weft::DynArchitecture::of::<unet_2d_condition::Model>(),
+    #[cfg(feature = "unet-spatio-temporal-condition")]
+    weft::DynArchitecture::of::<unet_spatio_temporal_condition::Model>(),
     #[cfg(feature = "vq-model")]
     weft::DynArchitecture::of::<vq_model::Model>(),
     #[cfg(feature = "wan-transformer-3d")]
     weft::DynArchitecture::of::<wan_transformer_3d::Model>(),
+    #[cfg(feature = "wan-vace-transformer-3d")]
+    weft::DynArchitecture::of::<wan_vace_transformer_3d::Model>(),
+    #[cfg(feature = "z-image")]
+    weft::DynArchitecture::of::<z_image::Model>(),
     #[cfg(feature = "z-image-transformer-2d")]
     weft::DynArchitecture::of::<z_image_transformer_2d::Model>(),
 ];

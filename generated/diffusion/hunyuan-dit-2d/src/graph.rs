@@ -39,39 +39,6 @@ const EPS: f64 = 1e-6;
 /// The heads of the attention that pools T5's hidden states.
 const POOL_HEADS: usize = 8;
 
-/// What is predicted for the latents (`HunyuanDiT2DModel`): `[batch, out_channels, height, width]`.
-fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
-    let width = c.num_attention_heads * c.attention_head_dim;
-    let latents = g.input(Input::f32("hidden_states", dims![BATCH, c.in_channels, HEIGHT, WIDTH]));
-    let t5 = g.input(
-        Input::f32("encoder_hidden_states_t5", dims![BATCH, c.text_len_t5, c.cross_attention_dim_t5]),
-    );
-    let time = time_embedding(g, c, &w.scope("time_extra_emb"), &t5)?;
-    let text = text(g, c, w, &t5)?;
-    let x = g.conv(&w.scope("pos_embed.proj"), &latents, &Conv::patches(c.hidden_size, c.patch_size))?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    let mut x = nn::flatten_feature_map(g, &x)?;
-    let rotary = rotary(g, c, &(grid[0].clone() * grid[1].clone()))?;
-    let (half, mut skips) = (c.num_layers / 2, vec![]);
-    for index in 0..c.num_layers {
-        let w = w.scope("blocks").index(index);
-        let skip = if index > half { skips.pop() } else { None };
-        if let Some(skip) = skip {
-            let joined = g.concat(&[&x, &skip], 2)?;
-            let joined = g.layer_norm(&w.scope("skip_norm"), &joined, EPS)?;
-            x = g.linear(&w.scope("skip_linear"), &joined, width)?;
-        }
-        x = block(g, c, &w, &x, (&time, &text, &rotary))?;
-        if index + 1 < half {
-            skips.push(x.clone());
-        }
-    }
-    let x = nn::diffusion::ada_layer_norm_continuous(g, &w.scope("norm_out"), &x, &time, EPS)?;
-    let out = if c.learn_sigma { 2 * c.in_channels } else { c.in_channels };
-    let x = g.linear(&w.scope("proj_out"), &x, c.patch_size * c.patch_size * out)?;
-    nn::diffusion::unpatchify(g, &x, &grid, [c.patch_size, out])
-}
-
 /// The embedding of the timestep, T5's pooled hidden states and, where the model is conditioned on them, sizes and a style
 /// (`HunyuanCombinedTimestepTextSizeStyleEmbedding`): `[batch, hidden_size]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope, t5: &Tensor) -> Result<Tensor> {
@@ -201,4 +168,37 @@ fn attention(
             );
     }
     attention.attend_projected(g, w, [normed[0].clone(), normed[1].clone(), v])
+}
+
+/// What is predicted for the latents (`HunyuanDiT2DModel`): `[batch, out_channels, height, width]`.
+fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+    let width = c.num_attention_heads * c.attention_head_dim;
+    let latents = g.input(Input::f32("hidden_states", dims![BATCH, c.in_channels, HEIGHT, WIDTH]));
+    let t5 = g.input(
+        Input::f32("encoder_hidden_states_t5", dims![BATCH, c.text_len_t5, c.cross_attention_dim_t5]),
+    );
+    let time = time_embedding(g, c, &w.scope("time_extra_emb"), &t5)?;
+    let text = text(g, c, w, &t5)?;
+    let x = g.conv(&w.scope("pos_embed.proj"), &latents, &Conv::patches(c.hidden_size, c.patch_size))?;
+    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
+    let mut x = nn::flatten_feature_map(g, &x)?;
+    let rotary = rotary(g, c, &(grid[0].clone() * grid[1].clone()))?;
+    let (half, mut skips) = (c.num_layers / 2, vec![]);
+    for index in 0..c.num_layers {
+        let w = w.scope("blocks").index(index);
+        let skip = if index > half { skips.pop() } else { None };
+        if let Some(skip) = skip {
+            let joined = g.concat(&[&x, &skip], 2)?;
+            let joined = g.layer_norm(&w.scope("skip_norm"), &joined, EPS)?;
+            x = g.linear(&w.scope("skip_linear"), &joined, width)?;
+        }
+        x = block(g, c, &w, &x, (&time, &text, &rotary))?;
+        if index + 1 < half {
+            skips.push(x.clone());
+        }
+    }
+    let x = nn::diffusion::ada_layer_norm_continuous(g, &w.scope("norm_out"), &x, &time, EPS)?;
+    let out = if c.learn_sigma { 2 * c.in_channels } else { c.in_channels };
+    let x = g.linear(&w.scope("proj_out"), &x, c.patch_size * c.patch_size * out)?;
+    nn::diffusion::unpatchify(g, &x, &grid, [c.patch_size, out])
 }

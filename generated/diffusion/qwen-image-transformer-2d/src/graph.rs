@@ -34,6 +34,32 @@ fn packed_denoiser(g: &mut Graph, c: &Config) -> Result<()> {
 /// The epsilon of all norms.
 const EPS: f64 = 1e-6;
 
+/// The embedding of the timestep, and where images to edit are taken for noiseless that of 0 (`QwenTimestepProjEmbeddings`):
+/// `[batch, width]` each.
+fn time_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Vec<Tensor>> {
+    let width = c.num_attention_heads * c.attention_head_dim;
+    let timestep = g.input(Input::f32("timestep", dims![BATCH]));
+    let timestep = g.scale(&timestep, 1000.0)?;
+    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let zero = g.scale(&timestep, 0.0)?;
+    let numbers = if c.zero_cond_t { vec![timestep, zero] } else { vec![timestep] };
+    let mut embedded = vec![];
+    for number in &numbers {
+        let x = sinusoidal.forward(g, number)?;
+        let w = w.scope("timestep_embedder");
+        embedded.push(nn::diffusion::timestep_embedding(g, &w, &x, width, Activation::Silu)?);
+    }
+    Ok(embedded)
+}
+
+/// Shifts, scales and gates that a timestep's embedding stands for: each `[batch, 1, width]`.
+fn modulation(g: &mut Graph, w: &Scope, time: &Tensor, width: usize) -> Result<[Tensor; 6]> {
+    let h = g.activation(Activation::Silu, time)?;
+    let h = g.linear(w, &h, 6 * width)?;
+    let h = g.unsqueeze(&h, 1)?;
+    nn::split_last(g, &h, [width; 6])
+}
+
 /// What is predicted for each token (`QwenImageTransformer2DModel`): `[batch, image_tokens, patch_size² * out_channels]`.
 fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (image_tokens, text_tokens) = (Dim::symbol("image_tokens"), Dim::symbol("text_tokens"));
@@ -98,30 +124,4 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
         &image,
         c.patch_size * c.patch_size * c.out_channels.unwrap_or(c.in_channels),
     )
-}
-
-/// The embedding of the timestep, and where images to edit are taken for noiseless that of 0 (`QwenTimestepProjEmbeddings`):
-/// `[batch, width]` each.
-fn time_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Vec<Tensor>> {
-    let width = c.num_attention_heads * c.attention_head_dim;
-    let timestep = g.input(Input::f32("timestep", dims![BATCH]));
-    let timestep = g.scale(&timestep, 1000.0)?;
-    let zero = g.scale(&timestep, 0.0)?;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let numbers = if c.zero_cond_t { vec![timestep, zero] } else { vec![timestep] };
-    let mut embedded = vec![];
-    for number in &numbers {
-        let x = sinusoidal.forward(g, number)?;
-        let w = w.scope("timestep_embedder");
-        embedded.push(nn::diffusion::timestep_embedding(g, &w, &x, width, Activation::Silu)?);
-    }
-    Ok(embedded)
-}
-
-/// Shifts, scales and gates that a timestep's embedding stands for: each `[batch, 1, width]`.
-fn modulation(g: &mut Graph, w: &Scope, time: &Tensor, width: usize) -> Result<[Tensor; 6]> {
-    let h = g.activation(Activation::Silu, time)?;
-    let h = g.linear(w, &h, 6 * width)?;
-    let h = g.unsqueeze(&h, 1)?;
-    nn::split_last(g, &h, [width; 6])
 }

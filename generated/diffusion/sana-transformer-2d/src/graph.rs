@@ -37,6 +37,102 @@ const EPS: f64 = 1e-5;
 /// The epsilon of the last norm.
 const LAST_EPS: f64 = 1e-6;
 
+/// Patches, with sinusoidal positions where `interpolation_scale` is given (`PatchEmbed`): `[batch, patches, width]`, and how many
+/// rows and columns there are.
+fn patches(g: &mut Graph, c: &Config, w: &Scope, latents: &Tensor) -> Result<(Tensor, [Dim; 2])> {
+    let width = c.num_attention_heads * c.attention_head_dim;
+    if let Some(scale) = c.interpolation_scale {
+        let base = c.sample_size / c.patch_size;
+        let patches = nn::diffusion::LatentPatches { size: c.patch_size, base, scale, width };
+        return patches.forward(g, w, latents);
+    }
+    let x = g.conv(&w.scope("proj"), latents, &Conv::patches(width, c.patch_size))?;
+    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
+    Ok((nn::flatten_feature_map(g, &x)?, grid))
+}
+
+/// The embedding of the timestep and, where it is given, the guidance scale (`SanaCombinedTimestepGuidanceEmbeddings`):
+/// `[batch, width]`.
+fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+    let width = c.num_attention_heads * c.attention_head_dim;
+    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let embedded = |g: &mut Graph, name: &str, scope: &str| {
+        let number = g.input(Input::f32(name, dims![BATCH]));
+        let number = sinusoidal.forward(g, &number)?;
+        nn::diffusion::timestep_embedding(g, &w.scope(scope), &number, width, Activation::Silu)
+    };
+    if c.guidance_embeds {
+        let time = embedded(g, "timestep", "timestep_embedder")?;
+        let guidance = embedded(g, "guidance", "guidance_embedder")?;
+        return g.add(&time, &guidance);
+    }
+    embedded(g, "timestep", "emb.timestep_embedder")
+}
+
+/// Linear attention, cross-attention and a gated convolution, of which the first and the last stand between a shift, a scale and a
+/// gate that the block has its own part of (`SanaTransformerBlock`).
+fn block(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    (x, grid): (&Tensor, &[Dim; 2]),
+    six: &Tensor,
+    (text, mask): (&Tensor, &Tensor),
+) -> Result<Tensor> {
+    let width = c.num_attention_heads * c.attention_head_dim;
+    let table = g.weight(&w.name("scale_shift_table"), &[6, width])?;
+    let parts = g.add(six, &table)?;
+    let parts = g.split(&parts, 1, &[1; 6])?;
+    let h = nn::diffusion::modulated_norm(g, x, &parts[0], &parts[1], c.norm_eps)?;
+    let attention = nn::MultiHead {
+        projections: ["to_q", "to_k", "to_v", "to_out.0"],
+        bias: [c.attention_bias, c.attention_bias, c.attention_bias, true],
+        ..nn::MultiHead::new(c.num_attention_heads, width)
+    };
+    let own = w.scope("attn1");
+    let qk_norm = c.qk_norm.is_some();
+    let [q, k, v] = normed(g, qk_norm, &own, &attention, [&h, &h])?;
+    let h = nn::diffusion::linear_attention_of_heads(g, [&q, &k, &v], c.num_attention_heads)?;
+    let h = g.linear(&own.scope("to_out.0"), &h, width)?;
+    let x = nn::diffusion::gated_residual(g, x, &parts[2], &h)?;
+    let cross = nn::MultiHead {
+        bias: [true; 4],
+        mask: Some(mask),
+        heads: c.num_cross_attention_heads,
+        kv_heads: c.num_cross_attention_heads,
+        width: c.num_cross_attention_heads * c.cross_attention_head_dim,
+        ..attention
+    };
+    let other = w.scope("attn2");
+    let projected = normed(g, qk_norm, &other, &cross, [&x, text])?;
+    let h = cross.attend_projected(g, &other, projected)?;
+    let x = g.add(&h, &x)?;
+    let h = nn::layer_norm_optional_affine(g, c.norm_elementwise_affine, &w.scope("norm2"), &x, c.norm_eps)?;
+    let h = nn::diffusion::modulate(g, &h, &parts[3], &parts[4])?;
+    let h = nn::unflatten_feature_map(g, &h, grid)?;
+    let hidden = (c.mlp_ratio * width as f64) as usize;
+    let h = nn::diffusion::glu_mb_conv(g, &w.scope("ff"), &h, [hidden, width])?;
+    let h = nn::flatten_feature_map(g, &h)?;
+    nn::diffusion::gated_residual(g, &x, &parts[5], &h)
+}
+
+/// Queries, keys and values, of which the first two are normalised across all heads where `qk_norm` says so.
+fn normed(
+    g: &mut Graph,
+    qk_norm: bool,
+    w: &Scope,
+    attention: &nn::MultiHead<'_>,
+    [x,
+    seen,
+    ]: [&Tensor; 2],
+) -> Result<[Tensor; 3]> {
+    let [q, k, v] = attention.project(g, w, [x, seen, seen])?;
+    if !qk_norm {
+        return Ok([q, k, v]);
+    }
+    Ok([g.rms_norm(&w.scope("norm_q"), &q, EPS)?, g.rms_norm(&w.scope("norm_k"), &k, EPS)?, v])
+}
+
 /// What is predicted for the latents (`SanaTransformer2DModel`): `[batch, out_channels, height, width]`.
 fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
@@ -63,99 +159,4 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let out = c.out_channels.unwrap_or(c.in_channels);
     let x = g.linear(&w.scope("proj_out"), &x, c.patch_size * c.patch_size * out)?;
     nn::diffusion::unpatchify(g, &x, &grid, [c.patch_size, out])
-}
-
-/// Patches, with sinusoidal positions where `interpolation_scale` is given (`PatchEmbed`): `[batch, patches, width]`, and how many
-/// rows and columns there are.
-fn patches(g: &mut Graph, c: &Config, w: &Scope, latents: &Tensor) -> Result<(Tensor, [Dim; 2])> {
-    let width = c.num_attention_heads * c.attention_head_dim;
-    if let Some(scale) = c.interpolation_scale {
-        let base = c.sample_size / c.patch_size;
-        let patches = nn::diffusion::LatentPatches { size: c.patch_size, base, scale, width };
-        return patches.forward(g, w, latents);
-    }
-    let x = g.conv(&w.scope("proj"), latents, &Conv::patches(width, c.patch_size))?;
-    let grid = [x.shape()[2].clone(), x.shape()[3].clone()];
-    Ok((nn::flatten_feature_map(g, &x)?, grid))
-}
-
-/// The embedding of the timestep and, where it is given, the guidance scale (`SanaCombinedTimestepGuidanceEmbeddings`):
-/// `[batch, width]`.
-fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
-    let width = c.num_attention_heads * c.attention_head_dim;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let embedded = |g: &mut Graph, name: &str, scope: &str| {
-        let number = g.input(Input::f32(name, dims![BATCH]));
-        let number = sinusoidal.forward(g, &number)?;
-        nn::diffusion::timestep_embedding(g, &w.scope(scope), &number, width, Activation::Silu)
-    };
-    if !c.guidance_embeds {
-        return embedded(g, "timestep", "emb.timestep_embedder");
-    }
-    let time = embedded(g, "timestep", "timestep_embedder")?;
-    let guidance = embedded(g, "guidance", "guidance_embedder")?;
-    g.add(&time, &guidance)
-}
-
-/// Linear attention, cross-attention and a gated convolution, of which the first and the last stand between a shift, a scale and a
-/// gate that the block has its own part of (`SanaTransformerBlock`).
-fn block(
-    g: &mut Graph,
-    c: &Config,
-    w: &Scope,
-    (x, grid): (&Tensor, &[Dim; 2]),
-    six: &Tensor,
-    (text, mask): (&Tensor, &Tensor),
-) -> Result<Tensor> {
-    let width = c.num_attention_heads * c.attention_head_dim;
-    let table = g.weight(&w.name("scale_shift_table"), &[6, width])?;
-    let parts = g.add(six, &table)?;
-    let parts = g.split(&parts, 1, &[1; 6])?;
-    let h = nn::diffusion::modulated_norm(g, x, &parts[0], &parts[1], c.norm_eps)?;
-    let attention = nn::MultiHead {
-        projections: ["to_q", "to_k", "to_v", "to_out.0"],
-        bias: [c.attention_bias, c.attention_bias, c.attention_bias, true],
-        ..nn::MultiHead::new(c.num_attention_heads, width)
-    };
-    let own = w.scope("attn1");
-    let [q, k, v] = normed(g, c, &own, &attention, [&h, &h])?;
-    let h = nn::diffusion::linear_attention_of_heads(g, [&q, &k, &v], c.num_attention_heads)?;
-    let h = g.linear(&own.scope("to_out.0"), &h, width)?;
-    let x = nn::diffusion::gated_residual(g, x, &parts[2], &h)?;
-    let cross = nn::MultiHead {
-        bias: [true; 4],
-        mask: Some(mask),
-        heads: c.num_cross_attention_heads,
-        kv_heads: c.num_cross_attention_heads,
-        width: c.num_cross_attention_heads * c.cross_attention_head_dim,
-        ..attention
-    };
-    let other = w.scope("attn2");
-    let projected = normed(g, c, &other, &cross, [&x, text])?;
-    let h = cross.attend_projected(g, &other, projected)?;
-    let x = g.add(&h, &x)?;
-    let h = nn::layer_norm_optional_affine(g, c.norm_elementwise_affine, &w.scope("norm2"), &x, c.norm_eps)?;
-    let h = nn::diffusion::modulate(g, &h, &parts[3], &parts[4])?;
-    let h = nn::unflatten_feature_map(g, &h, grid)?;
-    let hidden = (c.mlp_ratio * width as f64) as usize;
-    let h = nn::diffusion::glu_mb_conv(g, &w.scope("ff"), &h, [hidden, width])?;
-    let h = nn::flatten_feature_map(g, &h)?;
-    nn::diffusion::gated_residual(g, &x, &parts[5], &h)
-}
-
-/// Queries, keys and values, of which the first two are normalised across all heads where `qk_norm` says so.
-fn normed(
-    g: &mut Graph,
-    c: &Config,
-    w: &Scope,
-    attention: &nn::MultiHead<'_>,
-    [x,
-    seen,
-    ]: [&Tensor; 2],
-) -> Result<[Tensor; 3]> {
-    let [q, k, v] = attention.project(g, w, [x, seen, seen])?;
-    if c.qk_norm.is_none() {
-        return Ok([q, k, v]);
-    }
-    Ok([g.rms_norm(&w.scope("norm_q"), &q, EPS)?, g.rms_norm(&w.scope("norm_k"), &k, EPS)?, v])
 }

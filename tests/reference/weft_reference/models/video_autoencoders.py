@@ -43,15 +43,32 @@ def flux2() -> Iterator[ModelCase]:
     yield case("encoder", "Encoder", "The distribution of latents.", {"sample": floats("images", (2, 3, 16, 24))})
     latents = {"latents": floats("latents", (2, 6, 6, 9), -2.0, 2.0)}
     yield case("decoder", "Decoder", "Images of latents.", latents)
-    yield case("narrow", "Decoder", "A decoder of other widths than the encoder's.", latents, decoder_block_out_channels=(4, 12))
+    yield case(
+        "narrow",
+        "Decoder",
+        "A decoder of other widths than the encoder's.",
+        latents,
+        decoder_block_out_channels=(4, 12),
+    )
 
 
 def wan() -> Iterator[ModelCase]:
-    small = {"base_dim": 4, "z_dim": 3, "dim_mult": [1, 2, 2], "num_res_blocks": 1, "temperal_downsample": [False, True]}
+    small = {
+        "base_dim": 4,
+        "z_dim": 3,
+        "dim_mult": [1, 2, 2],
+        "num_res_blocks": 1,
+        "temperal_downsample": [False, True],
+    }
     without = (("decoder.", "post_quant_conv."), ("encoder.", "quant_conv."))
-    for path, cls in (("autoencoder-kl-wan", "AutoencoderKLWan"), ("autoencoder-kl-qwen-image", "AutoencoderKLQwenImage")):
+    for path, cls in (
+        ("autoencoder-kl-wan", "AutoencoderKLWan"),
+        ("autoencoder-kl-qwen-image", "AutoencoderKLQwenImage"),
+    ):
         case = halves(path, cls, without, small)
-        yield case("base", "", "Five frames, that are encoded and decoded.", {"sample": floats("video", (2, 3, 5, 12, 8))})
+        yield case(
+            "base", "", "Five frames, that are encoded and decoded.", {"sample": floats("video", (2, 3, 5, 12, 8))}
+        )
         yield case("image", "", "One frame.", {"sample": floats("image", (2, 3, 1, 12, 8))})
         frames = {"sample": floats("longer", (1, 3, 11, 8, 8))}
         both = {"temperal_downsample": [True, True], "num_res_blocks": 2}
@@ -82,9 +99,21 @@ def temporal_decoder() -> Iterator[ModelCase]:
         return ModelCase(f"{path}/{name}", cls, config | changes, inputs, notes, **own)
 
     video = {"sample": floats("video", (3, 3, 8, 12))}
-    yield case("base", "Three frames of one video.", video, call=encoded_and_decoded, without=("decoder.mid_block.attentions.",))
+    yield case(
+        "base",
+        "Three frames of one video.",
+        video,
+        call=encoded_and_decoded,
+        without=("decoder.mid_block.attentions.",),
+    )
     encoder = {"call": encode, "head": f"{cls}Encoder", "without": ("decoder.",)}
-    yield case("encoder", "The distribution of latents.", {"sample": floats("frames", (2, 3, 12, 8))}, layers_per_block=2, **encoder)
+    yield case(
+        "encoder",
+        "The distribution of latents.",
+        {"sample": floats("frames", (2, 3, 12, 8))},
+        layers_per_block=2,
+        **encoder,
+    )
     decoder = {"call": as_one_video, "head": f"{cls}Decoder", "without": ("encoder.", "quant_conv.")}
     latents = {"latents": floats("latents", (2, 4, 3, 5), -2.0, 2.0)}
     yield case("decoder", "Two frames, two layers in the middle.", latents, layers_per_block=2, **decoder)

@@ -58,9 +58,9 @@ INPAINT = (
 )
 
 
-def build(name: str = "StableDiffusionPipeline", added: Mapping[str, Any] = {}, **config: Any) -> Any:
+def build(name: str = "StableDiffusionPipeline", added: Mapping[str, Any] | None = None, **config: Any) -> Any:
     return getattr(diffusers, name)(
-        **added,
+        **(added or {}),
         vae=autoencoder(),
         text_encoder=clip(),
         tokenizer=clip_tokenizer(POSITIONS),
