@@ -23,7 +23,7 @@ pub struct LoadOptions {
     /// Threads within an operation; the physical cores where not given.
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Low-rank updates to add to the weights: a file (kohya-ss, PEFT, diffusers), with `=0.8` behind it that much of it.
+    /// Low-rank updates to add to the weights: a file (kohya-ss, diffusers) or a folder (PEFT), with `=0.8` behind it that much of it.
     #[arg(long, value_name = "FILE[=SCALE]", value_parser = lora)]
     pub lora: Vec<(PathBuf, f32)>,
 }

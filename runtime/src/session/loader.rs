@@ -236,8 +236,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         self
     }
 
-    /// Adds the low-rank updates of a file (LoRA of `diffusers`, PEFT or kohya-ss) to the weights, `scale` times; several files one
-    /// after the other.
+    /// Adds low-rank updates (LoRA) to the weights, `scale` times; several one after the other. `path` is a file of `diffusers` or
+    /// kohya-ss, or a folder that PEFT (`adapter_model.safetensors` beside `adapter_config.json`) or `diffusers` saved.
     #[must_use]
     pub fn lora(mut self, path: impl AsRef<Path>, scale: f32) -> Self {
         self.loras.push((path.as_ref().to_owned(), scale));
@@ -356,7 +356,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
             Some(weights) => weights.clone(),
             None => Weights::open(&self.checkpoint)?,
         };
-        let add = |weights: Weights, (path, scale): &(PathBuf, f32)| weights.with_lora(path, *scale);
+        let add =
+            |weights: Weights, (path, scale): &(PathBuf, f32)| weights.with_lora(path, *scale, &A::NAMES);
         let weights = self.loras.iter().try_fold(weights, add)?;
         Ok((raw, config, head, weights))
     }

@@ -8,7 +8,7 @@ use safetensors::Dtype as Stored;
 
 use super::decoded::Decoded;
 use super::lora::Lora;
-use super::{Bytes, WeightData, header};
+use super::{Bytes, Names, WeightData, header};
 use crate::files as storage;
 use crate::graph::Dtype;
 use crate::hub::Checkpoint;
@@ -175,7 +175,6 @@ impl Files {
         self.entries.values().map(|entry| entry.length).sum()
     }
 
-    /// The dtype and the shape of a tensor.
     /// The bytes of all tensors by element type.
     pub(super) fn stored_types(&self) -> BTreeMap<String, u64> {
         let mut types = BTreeMap::new();
@@ -185,6 +184,7 @@ impl Files {
         types
     }
 
+    /// The dtype and the shape of a tensor.
     pub(crate) fn header(&self, name: &str) -> Option<(Stored, &[usize])> {
         self.entries.get(name).map(|entry| (entry.stored, &entry.shape[..]))
     }
@@ -208,6 +208,16 @@ impl Files {
     }
 
     pub(crate) fn locate(&self, name: &str) -> std::result::Result<WeightData, String> {
+        self.locate_part(name, 0, 1)
+    }
+
+    /// One of `count` pieces of a tensor of the same length.
+    pub(super) fn locate_part(
+        &self,
+        name: &str,
+        part: usize,
+        count: usize,
+    ) -> std::result::Result<WeightData, String> {
         let entry = &self.entries[name];
         let dtype = match entry.stored {
             Stored::F32 => Dtype::F32,
@@ -217,24 +227,37 @@ impl Files {
         };
         let located = || {
             let bytes = self.place_of(name).map_err(|e| format!("tensor `{name}` cannot be read: {e}"))?;
+            let bytes = if count > 1 { bytes.part(part, count) } else { bytes };
             Ok(WeightData { dtype, shape: entry.shape.clone(), stored_as: name.to_owned(), bytes })
         };
         if !self.loras.iter().any(|lora| lora.updates(name)) {
             return located();
         }
-        let merged = || self.loras.iter().try_fold(located()?, |weight, lora| lora.merged(weight));
-        self.decoded.get(name, merged)
+        let piece = (part, count);
+        let merged = || self.loras.iter().try_fold(located()?, |weight, lora| lora.merged(weight, piece));
+        match count {
+            1 => self.decoded.get(name, merged),
+            // What holds several weights is merged piece by piece.
+            _ => self.decoded.get(&format!("{name}#{part}"), merged),
+        }
+    }
+
+    /// Whether weights are not as files hold them: updates are added as they are read.
+    pub(super) fn are_updated(&self) -> bool {
+        !self.loras.is_empty()
     }
 
     /// The same tensors with low-rank updates of a file.
-    pub(super) fn with_lora(mut self, path: &Path, scale: f32) -> Result<Self> {
+    pub(super) fn with_lora(mut self, path: &Path, scale: f32, names: &Names) -> Result<Self> {
         if self.published.is_some() {
             let problem = "are quantized: low-rank updates are added to floating-point numbers";
             return Err(Error::weights(self.place, problem, "open the checkpoint as it was trained"));
         }
         let stored = self.entries.iter().map(|(name, entry)| (name, &entry.shape[..]));
-        let lora = Lora::open(path, scale, stored)?;
+        let lora = Lora::open(path, scale, stored, names)?;
         self.loras.push(Arc::new(lora));
+        // Clones without this update share what was merged before, which is no longer right here.
+        self.decoded = Decoded::default();
         Ok(self)
     }
 }

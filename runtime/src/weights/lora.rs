@@ -1,6 +1,7 @@
 //! Low-rank updates of weights (LoRA, arXiv:2106.09685) as files of `diffusers`, PEFT and kohya-ss hold them, added to a model's
 //! weights as these are read: `W + scale * alpha / rank * up * down`.
 
+mod adapter;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -13,9 +14,11 @@ use safetensors::{Dtype as Stored, SafeTensors};
 
 use super::WeightData;
 use super::header::{damaged, explain};
+use crate::files as storage;
 use crate::graph::Dtype;
-use crate::weights::Bytes;
+use crate::weights::{Bytes, Names};
 use crate::{Error, Result};
+use adapter::Adapter;
 use names::{Part, Stem, candidates, part};
 
 /// The updates of one file, each of a stored tensor.
@@ -33,6 +36,10 @@ struct Update {
     /// `[outputs, rank, ..]`.
     up: Option<Matrix>,
     alpha: Option<f32>,
+    /// Whether the factor is over the square root of the rank (rsLoRA, arXiv:2312.03732).
+    rank_stabilized: bool,
+    /// Whether the weight is stored by its inputs, `[inputs, outputs]`.
+    transposed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -42,25 +49,32 @@ struct Matrix {
 }
 
 impl Lora {
-    /// The updates of a file that are made to these tensors.
+    /// The updates of a file, or of a folder of PEFT or `diffusers`, that are made to these tensors.
     ///
     /// # Errors
-    /// When the file is damaged, has updates of another kind (DoRA, LoHa, LoKr), or such as no tensor fits.
+    /// When a file is damaged, has updates of another kind (DoRA, LoHa, LoKr), or such as no tensor fits.
     pub(super) fn open<'a>(
         path: &Path,
         scale: f32,
         stored: impl Iterator<Item = (&'a String, &'a [usize])> + Clone,
+        renamed: &Names,
     ) -> Result<Self> {
-        let mut read = read(path)?;
+        if !scale.is_finite() {
+            let problem = format!("is to be added {scale} times");
+            return Err(Error::weights(path, problem, "give a number, such as 0.8"));
+        }
+        let (file, adapter) = Adapter::find(path)?;
+        let path = file.as_path();
+        let mut read = read(path, adapter.as_ref())?;
         let layers = names::layers_per_block(stored.clone().map(|(name, _)| name.as_str()));
+        let today: HashMap<String, Stem> =
+            read.keys().flat_map(|stem| names::stored(stem, renamed)).collect();
         let mut updates = HashMap::new();
         for (name, shape) in stored {
             let Some(module) = name.strip_suffix(".weight") else { continue };
-            let Some(stem) = candidates(module, layers).into_iter().find(|stem| read.contains_key(stem))
-            else {
-                continue;
-            };
-            let Some(update) = read.remove(&stem) else { continue };
+            let found = candidates(module, layers).into_iter().find(|stem| read.contains_key(stem));
+            let Some(stem) = found.as_ref().or_else(|| today.get(name)) else { continue };
+            let Some(update) = read.remove(stem) else { continue };
             updates.insert(
                 name.clone(),
                 update.scaled(scale).fitting(shape).map_err(|problem| {
@@ -79,8 +93,13 @@ impl Lora {
         Err(Error::weights(path, problem, "take a file that was trained for this model"))
     }
 
-    /// A weight with its update, in single precision; as it is where it has none.
-    pub(super) fn merged(&self, weight: WeightData) -> std::result::Result<WeightData, String> {
+    /// The rows of a weight, which are the part of so many equal ones, with their update, in single precision; as they are where
+    /// the weight has none.
+    pub(super) fn merged(
+        &self,
+        weight: WeightData,
+        (part, count): (usize, usize),
+    ) -> std::result::Result<WeightData, String> {
         let Some(Update { down: Some(down), up: Some(up), .. }) = self.updates.get(&weight.stored_as) else {
             return Ok(weight);
         };
@@ -92,9 +111,14 @@ impl Lora {
         };
         let place = || format!("{} cannot be added to `{}`", self.place.display(), weight.stored_as);
         let mut values = floats(&bytes, stored).ok_or_else(place)?;
-        let (rank, width) = (down.rows, values.len() / up.rows.max(1));
-        for (row, factors) in values.chunks_exact_mut(width.max(1)).zip(up.values.chunks_exact(rank.max(1))) {
-            for (factor, inputs) in factors.iter().zip(down.values.chunks_exact(width.max(1))) {
+        let rows = up.rows / count.max(1);
+        if rows * count != up.rows {
+            return Err(place());
+        }
+        let (rank, width) = (down.rows.max(1), (values.len() / rows.max(1)).max(1));
+        let up = &up.values[part * rows * down.rows..(part + 1) * rows * down.rows];
+        for (row, factors) in values.chunks_exact_mut(width).zip(up.chunks_exact(rank)) {
+            for (factor, inputs) in factors.iter().zip(down.values.chunks_exact(width)) {
                 row.iter_mut().zip(inputs).for_each(|(x, input)| *x += factor * input);
             }
         }
@@ -112,7 +136,8 @@ impl Update {
     /// The update times its factor, which its upper half then has.
     fn scaled(mut self, scale: f32) -> Self {
         let rank = self.down.as_ref().map_or(1, |down| down.rows).max(1) as f32;
-        let factor = scale * self.alpha.unwrap_or(rank) / rank;
+        let share = if self.rank_stabilized { rank.sqrt() } else { rank };
+        let factor = scale * self.alpha.map_or(1.0, |alpha| alpha / share);
         if let Some(up) = &mut self.up {
             up.values.iter_mut().for_each(|x| *x *= factor);
         }
@@ -120,17 +145,27 @@ impl Update {
     }
 
     /// The update, whose product has as many rows and columns as the weight.
-    fn fitting(self, shape: &[usize]) -> std::result::Result<Self, String> {
+    fn fitting(mut self, shape: &[usize]) -> std::result::Result<Self, String> {
         let (Some(down), Some(up)) = (&self.down, &self.up) else {
             return Err("has one of its two matrices alone".to_owned());
         };
         let elements: usize = shape.iter().product();
         let outputs = shape.first().copied().unwrap_or_default();
         let inputs = elements.checked_div(outputs).unwrap_or_default();
-        if up.rows != outputs
-            || up.values.len() != outputs * down.rows
-            || down.values.len() != down.rows * inputs
-        {
+        let fits = |down: &Matrix, up: &Matrix| {
+            up.rows == outputs
+                && up.values.len() == outputs * down.rows
+                && down.values.len() == down.rows * inputs
+        };
+        if self.transposed {
+            // The field is one for all modules, of which some may be stored by their outputs nevertheless.
+            let turned = (up.transposed(), down.transposed());
+            if fits(&turned.0, &turned.1) {
+                (self.down, self.up) = (Some(turned.0), Some(turned.1));
+                return Ok(self);
+            }
+        }
+        if !fits(down, up) {
             let (rank, wide) = (down.rows, down.values.len() / down.rows.max(1));
             return Err(format!("is {} by {wide} of rank {rank}, the weight {outputs} by {inputs}", up.rows));
         }
@@ -138,16 +173,22 @@ impl Update {
     }
 }
 
-/// The updates of a file by the modules that it names.
-fn read(path: &Path) -> Result<BTreeMap<Stem, Update>> {
-    let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
+impl Matrix {
+    fn transposed(&self) -> Self {
+        let columns = self.values.len() / self.rows.max(1);
+        let column = |column: usize| self.values.iter().skip(column).step_by(columns.max(1)).copied();
+        Self { rows: columns, values: (0..columns).flat_map(column).collect() }
+    }
+}
+
+/// The updates of a file by the modules that it names; what there is to know of the adapter stands beside it or within.
+fn read(path: &Path, adapter: Option<&Adapter>) -> Result<BTreeMap<Stem, Update>> {
+    let bytes = storage::read(path).map_err(|error| Error::io(path, error))?;
     let broken = |error| damaged(path, explain(&error, &bytes));
     let tensors = SafeTensors::deserialize(&bytes).map_err(broken)?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(broken)?;
-    // What `save_lora_weights` of today knows of an adapter: `lora_alpha` of each component.
-    let adapter = metadata.metadata().as_ref().and_then(|fields| fields.get("lora_adapter_metadata"));
-    let adapter: serde_json::Value =
-        adapter.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let within = metadata.metadata().as_ref().and_then(|fields| fields.get("lora_adapter_metadata"));
+    let within = within.map(|text| Adapter::of_components(path, text)).transpose()?.unwrap_or_default();
     let mut updates: BTreeMap<Stem, Update> = BTreeMap::new();
     for (name, tensor) in tensors.iter() {
         let Some((stem, part)) = part(name) else {
@@ -162,10 +203,20 @@ fn read(path: &Path) -> Result<BTreeMap<Stem, Update>> {
             let problem = format!("tensor `{name}` is {:?}", tensor.dtype());
             Error::weights(path, problem, "save it in F32, F16 or BF16")
         })?;
-        let alpha = stem.split('.').next().and_then(|root| adapter[format!("{root}.lora_alpha")].as_f64());
-        let update = updates.entry(stem).or_default();
-        update.alpha = update.alpha.or(alpha.map(|alpha| alpha as f32));
+        let component = stem.split_once('.').and_then(|(root, inner)| Some((within.get(root)?, inner)));
+        let said = component.or(adapter.map(|adapter| (adapter, stem.as_str())));
+        let alpha = said.and_then(|(adapter, module)| adapter.alpha(module));
+        let settings = said.map(|(adapter, _)| (adapter.rank_stabilized, adapter.transposed));
         let rows = tensor.shape().first().copied().unwrap_or(1);
+        if let (Part::Down, Some((adapter, module))) = (part, said)
+            && let Some(rank) = adapter.rank(module).filter(|rank| *rank != rows)
+        {
+            let problem = format!("tensor `{name}` has rank {rows}, its configuration {rank}");
+            return Err(Error::weights(path, problem, "take both from one adapter"));
+        }
+        let update = updates.entry(stem).or_default();
+        update.alpha = update.alpha.or(alpha);
+        (update.rank_stabilized, update.transposed) = settings.unwrap_or_default();
         match part {
             Part::Down => update.down = Some(Matrix { rows, values }),
             Part::Up => update.up = Some(Matrix { rows, values }),

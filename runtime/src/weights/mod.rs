@@ -143,14 +143,14 @@ impl Weights {
         }
     }
 
-    /// The same weights with low-rank updates (LoRA) of a file added, `scale` times.
+    /// The same weights with low-rank updates (LoRA) of a file, or of a folder of PEFT, added, `scale` times.
     ///
     /// # Errors
-    /// When the file is damaged, names modules that are not there or do not fit, or the weights are no floating-point numbers in
-    /// `safetensors` files.
-    pub fn with_lora(self, path: &Path, scale: f32) -> Result<Self> {
+    /// When a file is damaged, the adapter is of a kind that is not read, or names modules that are not there or do not fit, or the
+    /// weights are no floating-point numbers in `safetensors` files.
+    pub fn with_lora(self, path: &Path, scale: f32, names: &Names) -> Result<Self> {
         match self {
-            Self::Files(files) => files.with_lora(path, scale).map(Self::Files),
+            Self::Files(files) => files.with_lora(path, scale, names).map(Self::Files),
             Self::Gguf(_) | Self::Rule(_) => {
                 let problem = "are not in safetensors files, to which low-rank updates are added";
                 Err(Error::weights(self.place(), problem, "open the checkpoint as it was trained"))
@@ -314,12 +314,8 @@ impl Weights {
             let stored = files.get(&fused.name).map(|_| files.shape(&fused.name))?;
             fused.run(stored, &weight.shape).map(|run| (fused.name, run))
         })?;
-        let narrowed = |whole: WeightData| WeightData {
-            bytes: whole.bytes.part(part, count),
-            shape: weight.shape.clone(),
-            ..whole
-        };
-        Some(files.locate(&name).map(narrowed).map_err(Problem::Dtype))
+        let narrowed = |rows: WeightData| WeightData { shape: weight.shape.clone(), ..rows };
+        Some(files.locate_part(&name, part, count).map(narrowed).map_err(Problem::Dtype))
     }
 
     fn find(&self, weight: &Weight, names: &Names) -> std::result::Result<WeightData, Problem> {

@@ -73,10 +73,11 @@ impl Files {
 }
 
 impl Weights {
-    /// Each weight; those that must be unpacked or dequantized on all cores.
+    /// Each weight; those that must be unpacked, dequantized or updated on all cores.
     pub(super) fn find_all(&self, wanted: &[Weight], names: &Names) -> Vec<Result<WeightData, Problem>> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        if threads == 1 || !matches!(self, Self::Files(files) if files.are_quantized()) {
+        let made = matches!(self, Self::Files(files) if files.are_quantized() || files.are_updated());
+        if threads == 1 || !made {
             return wanted.iter().map(|weight| self.find(weight, names)).collect();
         }
         let next = AtomicUsize::new(0);

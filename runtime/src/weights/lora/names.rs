@@ -1,5 +1,7 @@
 //! The names of low-rank updates: which matrix of which module a tensor is, and the modules' names in other files.
 
+use crate::weights::names::{self as weights, Names};
+
 /// A module's name as a file has it.
 pub(super) type Stem = String;
 
@@ -69,6 +71,12 @@ pub(super) fn candidates(module: &str, layers: usize) -> Vec<Stem> {
         }
     }
     names
+}
+
+/// The tensors that may hold the weight of a module that goes by today's name, and its own.
+pub(super) fn stored(stem: &str, names: &Names) -> Vec<(String, Stem)> {
+    let weight = format!("{stem}.weight");
+    weights::candidates(&weight, names).into_iter().map(|name| (name, stem.to_owned())).collect()
 }
 
 /// The residual blocks of each block of a U-Net on the way down, of which the pieces of CompVis's release are counted.

@@ -3,6 +3,8 @@ use std::collections::HashMap;
 use safetensors::tensor::{TensorView, serialize_to_file};
 
 use super::*;
+use crate::graph::Weight;
+use crate::weights::Weights;
 
 /// A file of tensors in single precision.
 fn file(
@@ -27,13 +29,18 @@ fn opened(
 ) -> Result<Lora> {
     let folder = file(tensors, metadata);
     let name = weight.0.to_owned();
-    Lora::open(&folder.path().join("lora.safetensors"), scale, [(&name, weight.1)].into_iter())
+    Lora::open(
+        &folder.path().join("lora.safetensors"),
+        scale,
+        [(&name, weight.1)].into_iter(),
+        &Names::default(),
+    )
 }
 
 fn merged(lora: &Lora, name: &str, shape: &[usize]) -> Vec<f32> {
     let bytes = Bytes::memory(vec![0; 4 * shape.iter().product::<usize>()]);
     let weight = WeightData { dtype: Dtype::F32, shape: shape.to_vec(), stored_as: name.to_owned(), bytes };
-    let merged = lora.merged(weight).unwrap();
+    let merged = lora.merged(weight, (0, 1)).unwrap();
     floats(&merged.bytes.read().unwrap(), Stored::F32).unwrap()
 }
 
@@ -99,6 +106,110 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(problem(&[down], ("unet.x.weight", &[1, 3])).contains("one of its two matrices"));
     let other = [down, up, ("unet.x.dora_scale", &[1_usize][..], &[1.0_f32][..])];
     assert!(problem(&other, ("unet.x.weight", &[1, 3])).contains("`unet.x.dora_scale`"));
+}
+
+/// A folder of PEFT: this configuration, and an update of `model.x`.
+fn peft(config: &str, weight: (&str, &[usize])) -> Result<Lora> {
+    let [down, up] = ["A", "B"].map(|part| format!("base_model.model.model.x.lora_{part}.weight"));
+    let folder = file(&[(&down, DOWN.0, DOWN.1), (&up, UP.0, UP.1)], None);
+    let model = folder.path().join("adapter_model.safetensors");
+    std::fs::rename(folder.path().join("lora.safetensors"), model).unwrap();
+    if !config.is_empty() {
+        std::fs::write(folder.path().join("adapter_config.json"), config).unwrap();
+    }
+    let names = Names { base_model_prefix: "model", ..Names::default() };
+    let name = weight.0.to_owned();
+    Lora::open(folder.path(), 1.0, [(&name, weight.1)].into_iter(), &names)
+}
+
+#[test]
+fn folders_of_peft_say_their_factors() {
+    // The product is [-4, -8, -12], of rank 2.
+    for (config, factor) in [
+        (r#"{"peft_type": "LORA", "r": 2, "lora_alpha": 4}"#, 2.0),
+        (r#"{"r": 2, "lora_alpha": 1, "alpha_pattern": {"y": 9, "x": 6}}"#, 3.0),
+        (r#"{"r": 2, "lora_alpha": 1, "alpha_pattern": {"^x": 9, "^model\\.x": 6}}"#, 3.0),
+        (r#"{"r": 8, "rank_pattern": {"model.x": 2}, "lora_alpha": 1}"#, 0.5),
+        (r#"{"r": 2}"#, 4.0),
+        (r#"{"r": 2, "lora_alpha": 4, "use_rslora": true, "bias": "none"}"#, 4.0 / 2.0_f32.sqrt()),
+    ] {
+        // Checkpoints of the base model alone have no prefix.
+        for name in ["model.x.weight", "x.weight"] {
+            let lora = peft(config, (name, &[1, 3])).unwrap();
+            let values = merged(&lora, name, &[1, 3]);
+            for (value, product) in values.iter().zip([-4.0, -8.0, -12.0]) {
+                assert!((value - factor * product).abs() < 1e-4, "{config}: {values:?}");
+            }
+        }
+    }
+    // Of weights that are stored by their inputs.
+    let lora = peft(r#"{"r": 2, "lora_alpha": 2, "fan_in_fan_out": true}"#, ("x.weight", &[3, 1])).unwrap();
+    assert_eq!(merged(&lora, "x.weight", &[3, 1]), [-4.0, -8.0, -12.0]);
+}
+
+#[test]
+fn what_is_not_read_of_peft_is_refused_by_name() {
+    for (config, word) in [
+        ("", "has no adapter_config.json"),
+        ("{", "is not valid JSON"),
+        (r#"{"peft_type": "LOHA"}"#, "`peft_type` is \"LOHA\""),
+        (r#"{"use_dora": true}"#, "`use_dora` is true"),
+        (r#"{"modules_to_save": ["lm_head"]}"#, "`modules_to_save`"),
+        (r#"{"bias": "all"}"#, "`bias`"),
+        (r#"{"init_lora_weights": "pissa_niter_4"}"#, "`init_lora_weights`"),
+        (r#"{"alpha_pattern": {".*x": 2}}"#, "`.*x`, a regular expression"),
+        (r#"{"lora_alpha": "much"}"#, "`lora_alpha` is \"much\""),
+        (r#"{"r": 3}"#, "has rank 2, its configuration 3"),
+    ] {
+        let problem = peft(config, ("x.weight", &[1, 3])).unwrap_err().to_string();
+        assert!(problem.contains(word), "{config}: {problem}");
+    }
+    let problem = Lora::open(Path::new("x"), f32::NAN, [].into_iter(), &Names::default()).unwrap_err();
+    assert!(problem.to_string().contains("NaN times"));
+}
+
+#[test]
+fn files_and_scales_are_told_apart_and_parts_are_merged_alone() {
+    let [down, up] = ["A", "B"].map(|part| format!("x.lora_{part}.weight"));
+    let updates = [
+        file(&[(&down, &[1, 2], &[1.0, 2.0]), (&up, &[2, 1], &[1.0, 10.0])], None),
+        file(&[(&down, &[1, 2], &[5.0, 6.0]), (&up, &[2, 1], &[1.0, 1.0])], None),
+    ];
+    let [first, second] = updates.each_ref().map(|folder| folder.path().join("lora.safetensors"));
+    let model = file(&[("x.weight", &[2, 2], &[100.0; 4])], None);
+    std::fs::rename(model.path().join("lora.safetensors"), model.path().join("model.safetensors")).unwrap();
+    let checkpoint = crate::hub::Checkpoint::open(model.path().to_str().unwrap()).unwrap();
+    let weights = Weights::open(&checkpoint).unwrap();
+    let names = Names { fused_weights: &[("x", &["q", "k"])], ..Names::default() };
+    let values = |weights: &Weights, names: &[&str], shape: &[usize], renamed: &Names| {
+        let weight =
+            |name: &&str| Weight { name: (*name).to_owned(), shape: shape.to_vec(), transposed: false };
+        let wanted: Vec<Weight> = names.iter().map(weight).collect();
+        weights.locate(&wanted, renamed).unwrap()
+    };
+    let floats = |data: &WeightData| floats(&data.bytes.read().unwrap(), Stored::F32).unwrap();
+    let add = |path: &Path, scale: f32| weights.clone().with_lora(path, scale, &names).unwrap();
+    let all = [
+        add(&first, 1.0),
+        add(&first, 0.5),
+        add(&second, 1.0),
+        add(&first, 1.0).with_lora(&second, 1.0, &names).unwrap(),
+    ];
+    // All are held at once, as by sessions of one checkpoint.
+    let held: Vec<Vec<WeightData>> =
+        all.iter().map(|weights| values(weights, &["x.weight"], &[2, 2], &names)).collect();
+    let expected = [
+        [101.0, 102.0, 110.0, 120.0],
+        [100.5, 101.0, 105.0, 110.0],
+        [105.0, 106.0, 105.0, 106.0],
+        [106.0, 108.0, 115.0, 126.0],
+    ];
+    for (held, expected) in held.iter().zip(expected) {
+        assert_eq!(floats(&held[0]), expected);
+    }
+    // The rows of a tensor that holds two weights.
+    let parts = values(&all[0], &["q.weight", "k.weight"], &[1, 2], &names);
+    assert_eq!([floats(&parts[0]), floats(&parts[1])], [[101.0, 102.0], [110.0, 120.0]]);
 }
 
 #[test]
