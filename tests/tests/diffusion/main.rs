@@ -88,7 +88,7 @@ fn run<A: AnyModel + Architecture>(
         return builder.load()?.run_with(prompts, &options, on_step);
     };
     let image = Image::open(folder.join(image))?;
-    let strength = call["options"]["strength"].as_f64().unwrap_or(1.0);
+    let strength = call["options"]["strength"].as_f64();
     let options = ImageToImageOptions { strength, generation: options };
     if let Some(mask) = call["mask"].as_str() {
         let mask = Image::open(folder.join(mask))?;
@@ -235,7 +235,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let image = Image::open(folder.path().join("image.png")).unwrap();
     for (strength, steps) in [(0.0, 10), (1.5, 10), (0.05, 10)] {
         let generation = TextToImageOptions { num_inference_steps: Some(steps), ..defaults() };
-        let options = ImageToImageOptions { strength, generation };
+        let options = ImageToImageOptions { strength: Some(strength), generation };
         let problem = images.run(&["A loom"], &image, &options).unwrap_err().to_string();
         assert!(problem.contains("strength") && problem.contains("help"), "{problem}");
     }

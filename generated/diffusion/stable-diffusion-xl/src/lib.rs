@@ -14,7 +14,7 @@
 //! use weft::tasks::ImageToImageOptions;
 //!
 //! let pipeline = weft_stable_diffusion_xl::tasks::ImageToImage::open("stabilityai/stable-diffusion-xl-base-1.0")?.load()?;
-//! let options = ImageToImageOptions { strength: 0.6, ..ImageToImageOptions::default() };
+//! let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
 //! pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
 //! # Ok(())
 //! # }

@@ -14,7 +14,7 @@
 //! use weft::tasks::ImageToImageOptions;
 //!
 //! let pipeline = weft_stable_diffusion::tasks::ImageToImage::open("stable-diffusion-v1-5/stable-diffusion-v1-5")?.load()?;
-//! let options = ImageToImageOptions { strength: 0.6, ..ImageToImageOptions::default() };
+//! let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
 //! pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
 //! # Ok(())
 //! # }

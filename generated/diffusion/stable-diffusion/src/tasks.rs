@@ -18,7 +18,7 @@
 /// use weft::tasks::ImageToImageOptions;
 ///
 /// let pipeline = weft_stable_diffusion::tasks::ImageToImage::open("stable-diffusion-v1-5/stable-diffusion-v1-5")?.load()?;
-/// let options = ImageToImageOptions { strength: 0.6, ..ImageToImageOptions::default() };
+/// let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
 /// pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
 /// # Ok(())
 /// # }
@@ -35,7 +35,7 @@ pub type ImageToImage = weft::tasks::ImageToImage<crate::Model>;
 /// use weft::tasks::ImageToImageOptions;
 ///
 /// let pipeline = weft_stable_diffusion::tasks::Inpainting::open("stable-diffusion-v1-5/stable-diffusion-v1-5")?.load()?;
-/// let options = ImageToImageOptions { strength: 1.0, ..ImageToImageOptions::default() };
+/// let options = ImageToImageOptions { strength: Some(1.0), ..ImageToImageOptions::default() };
 /// let (image, mask) = (Image::open("loom.png")?, Image::open("mask.png")?);
 /// pipeline.run(&["A cat."], (&image, &mask), &options)?[0].save("image.png")?;
 /// # Ok(())

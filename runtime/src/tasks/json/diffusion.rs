@@ -39,7 +39,7 @@ impl JsonPipeline for ImageToImage<DynModel> {
 
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
-        let options = from_image(&parameters, ImageToImageOptions::default().strength)?;
+        let options = from_image(&parameters)?;
         let (prompt, out) = (prompt(&parameters)?, out(&parameters)?);
         parameters.finish()?;
         let image = one_image(inputs)?;
@@ -54,7 +54,7 @@ impl JsonPipeline for Inpainting<DynModel> {
 
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let parameters = Parameters::new(parameters)?;
-        let options = from_image(&parameters, 1.0)?;
+        let options = from_image(&parameters)?;
         let (prompt, out) = (prompt(&parameters)?, out(&parameters)?);
         let mask: Option<String> = parameters.get("mask")?;
         parameters.finish()?;
@@ -66,9 +66,8 @@ impl JsonPipeline for Inpainting<DynModel> {
 }
 
 /// The options of tasks that begin with an image.
-fn from_image(parameters: &Parameters<'_>, strength: f64) -> Result<ImageToImageOptions> {
-    let strength = parameters.get("strength")?.unwrap_or(strength);
-    Ok(ImageToImageOptions { strength, generation: generation(parameters)? })
+fn from_image(parameters: &Parameters<'_>) -> Result<ImageToImageOptions> {
+    Ok(ImageToImageOptions { strength: parameters.get("strength")?, generation: generation(parameters)? })
 }
 
 fn prompt(parameters: &Parameters<'_>) -> Result<String> {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array4, ArrayD, Axis, concatenate};
 
-use super::image_to_image::{Begun, Start};
+use super::image_to_image::{InitialLatents, Start};
 use super::latents::{packed, prediction};
 use super::pipelines::Conditioning;
 use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
@@ -68,12 +68,12 @@ impl<A: AnyModel> TextToImage<A> {
         }
         scheduler.set_timesteps(self.steps(options))?;
         let mut conditioning = self.conditioning(prompts, options, size)?;
-        let Begun { begin, mut latents, rest } = match start {
+        let InitialLatents { begin, mut latents, preserved } = match start {
             Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
             None => {
                 let scale = scheduler.init_noise_sigma();
                 let latents = first_latents(options, shape, &mut noise)?.mapv(|x| x * scale);
-                Begun { begin: 0, latents, rest: None }
+                InitialLatents { begin: 0, latents, preserved: None }
             }
         };
         let timesteps = scheduler.timesteps().to_vec();
@@ -82,8 +82,8 @@ impl<A: AnyModel> TextToImage<A> {
             let sample: Vec<f32> = latents.iter().copied().collect();
             let seen = scheduler.scale_model_input(index, &sample);
             let mut seen = Array4::from_shape_vec(shape, seen).map_err(|error| misshapen(&error))?;
-            if let Some(rest) = &rest {
-                seen = rest.beside(seen)?;
+            if let Some(preserved) = &preserved {
+                seen = preserved.beside(seen)?;
             }
             if let Some(scale) = self.control_scale(options, index, timesteps.len()) {
                 conditioning.insert("conditioning_scale".to_owned(), scale);
@@ -91,9 +91,9 @@ impl<A: AnyModel> TextToImage<A> {
             let predicted = self.predict(&seen, timestep, &conditioning, options)?;
             let next = scheduler.step(index, &predicted, &sample, &mut |count| noise.randn(count));
             latents = Array4::from_shape_vec(shape, next).map_err(|error| misshapen(&error))?;
-            if let Some(rest) = &rest {
+            if let Some(preserved) = &preserved {
                 let next = (index + 1 < timesteps.len()).then(|| scheduler.noise_scales(index + 1));
-                latents = rest.restored(latents, next);
+                latents = preserved.restored(latents, next);
             }
             let step = DenoisingStep { index: index - begin, count, timestep, latents: &latents };
             if on_step(&step).is_break() {

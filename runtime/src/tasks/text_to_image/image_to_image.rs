@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use ndarray::{Array4, Ix4};
 
 use super::denoise::Noise;
-use super::inpainting::Rest;
+use super::inpainting::Preserved;
+use super::pipelines::Conditioning;
 use super::settings::Settings;
 use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
 use crate::any_model::AnyModel;
@@ -25,20 +26,14 @@ pub struct ImageToImage<A> {
 }
 
 /// How images are made of an image.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ImageToImageOptions {
-    /// How much of the image is made anew: the share of the steps that is run, above 0 and up to 1. The reference's pipelines of
-    /// inpainting take 1 where it is not given, or 0.9999 of Stable Diffusion XL.
-    pub strength: f64,
-    /// How images are made of texts; height and width are the image's where not given, less what is left of a row of latents, and
+    /// How much of the image is made anew: the share of the steps that is run, above 0 and up to 1; that of the reference's pipeline
+    /// for the task where not given.
+    pub strength: Option<f64>,
+    /// How images are made of texts; height and width are the image's where not given, less what is left of a row of tokens, and
     /// there are no latents of one's own.
     pub generation: TextToImageOptions,
-}
-
-impl Default for ImageToImageOptions {
-    fn default() -> Self {
-        Self { strength: 0.8, generation: TextToImageOptions::default() }
-    }
 }
 
 /// What images begin with: an image, how much of it is made anew, and where.
@@ -49,12 +44,12 @@ pub(super) struct Start<'a> {
     pub mask: Option<&'a Image>,
 }
 
-/// The first of the timesteps that are run, the latents there, and what is kept of an image.
+/// The first of the timesteps that are run, the latents there, and what is preserved of an image.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct InitialLatents {
     pub begin: usize,
     pub latents: Array4<f32>,
-    pub rest: Option<Rest>,
+    pub preserved: Option<Preserved>,
 }
 
 impl<A: AnyModel> Pipeline<A> for ImageToImage<A> {
@@ -92,8 +87,7 @@ impl<A: AnyModel> ImageToImage<A> {
         options: &ImageToImageOptions,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
-        let start = Start { image, strength: options.strength, mask: None };
-        self.within.make_from(prompts, start, &options.generation, on_step)
+        self.within.make_from(prompts, (image, None), options, on_step)
     }
 }
 
@@ -102,12 +96,14 @@ impl<A: AnyModel> TextToImage<A> {
     pub(super) fn make_from(
         &self,
         prompts: &[&str],
-        start: Start<'_>,
-        options: &TextToImageOptions,
+        (image, mask): (&Image, Option<&Image>),
+        options: &ImageToImageOptions,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
-        let Start { image, strength, .. } = start;
-        let mut options = options.clone();
+        let (strength, guidance_scale) = defaults(self.class.conditioning, mask.is_some());
+        let strength = options.strength.unwrap_or(strength);
+        let mut options = options.generation.clone();
+        options.guidance_scale.get_or_insert(guidance_scale);
         if !(strength > 0.0 && strength <= 1.0) {
             let help = "give a number above 0, and up to 1 for an image that is made anew";
             return Err(Error::input("strength", format!("is {strength}"), help));
@@ -116,10 +112,10 @@ impl<A: AnyModel> TextToImage<A> {
             let problem = "are those of the image already";
             return Err(Error::input("latents", problem, "leave them out, or make images of texts alone"));
         }
-        let scale = self.settings.scale;
-        options.height.get_or_insert(image.height() / scale * scale);
-        options.width.get_or_insert(image.width() / scale * scale);
-        self.make(prompts, &options, Some(start), on_step)
+        let multiple = self.settings.multiple();
+        options.height.get_or_insert(image.height() / multiple * multiple);
+        options.width.get_or_insert(image.width() / multiple * multiple);
+        self.make(prompts, &options, Some(Start { image, strength, mask }), on_step)
     }
 
     /// The first of the timesteps that are run, and the latents there: those of the image, of which one is drawn from their
@@ -130,7 +126,7 @@ impl<A: AnyModel> TextToImage<A> {
         steps: usize,
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
         noise: &mut Noise,
-    ) -> Result<Begun> {
+    ) -> Result<InitialLatents> {
         let run = ((steps as f64 * start.strength) as usize).min(steps);
         if run == 0 {
             let problem = format!("{} of {steps} steps is none", start.strength);
@@ -148,7 +144,7 @@ impl<A: AnyModel> TextToImage<A> {
         let help = "open a model that is made for this task";
         let drawn = drawn.ok_or_else(|| Error::input("image", "has latents of another size", help))?;
         let (kept, added) = scheduler.noise_scales(begin);
-        Ok(Begun { begin, latents: drawn * kept + noise * added, rest: None })
+        Ok(InitialLatents { begin, latents: drawn * kept + noise * added, preserved: None })
     }
 
     /// Latents of pixels, drawn from their distribution (`DiagonalGaussianDistribution.sample`): by each generator once.
@@ -176,10 +172,33 @@ impl<A: AnyModel> TextToImage<A> {
     }
 }
 
+/// `strength` and `guidance_scale` of the reference's pipelines for image-to-image, or for inpainting.
+fn defaults(conditioning: Conditioning, masked: bool) -> (f64, f32) {
+    match (conditioning, masked) {
+        (Conditioning::Sizes, false) => (0.3, 5.0),
+        (Conditioning::Sizes, true) => (0.9999, 7.5),
+        (_, false) => (0.8, 7.5),
+        (_, true) => (1.0, 7.5),
+    }
+}
+
 /// An image in this size, between -1 and 1: `[1, 3, height, width]`.
 pub(super) fn normalized(image: &Image, [height, width]: [usize; 2]) -> Result<Array4<f32>> {
     let image = image.resize(height, width, Filter::Lanczos)?;
     let pixels = image.pixels();
     let at = |(_, c, y, x): (usize, usize, usize, usize)| 2.0 * (f32::from(pixels[[y, x, c]]) / 255.0) - 1.0;
     Ok(Array4::from_shape_fn((1, 3, height, width), at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pipeline_has_a_strength_of_its_own() {
+        assert_eq!(defaults(Conditioning::HiddenStates, false), (0.8, 7.5));
+        assert_eq!(defaults(Conditioning::HiddenStates, true), (1.0, 7.5));
+        assert_eq!(defaults(Conditioning::Sizes, false), (0.3, 5.0));
+        assert_eq!(defaults(Conditioning::Sizes, true), (0.9999, 7.5));
+    }
 }

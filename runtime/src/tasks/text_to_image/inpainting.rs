@@ -1,5 +1,5 @@
-//! Inpainting: what a mask covers is made anew, by a U-Net that sees the mask and the rest of the image, or by one that is given the
-//! rest's latents again after each step.
+//! Inpainting: what a mask covers is made anew, by a U-Net that takes the mask and the masked image, or by one that is given the
+//! image's latents again after each step.
 //!
 //! Reference: `StableDiffusionInpaintPipeline` and `StableDiffusionXLInpaintPipeline` of `diffusers`.
 
@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use ndarray::{Array2, Array4, ArrayView4, Axis, concatenate};
 
 use super::denoise::Noise;
-use super::image_to_image::{Begun, Start, normalized};
+use super::image_to_image::{InitialLatents, Start, normalized};
 use super::{DenoisingStep, GeneratedImage, ImageToImageOptions, TextToImage, misshapen};
 use crate::any_model::AnyModel;
 use crate::diffusion::schedulers::Scheduler;
@@ -59,97 +59,112 @@ impl<A: AnyModel> Inpainting<A> {
         options: &ImageToImageOptions,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
-        let start = Start { image, strength: options.strength, mask: Some(mask) };
-        self.within.make_from(prompts, start, &options.generation, on_step)
+        self.within.make_from(prompts, (image, Some(mask)), options, on_step)
     }
 }
 
-/// The rest of the image, which is kept.
+/// What a mask leaves of the image.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct Preserved {
     /// 1 where the image is made anew: `[rows, columns]`.
     mask: Array2<f32>,
-    latents: RestLatents,
+    latents: PreservedLatents,
 }
 
 #[derive(Debug)]
-enum RestLatents {
-    /// Of the image without what is masked, which the denoiser sees.
-    Seen(Array4<f32>),
-    /// Of the image and the noise that is added to them, which take the place of the denoiser's.
-    Restored { image: Array4<f32>, noise: Array4<f32> },
+enum PreservedLatents {
+    /// `masked_image_latents`, of the image without what is masked: the denoiser takes them.
+    Masked(Array4<f32>),
+    /// `image_latents`, and the noise that is added to them: they take the place of the denoiser's.
+    Image { image_latents: Array4<f32>, noise: Array4<f32> },
 }
 
 impl<A: AnyModel> TextToImage<A> {
-    /// As [`TextToImage::noised`], and the rest of the image. Noise is drawn for the image's latents, where these are needed, for the
-    /// first ones, and for those of the masked image, even if nothing sees them.
+    /// As [`TextToImage::noised`], and what is preserved of the image. Noise is drawn for the image's latents, where these are needed,
+    /// for the first ones, and for those of the masked image, even if nothing takes them.
     pub(super) fn masked(
         &self,
         (start, mask): (&Start<'_>, &Image),
         begin: usize,
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
         noise: &mut Noise,
-    ) -> Result<Begun> {
-        let sees_mask = self.settings.in_channels != self.settings.channels;
+    ) -> Result<InitialLatents> {
+        let takes_mask = self.settings.in_channels != self.settings.channels;
         let size = [shape[2], shape[3]].map(|side| side * self.settings.scale);
-        let mut pixels = normalized(start.image, size)?;
+        let pixels = normalized(start.image, size)?;
         let whole = start.strength >= 1.0;
-        let image = match sees_mask && whole {
+        let image_latents = match takes_mask && whole {
             true => None,
             false => Some(in_batch(&self.posterior(&pixels, noise.first())?, shape)?),
         };
         let drawn = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
         let drawn = drawn.map_err(|error| misshapen(&error))?;
-        let latents = match &image {
-            Some(image) if !whole => {
+        let latents = match &image_latents {
+            Some(image_latents) if !whole => {
                 let (kept, added) = scheduler.noise_scales(begin);
-                image * kept + &drawn * added
+                image_latents * kept + &drawn * added
             }
             _ => &drawn * scheduler.init_noise_sigma(),
         };
         let covered = binary(mask, size)?;
-        for (mut channels, covered) in pixels.lanes_mut(Axis(1)).into_iter().zip(&covered) {
-            channels.mapv_inplace(|x| x * (1.0 - covered));
-        }
-        let seen = self.posterior(&pixels, noise.first())?;
+        let preserved = match image_latents {
+            Some(image_latents) if !takes_mask => {
+                // The reference encodes the masked image here too, of which the noise alone is seen.
+                noise
+                    .first()
+                    .iter_mut()
+                    .for_each(|generator| drop(generator.randn(shape[1..].iter().product())));
+                PreservedLatents::Image { image_latents, noise: drawn }
+            }
+            _ => {
+                let masked = self.posterior(&uncovered(pixels, &covered), noise.first())?;
+                PreservedLatents::Masked(in_batch(&masked, shape)?)
+            }
+        };
         let scale = self.settings.scale;
         let mask = Array2::from_shape_fn((shape[2], shape[3]), |(row, column)| {
             covered[[row * scale, column * scale]]
         });
-        let latents_of_rest = match image {
-            Some(image) if !sees_mask => RestLatents::Restored { image, noise: drawn },
-            _ => RestLatents::Seen(in_batch(&seen, shape)?),
-        };
-        Ok(Begun { begin, latents, rest: Some(Rest { mask, latents: latents_of_rest }) })
+        let preserved = Some(Preserved { mask, latents: preserved });
+        Ok(InitialLatents { begin, latents, preserved })
     }
 }
 
-impl Rest {
-    /// What the denoiser sees: behind the latents the mask and those of the rest.
+impl Preserved {
+    /// What the denoiser takes: behind the latents the mask and those of the masked image.
     pub(super) fn beside(&self, sample: Array4<f32>) -> Result<Array4<f32>> {
-        let RestLatents::Seen(rest) = &self.latents else { return Ok(sample) };
+        let PreservedLatents::Masked(masked) = &self.latents else { return Ok(sample) };
         let (images, _, rows, columns) = sample.dim();
         let mask = self.mask.broadcast((images, 1, rows, columns));
         let help = "open a model that is made for this task";
         let mask = mask.ok_or_else(|| Error::input("mask", "has latents of another size", help))?;
-        concatenate(Axis(1), &[sample.view(), mask, rest.view()]).map_err(|error| misshapen(&error))
+        concatenate(Axis(1), &[sample.view(), mask, masked.view()]).map_err(|error| misshapen(&error))
     }
 
-    /// The latents after a step, of which the rest is the image's with noise for the next timestep.
+    /// The latents after a step, which outside the mask are the image's with noise for the next timestep.
     pub(super) fn restored(&self, latents: Array4<f32>, scales: Option<(f32, f32)>) -> Array4<f32> {
-        let RestLatents::Restored { image, noise } = &self.latents else { return latents };
+        let PreservedLatents::Image { image_latents, noise } = &self.latents else { return latents };
         let (kept, added) = scales.unwrap_or((1.0, 0.0));
-        let rest = image * kept + noise * added;
+        let preserved = image_latents * kept + noise * added;
         let mut blended = latents;
-        for (mut latents, rest) in blended.outer_iter_mut().zip(rest.outer_iter()) {
-            for (mut channel, rest) in latents.outer_iter_mut().zip(rest.outer_iter()) {
-                ndarray::Zip::from(&mut channel).and(&rest).and(&self.mask).for_each(|latent, rest, mask| {
-                    *latent = (1.0 - mask) * rest + mask * *latent;
+        for (mut latents, preserved) in blended.outer_iter_mut().zip(preserved.outer_iter()) {
+            for (mut channel, preserved) in latents.outer_iter_mut().zip(preserved.outer_iter()) {
+                let all = ndarray::Zip::from(&mut channel).and(&preserved).and(&self.mask);
+                all.for_each(|latent, preserved, mask| {
+                    *latent = (1.0 - mask) * preserved + mask * *latent;
                 });
             }
         }
         blended
     }
+}
+
+/// Pixels `[1, 3, height, width]` without those that a mask covers.
+fn uncovered(mut pixels: Array4<f32>, covered: &Array2<f32>) -> Array4<f32> {
+    for (mut channels, covered) in pixels.lanes_mut(Axis(1)).into_iter().zip(covered) {
+        channels.mapv_inplace(|x| x * (1.0 - covered));
+    }
+    pixels
 }
 
 /// Latents of one image for all images that are made.
@@ -187,17 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_takes_the_place_of_what_was_predicted() {
-        let latents = RestLatents::Restored {
-            image: Array4::from_elem((1, 1, 1, 2), 4.0),
+    fn what_is_preserved_takes_the_place_of_what_was_predicted() {
+        let latents = PreservedLatents::Image {
+            image_latents: Array4::from_elem((1, 1, 1, 2), 4.0),
             noise: Array4::from_elem((1, 1, 1, 2), 1.0),
         };
-        let rest = Rest { mask: array![[1.0, 0.0]], latents };
+        let preserved = Preserved { mask: array![[1.0, 0.0]], latents };
         let predicted = Array4::from_elem((1, 1, 1, 2), 9.0);
         assert_eq!(
-            rest.restored(predicted.clone(), Some((0.5, 3.0))).into_raw_vec_and_offset().0,
+            preserved.restored(predicted.clone(), Some((0.5, 3.0))).into_raw_vec_and_offset().0,
             [9.0, 5.0]
         );
-        assert_eq!(rest.restored(predicted, None).into_raw_vec_and_offset().0, [9.0, 4.0]);
+        assert_eq!(preserved.restored(predicted, None).into_raw_vec_and_offset().0, [9.0, 4.0]);
     }
 }

@@ -3,6 +3,7 @@
 //! Reference: `StableDiffusionPipeline` of `diffusers` and its relatives. Noise is drawn as they draw it, so that a seed gives the
 //! same image.
 
+mod checks;
 mod conditioning;
 mod controlnet;
 mod denoise;
@@ -67,6 +68,7 @@ impl<A: AnyModel> Pipeline<A> for TextToImage<A> {
             .map(|encoder| TextInput::read(*encoder, checkpoint, config).transpose());
         let texts = texts.flatten().collect::<Result<_>>()?;
         let settings = Settings::read(&class, config);
+        checks::check_vae(&class, checkpoint, config)?;
         let pipeline = Self { model, class, texts, settings };
         pipeline.scheduler()?;
         Ok(pipeline)
@@ -105,7 +107,11 @@ impl<A: AnyModel> TextToImage<A> {
         start: Option<Start<'_>>,
         on_step: &mut dyn FnMut(&DenoisingStep<'_>) -> ControlFlow<()>,
     ) -> Result<Vec<GeneratedImage>> {
+        if prompts.is_empty() {
+            return Ok(vec![]);
+        }
         let options = &*self.sized_by_control(options)?;
+        self.check(options)?;
         let asked = self.size(options)?;
         let Settings { channels, in_channels, .. } = self.settings;
         let masked = start.is_some_and(|start| start.mask.is_some());
@@ -158,42 +164,6 @@ impl<A: AnyModel> TextToImage<A> {
             return Err(Error::input("seeds", problem, help));
         }
         Ok(options.seeds.clone())
-    }
-
-    /// Height and width in pixels.
-    fn size(&self, options: &TextToImageOptions) -> Result<[usize; 2]> {
-        let Settings { scale, patch_size, sample_size, .. } = self.settings;
-        let trained = sample_size.map(|side| side * scale);
-        let size = [options.height.unwrap_or(trained[0]), options.width.unwrap_or(trained[1])];
-        let conditioning = self.class.conditioning;
-        let binned = conditioning == Conditioning::Masked && options.use_resolution_binning;
-        let scale =
-            if binned && resolutions::trained(sample_size, size).is_some() { 1 } else { scale * patch_size };
-        if conditioning == Conditioning::Classes && size != trained {
-            let problem = format!("{size:?} is not what the model was trained on");
-            return Err(Error::input("size", problem, format!("leave it out; it is {trained:?}")));
-        }
-        if matches!(conditioning, Conditioning::Classes | Conditioning::Packed)
-            && options.negative_prompt.is_some()
-        {
-            let help = "leave it out: this pipeline has none";
-            return Err(Error::input("negative_prompt", "is not read", help));
-        }
-        for (name, side) in ["height", "width"].into_iter().zip(size) {
-            if side == 0 || side % scale != 0 || side > 1 << 16 {
-                let problem = format!("{side} is no multiple of {scale}");
-                return Err(Error::input(name, problem, format!("give a multiple of {scale} up to 65536")));
-            }
-        }
-        for (name, number) in [
-            ("num_inference_steps", self.steps(options)),
-            ("num_images_per_prompt", options.num_images_per_prompt),
-        ] {
-            if number == 0 || number > 1000 {
-                return Err(Error::input(name, format!("is {number}"), "give a number from 1 to 1000"));
-            }
-        }
-        Ok(size)
     }
 }
 

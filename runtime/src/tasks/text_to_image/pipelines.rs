@@ -202,7 +202,7 @@ impl PipelineClass {
         let path = checkpoint.require(FILE)?;
         let index = checkpoint.json(FILE)?.unwrap_or_default();
         let name = index["_class_name"].as_str().unwrap_or_default();
-        let Some(class) = CLASSES.iter().find(|class| class.names.contains(&name)) else {
+        let Some(class) = class(name) else {
             let known: Vec<&str> = CLASSES.iter().flat_map(|class| class.names).copied().collect();
             let help = format!("take one of {}", known.join(", "));
             return Err(Error::config(path, format!("`_class_name` is `{name}`, which is not here"), help));
@@ -222,7 +222,7 @@ impl PipelineClass {
             let help = "take a folder that has all components of the pipeline";
             return Err(Error::config(path, format!("lacks the component `{name}`"), help));
         }
-        Ok(*class)
+        Ok(class)
     }
 
     /// The denoiser's name for latents.
@@ -244,6 +244,11 @@ impl PipelineClass {
         let texts = self.text_encoders.iter().flat_map(|encoder| [encoder.name, encoder.tokenizer]);
         texts.chain([self.denoiser, "vae"]).chain(self.controlnet.then_some("controlnet"))
     }
+}
+
+/// The class of this name.
+pub(super) fn class(name: &str) -> Option<PipelineClass> {
+    CLASSES.iter().find(|class| class.names.contains(&name)).copied()
 }
 
 /// Whether a pipeline has a component.

@@ -32,6 +32,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// Pixels for each row of tokens, of which heights and widths are multiples.
+    pub(super) fn multiple(&self) -> usize {
+        self.scale * self.patch_size
+    }
+
     pub(super) fn read(class: &PipelineClass, config: &Json) -> Self {
         let (denoiser, vae) = (&config[class.denoiser], &config["vae"]);
         let size = |json: &Json| json.as_u64().map(|n| n as usize);
