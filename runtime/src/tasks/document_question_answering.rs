@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::batches::TextModel;
 use super::builder::opened;
+use super::inputs::model_inputs;
 use super::outputs::output;
 use super::question_answering::Span;
 use super::{Pipeline, Task};
@@ -170,8 +171,7 @@ impl<A: AnyModel> DocumentQuestionAnswering<A> {
     fn window<'a>(&self, row: &'a Encoding, page: &[WordBox]) -> Result<Span<'a>> {
         let model = &self.text.model;
         let batch = self.text.tokenizer.pad(std::slice::from_ref(row), &Padding::default())?;
-        let mut values: Values = batch.into_values();
-        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
+        let mut values: Values = model_inputs(model, batch.into_values());
         let bounds = self.bounds(row, page);
         let boxes = Array3::from_shape_fn((1, row.len(), 4), |(_, token, edge)| bounds[token][edge]);
         values.insert("bbox".to_owned(), boxes.into_dyn().into());
@@ -197,15 +197,26 @@ impl<A: AnyModel> DocumentQuestionAnswering<A> {
 
     fn encode_options(&self, options: &DocumentQuestionOptions) -> Result<EncodeOptions> {
         let length = options.max_seq_len.or(self.text.longest());
-        let half = length.map_or(DOC_STRIDE, |length| length / 2);
-        let stride = options.doc_stride.unwrap_or(half.min(DOC_STRIDE));
         Ok(EncodeOptions {
             truncation: Truncation::OnlySecond,
             max_length: length,
-            stride,
+            stride: stride(options.doc_stride, length)?,
             overflow: true,
             add_special_tokens: true,
         })
+    }
+}
+
+/// How many tokens windows of a length share, which must be fewer than they have.
+fn stride(doc_stride: Option<usize>, length: Option<usize>) -> Result<usize> {
+    let half = length.map_or(DOC_STRIDE, |length| length / 2);
+    let stride = doc_stride.unwrap_or(half.min(DOC_STRIDE));
+    match length.filter(|length| stride >= *length) {
+        None => Ok(stride),
+        Some(length) => {
+            let problem = format!("{stride} is not less than the {length} tokens of a window");
+            Err(Error::input("doc_stride", problem, "give a smaller overlap, or a larger `max_seq_len`"))
+        }
     }
 }
 
@@ -245,6 +256,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn windows_share_fewer_tokens_than_they_have() {
+        assert_eq!(stride(None, Some(300)).unwrap(), 150);
+        assert_eq!(stride(None, Some(1000)).unwrap(), 256);
+        assert_eq!(stride(Some(7), Some(8)).unwrap(), 7);
+        assert_eq!(stride(Some(700), None).unwrap(), 700);
+        let problem = stride(Some(8), Some(8)).unwrap_err().to_string();
+        assert!(problem.contains("doc_stride") && problem.contains("8 tokens of a window"), "{problem}");
+    }
 
     #[test]
     fn separators_have_the_box_of_their_tokenizer() {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::batches::TextModel;
 use super::builder::opened;
+use super::inputs::model_inputs;
 use super::scores::softmax;
 use super::{Pipeline, Task, TextOptions};
 use crate::any_model::AnyModel;
@@ -78,8 +79,8 @@ impl<A: AnyModel> ImageTextMatching<A> {
             let batch = self.text.tokenizer.pad(std::slice::from_ref(row), &Padding::default())?;
             let mut values = self.text.inputs(batch);
             values.extend(processed.clone());
-            values.retain(|name, _| self.text.model.inputs().iter().any(|input| input.name == *name));
-            let score = matched(&self.text.model.run(values)?)?;
+            let model = &self.text.model;
+            let score = matched(&model.run(model_inputs(model, values))?)?;
             Ok(TextMatch { text: (*text).to_owned(), score })
         };
         texts.iter().zip(&rows).map(score).collect()

@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayD, ArrayViewD, Axis};
 
+use super::inputs::model_inputs;
 use super::outputs::output;
 use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor};
@@ -98,10 +99,8 @@ impl<A: AnyModel> ImageModel<A> {
     }
 
     /// The tensors that the model takes.
-    pub(super) fn inputs(&self, mut values: Values) -> Values {
-        let inputs = self.model.inputs();
-        values.retain(|name, _| inputs.iter().any(|input| input.name == *name));
-        values
+    pub(super) fn inputs(&self, values: Values) -> Values {
+        model_inputs(&self.model, values)
     }
 }
 

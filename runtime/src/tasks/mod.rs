@@ -55,6 +55,8 @@ mod image_text_to_text;
 mod image_to_text;
 #[cfg(feature = "image")]
 mod images;
+#[cfg(any(feature = "image", feature = "text"))]
+mod inputs;
 mod json;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod labels;

@@ -2,6 +2,7 @@
 
 use super::batches::TextModel;
 use super::hypotheses::hypotheses;
+use super::inputs::model_inputs;
 use super::outputs::output;
 use super::scores::top;
 use super::{Label, ScoreFunction, TextOptions};
@@ -63,8 +64,7 @@ impl<A: AnyModel, P> PairedModel<A, P> {
         let batch = tokenizer.pad(&rows, &Padding { length, ..Padding::default() })?;
         let mut values = self.text.inputs(batch);
         values.extend(processed);
-        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
-        let outputs = model.run(values)?;
+        let outputs = model.run(model_inputs(model, values))?;
         let function = processing.function_to_apply.unwrap_or(ScoreFunction::Softmax);
         let scores = function.apply(&output(&outputs, logits)?.iter().copied().collect::<Vec<_>>());
         let label = |i: usize| Some(Label { label: (*labels.get(i)?).to_owned(), score: scores[i] });

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::builder::opened;
 use super::image_to_text::ImageWriter;
+use super::inputs::model_inputs;
 use super::labels::Labels;
 use super::outputs::output;
 use super::{GenerationOptions, Pipeline, ScoreFunction, Task};
@@ -98,8 +99,7 @@ impl<A: AnyModel> VisualQuestionAnswering<A> {
             return Ok(texts.into_iter().map(answer).collect());
         }
         let model = &self.writer.text.model;
-        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
-        let outputs = model.run(values)?;
+        let outputs = model.run(model_inputs(model, values))?;
         let logits = output(&outputs, "logits")?;
         let best = self.labels.best(logits, Some(ScoreFunction::Sigmoid), Some(options.top_k));
         let answer = |label: super::Label| VisualAnswer { score: Some(label.score), answer: label.label };

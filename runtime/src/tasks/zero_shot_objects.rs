@@ -6,6 +6,7 @@ use ndarray::{ArrayView2, Axis};
 
 use super::batches::TextModel;
 use super::builder::opened;
+use super::inputs::model_inputs;
 use super::object_detection::two_axes;
 use super::outputs::output;
 use super::{Bounds, Detection, Pipeline, ScoreFunction, Task, TextOptions};
@@ -91,8 +92,7 @@ impl<A: AnyModel> ZeroShotObjectDetection<A> {
         let rows = self.text.rows(&texts, &options.text)?;
         let mut values = self.text.inputs(tokenizer.pad(&rows, &Padding::default())?);
         values.extend(self.processor.process(std::slice::from_ref(image))?);
-        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
-        let outputs = model.run(values)?;
+        let outputs = model.run(model_inputs(model, values))?;
         let of_image = |name: &str| -> Result<_> {
             let values = output(&outputs, name)?;
             Ok(values.clone().index_axis_move(Axis(0), 0))

@@ -139,6 +139,10 @@ fn univariate(series: &TimeSeries, context: usize) -> Result<Values> {
         return Err(Error::input("inputs", "a value is missing, and the model takes none such", help));
     }
     let (length, channels) = series.values.dim();
+    if length == 0 || channels == 0 {
+        let problem = "the series has no values";
+        return Err(Error::input("inputs", problem, "give at least one value of each channel"));
+    }
     let kept = length.min(context);
     let mut values = Array2::zeros((channels, context));
     let mut padding = Array2::ones((channels, context));
@@ -193,6 +197,8 @@ mod tests {
         assert_eq!(long["past_values"], Value::F32(array![[2.0, 3.0], [5.0, 6.0]].into_dyn()));
         let missing = univariate(&TimeSeries { values: array![[f32::NAN]] }, 2).unwrap_err().to_string();
         assert!(missing.contains("a value is missing"), "{missing}");
+        let none = univariate(&TimeSeries { values: Array2::zeros((0, 1)) }, 2).unwrap_err().to_string();
+        assert!(none.contains("has no values"), "{none}");
     }
 
     #[test]

@@ -78,6 +78,11 @@ impl<A: AnyModel> ImageTextToText<A> {
         &self.placeholders.token
     }
 
+    /// The checkpoint's chat templates; none where it has none.
+    pub fn chat_template(&self) -> Option<&ChatTemplate> {
+        self.template.as_ref()
+    }
+
     /// Continues a text in which the image token stands for each image.
     ///
     /// # Errors

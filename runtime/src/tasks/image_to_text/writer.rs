@@ -9,6 +9,7 @@ use crate::generation::{Generation, GenerationConfig, ModelDecoder, Prompt};
 use crate::image::ImageProcessor;
 use crate::tasks::GenerationOptions;
 use crate::tasks::batches::TextModel;
+use crate::tasks::inputs::model_inputs;
 use crate::tasks::text_generation::resolve;
 use crate::text::Text;
 use crate::{Error, Result, Values};
@@ -64,7 +65,9 @@ impl<A: AnyModel> ImageWriter<A> {
 
     /// The tokens of a prompt that is continued: the token that begins texts for the tokenizer's own, and no token that ends them.
     pub(in crate::tasks) fn prompt(&self, prompt: &str, options: &GenerationOptions) -> Result<Vec<i64>> {
-        let mut ids = self.encoded(prompt, options)?;
+        // Both tokens that are taken away must be there, whatever the options say.
+        let mut ids =
+            self.encoded(prompt, &GenerationOptions { add_special_tokens: true, ..options.clone() })?;
         ids.pop();
         if let (Some(first), Some(start)) = (ids.first_mut(), self.start(options)?.first()) {
             *first = *start;
@@ -104,7 +107,7 @@ impl<A: AnyModel> ImageWriter<A> {
     fn decoder(&self, mut values: Values) -> Result<ModelDecoder<'_>> {
         let model = &self.text.model;
         if !model.graph_kinds().contains(&GraphKind::Encoder) {
-            values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
+            values = model_inputs(model, values);
         }
         ModelDecoder::encoder_decoder(model, values)
     }

@@ -22,15 +22,24 @@ impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
         inner.finish()?;
         let full = parameters.get("return_full_text")?.unwrap_or(true);
         let open: Option<bool> = parameters.get("continue_final_message")?;
-        parameters.finish()?;
+        let (tools, documents) = (parameters.get("tools")?, parameters.get("documents")?);
         let answer =
             |input: &Json, generated: Json| json!({ "input_text": input, "generated_text": generated });
         let message = if inputs[0].is_array() { &inputs[0][0] } else { &inputs[0] };
         let chats = if message["role"].is_string() { chats(inputs)? } else { None };
         if let Some(chats) = chats {
+            // As the reference's pipeline, what else is given goes to the template, but only what it reads.
+            let template = self.chat_template();
+            let variables =
+                parameters.others(|name| template.is_some_and(|template| template.mentions(name)))?;
             let mut all = Vec::with_capacity(chats.len());
             for messages in &chats {
-                let mut chat = ChatOptions::answering(messages);
+                let mut chat = ChatOptions {
+                    tools: Clone::clone(&tools),
+                    documents: Clone::clone(&documents),
+                    variables: variables.clone(),
+                    ..ChatOptions::answering(messages)
+                };
                 if let Some(open) = open {
                     (chat.continue_final_message, chat.add_generation_prompt) = (open, !open);
                 }
@@ -43,6 +52,7 @@ impl<A: AnyModel> JsonPipeline for ImageTextToText<A> {
             }
             return Ok(Json::Array(all));
         }
+        parameters.finish()?;
         let one = |input: &Json| -> Result<Vec<Json>> {
             let (given, text) = asked(input)?;
             let generated = self.run_with(&given, text, &options)?;

@@ -55,9 +55,15 @@ impl<'a> Parameters<'a> {
 
     /// Refuses names that nobody asked for.
     pub(super) fn finish(&self) -> Result<()> {
+        self.others(|_| false).map(drop)
+    }
+
+    /// The parameters that nobody asked for and that are known otherwise; refuses all others.
+    pub(super) fn others(&self, known: impl Fn(&str) -> bool) -> Result<Map<String, Json>> {
         let asked = self.asked.borrow();
-        match self.values.into_iter().flatten().find(|(name, _)| !asked.contains(&name.as_str())) {
-            None => Ok(()),
+        let others = self.values.into_iter().flatten().filter(|(name, _)| !asked.contains(&name.as_str()));
+        match others.clone().find(|(name, _)| !known(name)) {
+            None => Ok(others.map(|(name, value)| (name.clone(), value.clone())).collect()),
             Some((name, _)) => {
                 let help = format!("one of {}", asked.join(", "));
                 Err(Error::input("parameters", format!("unknown parameter `{name}`"), help))
@@ -145,6 +151,16 @@ mod tests {
         assert!(!tokenizing(json!({"max_length": 7, "truncation": false})).truncation);
         let padded = tokenizing(json!({"max_length": 7, "padding": "max_length"}));
         assert!(!padded.truncation && padded.pad_to_max);
+    }
+
+    #[test]
+    fn others_are_known_or_refused() {
+        let json = json!({"top_k": 3, "enable_thinking": false});
+        let parameters = Parameters::new(&json).unwrap();
+        parameters.get::<usize>("top_k").unwrap();
+        let others = parameters.others(|name| name.starts_with("enable")).unwrap();
+        assert_eq!(Json::Object(others), json!({"enable_thinking": false}));
+        assert!(parameters.others(|_| false).unwrap_err().to_string().contains("`enable_thinking`"));
     }
 
     #[test]

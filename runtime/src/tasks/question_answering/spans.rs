@@ -47,7 +47,7 @@ impl<'a> Span<'a> {
         let mut pairs = Vec::new();
         let mut scores = Vec::new();
         for first in (0..self.start.len()).filter(|i| self.allowed[*i] && self.start[*i] > 0.0) {
-            for last in first..self.end.len().min(first + longest) {
+            for last in first..self.end.len().min(first.saturating_add(longest)) {
                 if self.allowed[last] && self.end[last] > 0.0 {
                     pairs.push((first, last));
                     scores.push(self.start[first] * self.end[last]);
@@ -82,7 +82,11 @@ pub(super) fn answers<'a>(
     options: &QuestionOptions,
 ) -> Vec<Answer> {
     // Some candidates become one answer once they are aligned to words.
-    let count = if options.align_to_words { options.top_k * 2 + 10 } else { options.top_k };
+    let count = if options.align_to_words {
+        options.top_k.saturating_mul(2).saturating_add(10)
+    } else {
+        options.top_k
+    };
     let mut answers: Vec<Answer> = Vec::new();
     let mut null = 1_000_000.0f32;
     for window in windows {

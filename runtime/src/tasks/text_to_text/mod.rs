@@ -11,6 +11,7 @@ pub use kinds::{Rewritten, Summarization, Summary, Text2TextGeneration, Translat
 
 use self::languages::Pair;
 use super::batches::TextModel;
+use super::inputs::model_inputs;
 use super::text_generation::{GenerationOptions, resolve, streamed};
 use super::{OnText, Task};
 use crate::any_model::AnyModel;
@@ -104,8 +105,7 @@ impl<A: AnyModel> Writer<A> {
         for (index, chunk) in rows.chunks(size).enumerate() {
             let batch = self.text.tokenizer.pad(chunk, &Padding::default())?;
             let prompt = Prompt::decoder(start, batch.input_ids.clone());
-            let mut inputs = batch.into_values();
-            inputs.retain(|name, _| self.text.model.inputs().iter().any(|input| input.name == *name));
+            let inputs = model_inputs(&self.text.model, batch.into_values());
             let mut decoder = ModelDecoder::encoder_decoder(&self.text.model, inputs)?;
             let generation = Generation::new(&prompt, &config)
                 .tokenizer(&self.text.tokenizer)

@@ -11,6 +11,7 @@ pub use late_interaction::score_multi_vector;
 use super::batches::TextModel;
 use super::builder::opened;
 use super::image_text_to_text::Placeholders;
+use super::inputs::model_inputs;
 use super::outputs::output;
 use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
@@ -87,6 +88,8 @@ impl Prompts {
             let image = said("visual_prompt_prefix").unwrap_or("Describe the image.");
             return Self { query, suffix, image: format!("{token}{bos}{image}\n") };
         }
+        // `ColQwen2Processor` has its own also where the file has an empty text.
+        let said = |key: &str| said(key).filter(|text| !text.is_empty());
         let query = said("query_prefix").unwrap_or("Query: ").to_owned();
         let image = said("visual_prompt_prefix").map_or_else(
             || {
@@ -161,8 +164,7 @@ impl<A: AnyModel> VisualDocumentRetrieval<A> {
         // All of a text is a prefix, where the model tells that from what follows.
         values.insert("token_type_ids".to_owned(), row(vec![0; length]));
         let model = &self.text.model;
-        values.retain(|name, _| model.inputs().iter().any(|input| input.name == *name));
-        let outputs = model.run(values)?;
+        let outputs = model.run(model_inputs(model, values))?;
         let embeddings: &ArrayD<f32> = output(&outputs, "embeddings")?;
         let embeddings = embeddings.index_axis(Axis(0), 0).to_owned();
         embeddings.into_dimensionality().map_err(|e| {

@@ -120,6 +120,17 @@ impl ChatTemplate {
         self.sources.keys().map(String::as_str)
     }
 
+    /// Whether a template has a word in it, as the name of a variable: `enable_thinking`.
+    pub fn mentions(&self, word: &str) -> bool {
+        let joins = |c: char| c.is_alphanumeric() || c == '_';
+        let whole = |source: &String| {
+            source.match_indices(word).any(|(at, _)| {
+                !source[..at].ends_with(joins) && !source[at + word.len()..].starts_with(joins)
+            })
+        };
+        !word.is_empty() && self.sources.values().any(whole)
+    }
+
     /// The text of a chat.
     ///
     /// It has its special tokens already: encode it without adding any.

@@ -318,3 +318,11 @@ fn long_chats_get_memory_by_their_length() {
     let chat = vec![Message::user(&"x".repeat(1 << 20)); 64];
     assert_eq!(template.render(&chat, &ChatOptions::default()).unwrap().len(), 64);
 }
+
+#[test]
+fn a_template_mentions_whole_names() {
+    let template =
+        ChatTemplate::from_source("{% if enable_thinking is defined %}{{ date_string }}{% endif %}").unwrap();
+    assert!(template.mentions("enable_thinking") && template.mentions("date_string"));
+    assert!(!template.mentions("thinking") && !template.mentions("date") && !template.mentions(""));
+}
