@@ -109,6 +109,15 @@ pub fn select(root: &Path, categories: &[String], models: &[String]) -> Result<V
         }
     }
     let wanted = |names: &[String], name: &String| names.is_empty() || names.contains(name);
+    // Both narrow what is selected; a model that the categories leave out was not meant to be left out.
+    let outside = |member: &&Member| models.contains(&member.model) && !wanted(categories, &member.category);
+    let inside =
+        |member: &Member, other: &Member| member.model == other.model && wanted(categories, &other.category);
+    let lost = members.iter().filter(outside).find(|lost| !members.iter().any(|member| inside(lost, member)));
+    if let Some(Member { model, category, .. }) = lost {
+        let help = format!("leave out --category, or give --category {category}");
+        return Err(Usage(format!("model `{model}` is of the category {category}: {help}")).into());
+    }
     Ok(members
         .into_iter()
         .filter(|member| wanted(categories, &member.category) && wanted(models, &member.model))
@@ -168,6 +177,9 @@ mod tests {
         assert_eq!(names(&[], &[]), ["weft-albert", "weft-bert", "weft-vit"]);
         assert_eq!(names(&["text-encoders"], &[]), ["weft-albert", "weft-bert"]);
         assert_eq!(names(&[], &["vit"]), ["weft-vit"]);
+        let error = select(dir.path(), &["vision".into()], &["vit".into(), "bert".into()]).unwrap_err();
+        let help = "leave out --category, or give --category text-encoders";
+        assert_eq!(error.to_string(), format!("model `bert` is of the category text-encoders: {help}"));
         let error = select(dir.path(), &[], &["bort".into()]).unwrap_err();
         assert_eq!(error.to_string(), "unknown model `bort`; did you mean `bert`?");
     }

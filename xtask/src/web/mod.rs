@@ -52,7 +52,8 @@ pub fn run(args: &Args) -> Result<bool> {
     let categories: BTreeSet<_> = members.iter().map(|member| &member.category).collect();
     note(format!("{} crates of {} categories, by {toolchain}", members.len(), categories.len()));
     let mut command = toolchain.cargo("check");
-    command.arg("--quiet");
+    // What the worker calls, too, which is nothing on other platforms.
+    command.args(["--quiet", "--package", pack::PACKAGE]);
     for member in &members {
         command.args(["--package", &member.package]);
     }

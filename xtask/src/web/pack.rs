@@ -15,7 +15,7 @@ use crate::terminal::{note, say};
 use crate::workspace::{Member, root, target_dir};
 
 /// The crate of what a worker calls, and the file that it is compiled to.
-const PACKAGE: &str = "weft-web";
+pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -289,8 +290,15 @@ impl Results {
 
 /// The committed figures, one for each measure and contender, as `cargo xtask query` has them.
 pub fn figures() -> Result<Vec<Value>> {
-    let path = root().join(RESULTS);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    figures_of(&root().join(RESULTS))
+}
+
+/// Those of a file; none where nothing was measured yet.
+fn figures_of(path: &Path) -> Result<Vec<Value>> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(vec![]),
+        text => text.with_context(|| format!("reading {}", path.display()))?,
+    };
     let results: Results =
         serde_json::from_str(&text).with_context(|| format!("reading {}", path.display()))?;
     Ok(results.figures())
@@ -308,6 +316,15 @@ pub fn machine() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_measured_is_no_error_and_a_damaged_file_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bench.json");
+        assert!(figures_of(&path).unwrap().is_empty());
+        fs::write(&path, "{").unwrap();
+        assert!(figures_of(&path).unwrap_err().to_string().contains("bench.json"));
+    }
 
     fn timed(name: &str, ms: f64) -> Timed {
         Timed { name: name.to_owned(), median_ms: ms, runs_ms: vec![ms] }
