@@ -11,19 +11,25 @@ let asked;
 let kept;
 let full;
 let broken;
+let etag;
+let bytes;
 
 beforeEach(() => {
+  etag = '"1"';
+  bytes = BYTES;
   asked = [];
   kept = new Map();
   full = false;
   broken = undefined;
-  globalThis.fetch = async (url, { headers }) => {
+  globalThis.fetch = async (url, { method, headers }) => {
     if (!url.endsWith('.safetensors')) return new Response('', { status: 404 });
+    const version = etag ? { ETag: etag } : {};
+    if (method === 'HEAD') return new Response('', { headers: { ...version, 'Content-Length': `${bytes.length}` } });
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range).map(Number);
-    asked.push([start, Math.min(end + 1, BYTES.length)]);
+    asked.push([start, Math.min(end + 1, bytes.length)]);
     if (broken?.(start)) throw new TypeError('Failed to fetch');
-    const range = { 'Content-Range': `bytes ${start}-${end}/${BYTES.length}` };
-    return new Response(BYTES.slice(start, end + 1), { status: 206, headers: range });
+    const range = { 'Content-Range': `bytes ${start}-${end}/${bytes.length}` };
+    return new Response(bytes.slice(start, end + 1), { status: 206, headers: { ...range, ...version } });
   };
   globalThis.caches = {
     open: async () => ({
@@ -32,6 +38,8 @@ beforeEach(() => {
         if (full) throw new DOMException('no room', 'QuotaExceededError');
         kept.set(place, response);
       },
+      keys: async () => [...kept.keys()].map((url) => ({ url })),
+      delete: async ({ url }) => kept.delete(url),
     }),
   };
 });
@@ -88,8 +96,37 @@ test('a full disk ends keeping and not loading', async () => {
   assert.match(events[0].message, /not kept: no room/);
 });
 
-test('what is not there is not asked for again', async () => {
-  assert.equal(await files().size('https://host/modules.json'), -1);
-  globalThis.fetch = () => assert.fail('it was asked for again');
-  assert.equal(await files().size('https://host/modules.json'), -1);
+test('another version of a file is fetched again, and the old one is not kept', async () => {
+  const changed = BYTES.map((byte) => byte ^ 1);
+  for (const [before, today, length] of [['"1"', '"2"', 300_000], [undefined, undefined, 299_999]]) {
+    kept.clear();
+    [etag, bytes] = [before, BYTES];
+    assert.deepEqual(await files().read(URL, 200_000, 3), BYTES.slice(200_000, 200_003));
+    [etag, bytes] = [today, changed.slice(0, length)];
+    assert.deepEqual(await files().read(URL, 200_000, 3), changed.slice(200_000, 200_003));
+    assert.equal(kept.size, 2);
+    // The same version comes out of the cache, also where the server cannot be asked.
+    asked.length = 0;
+    const server = globalThis.fetch;
+    globalThis.fetch = async () => {
+      throw new TypeError('Failed to fetch');
+    };
+    assert.deepEqual(await files().read(URL, 200_000, 3), changed.slice(200_000, 200_003));
+    globalThis.fetch = server;
+    assert.deepEqual(asked, []);
+  }
+});
+
+test('what is not there or failed is asked for again at the next load', async () => {
+  const first = files();
+  assert.equal(await first.size('https://host/modules.json'), -1);
+  assert.equal(kept.size, 0);
+  globalThis.fetch = async () => new Response('{}');
+  assert.equal(await first.size('https://host/modules.json'), -1);
+  assert.equal(await files().size('https://host/modules.json'), 2);
+  globalThis.fetch = async () => new Response('', { status: 503 });
+  const failing = files();
+  await assert.rejects(failing.size('https://host/config.json'), /answered by 503/);
+  globalThis.fetch = async () => new Response('{}');
+  assert.equal(await failing.size('https://host/config.json'), 2);
 });

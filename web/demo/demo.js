@@ -1,7 +1,9 @@
 // Sentences by meaning: loads a checkpoint once for each choice, and compares a query with texts.
 
-const packed = new URLSearchParams(location.search).get('package') ?? './package/';
-const { pipeline } = await import(new URL(`${packed}index.js`, location.href).href);
+// `?package=FOLDER/` takes another package, of this origin alone: a link to this page must not bring scripts of others.
+const packed = new URL(new URLSearchParams(location.search).get('package') ?? './package/', location.href);
+if (packed.origin !== location.origin) throw new Error(`${packed.href} is of another origin: serve the package beside this page`);
+const { pipeline } = await import(new URL('index.js', packed).href);
 
 const find = (id) => document.getElementById(id);
 const [form, status, bar, failure, table] = ['form', 'status', 'progress', 'error', 'results'].map(find);

@@ -1,7 +1,9 @@
-// Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept in the browser's cache,
-// so that nothing is fetched twice and a load that broke off goes on where it was.
+// Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept in the browser's cache
+// by its URL and version (`ETag` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what
+// failed or is not there is not kept. `caches.delete('weft-2')` removes all of it.
 
-const NAME = 'weft-1';
+const NAME = 'weft-2';
+const PART = 'weft-part';
 const WEIGHTS = /\.safetensors$/;
 // With the length of the file, most headers come in the first answer.
 const HEAD = 64 * 1024;
@@ -30,6 +32,8 @@ export class Files {
 
   constructor(options) {
     this.#options = options;
+    // Earlier releases kept files without their versions.
+    globalThis.caches?.delete?.('weft-1').catch(() => {});
     // Only secure contexts have it.
     this.#cache = options.cache && globalThis.caches ? caches.open(NAME).catch(() => undefined) : Promise.resolve();
   }
@@ -98,27 +102,28 @@ export class Files {
   }
 
   #find(url) {
-    if (!this.#known.has(url)) this.#known.set(url, this.#look(url));
+    if (!this.#known.has(url)) {
+      const found = this.#look(url);
+      this.#known.set(url, found);
+      // What failed may succeed when it is asked for again.
+      found.catch(() => this.#known.delete(url));
+    }
     return this.#known.get(url);
   }
 
-  /** The size of a file with its beginning, or all of it; nothing where there is none. */
+  /** The size of a file with its version and its beginning, or all of it; nothing where there is none. */
   async #look(url) {
     const kept = await this.#kept(url, 'head');
-    if (kept) {
-      const size = Number(kept.headers.get('x-weft-size'));
-      if (size < 0) return undefined;
+    if (kept && (await this.#current(url, kept))) {
       const head = new Uint8Array(await kept.arrayBuffer());
       this.#counts.cached += head.length;
-      return { size, head };
+      return { size: Number(kept.headers.get('x-weft-size')), version: kept.headers.get('x-weft-version'), head };
     }
+    if (kept) await this.#forget(url);
     const wanted = WEIGHTS.test(url) ? { Range: `bytes=0-${HEAD - 1}` } : {};
     const response = await this.#fetch(url, wanted);
-    if (response.status === 404 || response.status === 410) {
-      // Most files are optional: what is not there is not asked for again.
-      await this.#keep(url, 'head', new Uint8Array(), { 'x-weft-size': '-1' });
-      return undefined;
-    }
+    // Most files are optional. It may be there at the next load.
+    if (response.status === 404 || response.status === 410) return undefined;
     if (!response.ok) throw new Error(refusal(url, response));
     const range = response.status === 206 ? /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '') : undefined;
     const head = new Uint8Array(await response.arrayBuffer());
@@ -128,11 +133,32 @@ export class Files {
       throw new Error(`the server of ${url} does not say how long the file is: ${help}`);
     }
     const size = range ? Number(range[1]) : head.length;
-    await this.#keep(url, 'head', head, { 'x-weft-size': String(size) });
-    return { size, head };
+    const etag = response.headers.get('ETag');
+    const version = etag ?? String(size);
+    const headers = { 'x-weft-size': String(size), 'x-weft-version': version };
+    await this.#keep(url, 'head', head, etag ? { ...headers, 'x-weft-etag': etag } : headers);
+    return { size, version, head };
   }
 
-  async #range(url, { size, head }, offset, length, tell = () => {}) {
+  /** Whether what is kept of a file is what the server has today, as far as it says; without a network it is. */
+  async #current(url, kept) {
+    let response;
+    try {
+      response = await fetch(url, { method: 'HEAD', headers: this.#options.headers });
+    } catch {
+      return true;
+    }
+    if (response.status === 404 || response.status === 410) return false;
+    // Some servers know no HEAD.
+    if (!response.ok) return true;
+    const [before, today] = [kept.headers.get('x-weft-etag'), response.headers.get('ETag')];
+    if (before && today) return before === today;
+    // The length of a small file may be that of its compressed form: it is fetched again.
+    const length = response.headers.get('Content-Length');
+    return WEIGHTS.test(url) && (!length || length === kept.headers.get('x-weft-size'));
+  }
+
+  async #range(url, { size, version, head }, offset, length, tell = () => {}) {
     const end = Math.min(offset + length, size);
     if (end <= head.length) {
       tell(end - offset);
@@ -140,13 +166,14 @@ export class Files {
     }
     if (offset < head.length) {
       tell(head.length - offset);
-      const rest = await this.#range(url, { size, head: head.subarray(0, 0) }, head.length, end - head.length, tell);
+      const file = { size, version, head: head.subarray(0, 0) };
+      const rest = await this.#range(url, file, head.length, end - head.length, tell);
       const bytes = new Uint8Array(end - offset);
       bytes.set(head.subarray(offset));
       bytes.set(rest, head.length - offset);
       return bytes;
     }
-    const key = `${offset}-${end}`;
+    const key = `${version} ${offset}-${end}`;
     const kept = await this.#kept(url, key);
     if (kept) {
       const bytes = new Uint8Array(await kept.arrayBuffer());
@@ -186,6 +213,14 @@ export class Files {
   async #kept(url, part) {
     const cache = await this.#cache;
     return cache?.match(place(url, part)).catch(() => undefined);
+  }
+
+  /** Removes what is kept of another version of a file. */
+  async #forget(url) {
+    const cache = await this.#cache;
+    const ours = (request) => bare(request.url) === bare(url);
+    const stale = ((await cache?.keys().catch(() => [])) ?? []).filter(ours);
+    await Promise.all(stale.map((request) => cache.delete(request).catch(() => false)));
   }
 
   async #keep(url, part, bytes, headers) {
@@ -258,7 +293,14 @@ export function touching(ranges) {
 
 function place(url, part) {
   const place = new URL(url);
-  place.searchParams.set('weft-part', part);
+  place.searchParams.set(PART, part);
+  return place.href;
+}
+
+/** A URL without the part of the file that is kept under it. */
+function bare(url) {
+  const place = new URL(url);
+  place.searchParams.delete(PART);
   return place.href;
 }
 

@@ -40,8 +40,8 @@ export async function pipeline(task, model, options = {}) {
       threads: options.threads ?? 0,
       ort: options.ort === undefined ? '' : new URL(options.ort, location.href).href,
     };
-    const { number, about } = await client.call('load', settings);
-    return callable(client, number, task, about);
+    const { about } = await client.call('load', settings);
+    return callable(client, task, about);
   } catch (error) {
     // What a provider left behind would stay in the way of the next one.
     client.end(error);
@@ -52,10 +52,10 @@ export async function pipeline(task, model, options = {}) {
 }
 
 /** The pipeline as a function, with what it is as properties. */
-function callable(client, number, task, about) {
+function callable(client, task, about) {
   const run = (inputs, options = {}) => {
     const { signal, onText, ...parameters } = options;
-    return client.call('run', { number, inputs, parameters, streaming: onText !== undefined }, { signal, onText });
+    return client.call('run', { inputs, parameters, streaming: onText !== undefined }, { signal, onText });
   };
   return Object.assign(run, {
     task,

@@ -34,8 +34,8 @@ const calls = {
     return loaded;
   },
 
-  async run({ number, inputs, parameters, streaming }) {
-    return JSON.parse(await run(number, JSON.stringify(inputs), JSON.stringify(parameters), streaming));
+  async run({ inputs, parameters, streaming }) {
+    return JSON.parse(await run(JSON.stringify(inputs), JSON.stringify(parameters), streaming));
   },
 };
 

@@ -27,7 +27,8 @@ static REGISTRY: ModelRegistry = ModelRegistry {
 };
 
 thread_local! {
-    static LOADED: RefCell<Vec<Option<Rc<dyn JsonPipeline>>>> = const { RefCell::new(vec![]) };
+    /// The worker's pipeline, with which it ends.
+    static LOADED: RefCell<Option<Rc<dyn JsonPipeline>>> = const { RefCell::new(None) };
 }
 
 #[wasm_bindgen]
@@ -41,7 +42,7 @@ extern "C" {
     fn panicked(message: &str);
 }
 
-/// Loads a checkpoint, whose folder's URL is given, for a task: its number, and what it runs on and why, as JSON.
+/// Loads a checkpoint, whose folder's URL is given, for a task: what it runs on and why, as JSON.
 ///
 /// # Errors
 /// With the words of [`weft::Error`].
@@ -71,11 +72,8 @@ pub fn load(
         "compile_ms": timings.compile_ms,
     });
     let pipeline: Rc<dyn JsonPipeline> = json_pipeline(task, model).map_err(thrown)?.into();
-    let number = LOADED.with_borrow_mut(|loaded| {
-        loaded.push(Some(pipeline));
-        loaded.len() - 1
-    });
-    Ok(json!({ "number": number, "about": about }).to_string())
+    LOADED.with_borrow_mut(|loaded| *loaded = Some(pipeline));
+    Ok(json!({ "about": about }).to_string())
 }
 
 /// Answers one call; where the task generates text, the page is told of each piece.
@@ -83,9 +81,9 @@ pub fn load(
 /// # Errors
 /// With the words of [`weft::Error`].
 #[wasm_bindgen(jspi)]
-pub fn run(number: usize, inputs: String, parameters: String, streaming: bool) -> Result<String, JsError> {
-    let pipeline = LOADED.with_borrow(|loaded| loaded.get(number).cloned().flatten());
-    let pipeline = pipeline.ok_or_else(|| JsError::new("the pipeline was disposed of: load it again"))?;
+pub fn run(inputs: String, parameters: String, streaming: bool) -> Result<String, JsError> {
+    let pipeline = LOADED.with_borrow(Clone::clone);
+    let pipeline = pipeline.ok_or_else(|| JsError::new("nothing is loaded: load a pipeline first"))?;
     let read =
         |text: &str| serde_json::from_str::<Json>(text).map_err(|error| JsError::new(&error.to_string()));
     let (inputs, parameters) = (read(&inputs)?, read(&parameters)?);
@@ -96,12 +94,6 @@ pub fn run(number: usize, inputs: String, parameters: String, streaming: bool) -
         false => pipeline.run_json(&inputs, &parameters),
     };
     Ok(answer.map_err(thrown)?.to_string())
-}
-
-/// Drops a pipeline and its models.
-#[wasm_bindgen]
-pub fn dispose(number: usize) {
-    LOADED.with_borrow_mut(|loaded| loaded.get_mut(number).and_then(Option::take));
 }
 
 fn thrown(error: Error) -> JsError {

@@ -9,10 +9,10 @@ export async function load(task, checkpoint, hardware, precision) {
   }
   if (task === 'endless') await new Promise(() => {});
   if ((await weftHost.size(`${checkpoint}/config.json`)) < 0) throw new Error(`${checkpoint}: no config.json`);
-  return JSON.stringify({ number: 0, about: { device: hardware, explanation: precision } });
+  return JSON.stringify({ about: { device: hardware, explanation: precision } });
 }
 
-export async function run(number, inputs, parameters, streaming) {
+export async function run(inputs, parameters, streaming) {
   for (let token = 0; streaming; token++) {
     await new Promise((resolve) => setTimeout(resolve, 10));
     if (!weftHost.text(`${token} `)) return JSON.stringify(`ended at ${token}`);
