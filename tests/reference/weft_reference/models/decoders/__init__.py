@@ -8,7 +8,7 @@ from functools import partial
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.models.decoders import classic, hybrids, mixtures, quantized, recurrent, rotary, streams
+from weft_reference.models.decoders import classic, hybrids, latent, mixtures, quantized, recurrent, rotary, streams
 from weft_reference.models.decoders.family import Changes, Decoder, cases
 from weft_reference.models.decoders.relatives import relatives
 from weft_reference.tasks import TaskCase
@@ -20,6 +20,7 @@ TABLES: tuple[Decoder, ...] = (
     *rotary.DECODERS,
     *classic.DECODERS,
     *mixtures.DECODERS,
+    *latent.DECODERS,
     *recurrent.DECODERS,
     *hybrids.DECODERS,
     *streams.DECODERS,

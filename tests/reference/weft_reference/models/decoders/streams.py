@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft_reference.models.decoders.family import BIAS, TIED, TINY, UNTIED, WIDE_HEADS, WINDOW, Changes, Decoder
-from weft_reference.models.decoders.mixtures import SPARSE, YARN
+from weft_reference.models.decoders.latent import SPARSE, YARN
 
 ZAYA_BASE: Changes = {name: value for name, value in TINY.items() if name != "intermediate_size"}
 ZAYA_ROPE: Changes = {
