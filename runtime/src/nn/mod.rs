@@ -29,6 +29,7 @@ mod heads;
 mod hyper_connections;
 mod indexer;
 mod inverted_residual;
+mod latent_attention;
 mod layer_types;
 mod lightning;
 mod local_blocks;
@@ -120,6 +121,7 @@ pub use heads::{
 pub use hyper_connections::HyperConnection;
 pub use indexer::{Indexer, select_keys};
 pub use inverted_residual::{InvertedResidual, make_divisible};
+pub use latent_attention::LatentAttention;
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use lightning::{lightning_attention, lightning_slopes};
 pub use local_blocks::{LocalBlocks, block_local_mask};

@@ -171,31 +171,25 @@ fn gated_norm(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tensor
 /// The rotary part of each head comes before the other, in queries as in keys; the indexer's own pairs halves.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (heads, bias) = (c.num_attention_heads, c.attention_bias);
+    let latent = nn::LatentAttention {
+        heads,
+        kv_lora_rank: c.kv_lora_rank,
+        qk_nope_head_dim: c.qk_nope_head_dim,
+        qk_rope_head_dim: c.qk_rope_head_dim,
+        v_head_dim: c.v_head_dim(),
+        bias,
+        rotary: context.rotary,
+    };
     let size = c.qk_nope_head_dim + c.qk_rope_head_dim;
     let h = g.linear_biased(&w.scope("q_a_proj"), x, c.q_lora_rank, bias)?;
-    let latent = g.rms_norm(&w.scope("q_a_layernorm"), &h, 1e-6)?;
-    let both = g.concat(&[&latent, &h], 2)?;
+    let queries = g.rms_norm(&w.scope("q_a_layernorm"), &h, 1e-6)?;
+    let both = g.concat(&[&queries, &h], 2)?;
     let q = g.linear_no_bias(&w.scope("q_gate_proj"), &both, heads * (size + c.v_head_dim()))?;
     let q = nn::split_heads(g, &q, heads)?;
-    let [rest, rotated, gate] = nn::split_last(
-        g,
-        &q,
-        [c.qk_nope_head_dim, c.qk_rope_head_dim, c.v_head_dim()],
-    )?;
-    let q = g.concat(&[&rotated, &rest], 3)?;
+    let [q, gate] = nn::split_last(g, &q, [size, c.v_head_dim()])?;
     let (q, gate) = (nn::merge_heads(g, &q)?, nn::merge_heads(g, &gate)?);
-    let q = context.rotary.apply(g, &q, heads)?;
-    let h = g.linear_biased(&w.scope("kv_a_proj_with_mqa"), x, c.kv_lora_rank + c.qk_rope_head_dim, bias)?;
-    let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
-    let rotated = context.rotary.apply(g, &rotated, 1)?;
-    let rotated = g.unsqueeze(&rotated, 2)?;
-    let rotated = g.expand(&rotated, dims![BATCH, SEQUENCE, heads, c.qk_rope_head_dim])?;
-    let h = g.rms_norm(&w.scope("kv_a_layernorm"), &h, 1e-6)?;
-    let h = g.linear_no_bias(&w.scope("kv_b_proj"), &h, heads * (c.qk_nope_head_dim + c.v_head_dim()))?;
-    let h = nn::split_heads(g, &h, heads)?;
-    let [rest, v] = nn::split_last(g, &h, [c.qk_nope_head_dim, c.v_head_dim()])?;
-    let k = g.concat(&[&rotated, &rest], 3)?;
-    let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
+    let q = latent.rotate_queries(g, &q)?;
+    let [k, v] = latent.keys_and_values(g, w, x)?;
     let scale = c.rope_parameters.yarn_scale((size as f64).powf(-0.5));
     let halves = context.rotary.clone().halves();
     let indexer = nn::Indexer {
@@ -208,7 +202,7 @@ fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerCo
         cache: context.cache,
         layer: context.index,
     };
-    let mask = indexer.mask(g, &w.scope("indexer"), [x, &latent], context.mask)?;
+    let mask = indexer.mask(g, &w.scope("indexer"), [x, &queries], context.mask)?;
     let options = Attention {
         heads,
         kv_heads: heads,

@@ -148,32 +148,24 @@ fn layer(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, context: &LayerContext
 /// The rotary part of each head comes before the other, in queries as in keys.
 fn attention(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, context: &LayerContext<'_>) -> Result<Tensor> {
     let (heads, bias) = (c.num_attention_heads, c.attention_bias);
-    let sizes = [c.qk_nope_head_dim, c.qk_rope_head_dim];
-    let width = heads * (c.qk_nope_head_dim + c.qk_rope_head_dim);
-    let q = if let Some(rank) = c.q_lora_rank {
-        let h = g.linear_biased(&w.scope("q_a_proj"), x, rank, bias)?;
-        let h = g.rms_norm(&w.scope("q_a_layernorm"), &h, 1e-6)?;
-        g.linear_no_bias(&w.scope("q_b_proj"), &h, width)?
-    } else {
-        g.linear_no_bias(&w.scope("q_proj"), x, width)?
+    let latent = nn::LatentAttention {
+        heads,
+        kv_lora_rank: c.kv_lora_rank,
+        qk_nope_head_dim: c.qk_nope_head_dim,
+        qk_rope_head_dim: c.qk_rope_head_dim,
+        v_head_dim: c.v_head_dim,
+        bias,
+        rotary: context.rotary,
     };
-    let q = nn::split_heads(g, &q, heads)?;
-    let [rest, rotated] = nn::split_last(g, &q, sizes)?;
-    let q = g.concat(&[&rotated, &rest], 3)?;
-    let q = nn::merge_heads(g, &q)?;
-    let q = context.rotary.apply_q(g, &q, heads)?;
-    let h = g.linear_biased(&w.scope("kv_a_proj_with_mqa"), x, c.kv_lora_rank + c.qk_rope_head_dim, bias)?;
-    let [h, rotated] = nn::split_last(g, &h, [c.kv_lora_rank, c.qk_rope_head_dim])?;
-    let rotated = context.rotary.apply(g, &rotated, 1)?;
-    let rotated = g.unsqueeze(&rotated, 2)?;
-    let rotated = g.expand(&rotated, dims![BATCH, SEQUENCE, heads, c.qk_rope_head_dim])?;
-    let h = g.rms_norm(&w.scope("kv_a_layernorm"), &h, 1e-6)?;
-    let h = g.linear_no_bias(&w.scope("kv_b_proj"), &h, heads * (c.qk_nope_head_dim + c.v_head_dim))?;
-    let h = nn::split_heads(g, &h, heads)?;
-    let [rest, v] = nn::split_last(g, &h, [c.qk_nope_head_dim, c.v_head_dim])?;
-    let k = g.concat(&[&rotated, &rest], 3)?;
-    let (k, v) = (nn::merge_heads(g, &k)?, nn::merge_heads(g, &v)?);
-    let scale = c.rope_parameters.yarn_scale(((width / heads) as f64).powf(-0.5));
+    let q = if let Some(rank) = c.q_lora_rank {
+        let h = latent.latent_queries(g, w, x, rank)?;
+        g.linear_no_bias(&w.scope("q_b_proj"), &h, latent.width())?
+    } else {
+        g.linear_no_bias(&w.scope("q_proj"), x, latent.width())?
+    };
+    let q = latent.rotate_queries(g, &q)?;
+    let [k, v] = latent.keys_and_values(g, w, x)?;
+    let scale = c.rope_parameters.yarn_scale(((latent.width() / heads) as f64).powf(-0.5));
     let options = Attention {
         heads,
         kv_heads: heads,
