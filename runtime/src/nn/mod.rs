@@ -164,7 +164,7 @@ pub use routers::{
     GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, top1_within_capacity, topk_by,
 };
 pub use rwkv::{time_mix, time_shift, wkv};
-pub use similarity::{contrastive_logits, l2_normalize};
+pub use similarity::{contrastive_logits, l2_normalize, nearest_codes};
 pub use sinusoidal::{
     positions_after_padding, positions_from_mask, sinusoidal, sinusoidal_after_padding, zero_padding,
 };

@@ -26,6 +26,22 @@ pub fn contrastive_logits(g: &mut Graph, a: &Tensor, b: &Tensor, logit_scale: &T
     g.mul(&cosines, &scale)
 }
 
+/// Vector quantisation (`VectorQuantizer` of VQGAN, arXiv:2012.09841): of vectors x `[.., width]` the index of the nearest of the
+/// codes `[codes, width]`, `[..]` i64.
+///
+/// # Errors
+/// When the widths differ.
+pub fn nearest_codes(g: &mut Graph, x: &Tensor, codes: &Tensor) -> Result<Tensor> {
+    // Of squares of distances, that of the vector itself is the same for all codes: the nearest has the largest 2·x·e - e².
+    let across = g.transpose(codes, &[1, 0])?;
+    let products = g.matmul(x, &across)?;
+    let products = g.scale(&products, 2.0)?;
+    let squares = g.mul(codes, codes)?;
+    let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
+    let nearness = g.sub(&products, &squares)?;
+    g.argmax(&nearness, x.rank().saturating_sub(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{expect, refusal};
@@ -54,5 +70,16 @@ mod tests {
             contrastive_logits(g, &a, &b, &scale)
         };
         expect(&[("logit_scale", &[10.0_f32.ln()])], build, &[1, 3], &[10.0, 20.0, -10.0]);
+    }
+
+    #[test]
+    fn the_nearest_code_is_no_long_one() {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[1, 3, 2], vec![1.0, 1.0, -1.0, 0.0, 9.0, 9.0])?;
+            let codes = g.constant(&[3, 2], vec![9.0, 8.0, -2.0, 0.5, 1.0, 0.5])?;
+            let nearest = nearest_codes(g, &x, &codes)?;
+            Ok(g.cast(&nearest, crate::Dtype::F32))
+        };
+        expect(&[], build, &[1, 3], &[2.0, 1.0, 0.0]);
     }
 }

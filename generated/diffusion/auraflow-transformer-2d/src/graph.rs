@@ -48,15 +48,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let (mut image, grid) = patches(g, c, &w.scope("pos_embed"), &latents)?;
     let timestep = g.scale(&timestep, 1000.0)?;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let time = sinusoidal.forward(g, &timestep)?;
-    let time = nn::diffusion::timestep_embedding(
-        g,
-        &w.scope("time_step_proj"),
-        &time,
-        width,
-        Activation::Silu,
-    )?;
+    let time = nn::diffusion::embed_timesteps(g, &w.scope("time_step_proj"), &timestep, width)?;
     let text = g.linear_no_bias(&w.scope("context_embedder"), &text, c.caption_projection_dim)?;
     let registers = g.weight(&w.name("register_tokens"), &[1, REGISTER_TOKENS, width])?;
     let registers = g.expand(&registers, dims![BATCH, REGISTER_TOKENS, width])?;

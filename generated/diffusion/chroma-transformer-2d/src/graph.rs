@@ -101,7 +101,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 fn modulations(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let count = 3 * c.num_single_layers + 12 * c.num_layers + 2;
     let quarter = c.approximator_num_channels / 4;
-    let sinusoidal = |width| nn::diffusion::Timesteps { width, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new;
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let timestep = g.scale(&timestep, 1000.0)?;
     let guidance = g.scale(&timestep, 0.0)?;

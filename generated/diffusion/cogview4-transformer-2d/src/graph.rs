@@ -68,7 +68,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 /// The embedding of the timestep and of three pairs of pixels (`CogView3CombinedTimestepSizeEmbeddings`):
 /// `[batch, time_embed_dim]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
-    let sinusoidal = |width| nn::diffusion::Timesteps { width, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new;
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let time = sinusoidal(c.num_attention_heads * c.attention_head_dim).forward(g, &timestep)?;
     let embedder = w.scope("timestep_embedder");

@@ -77,12 +77,10 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 /// (`CombinedTimestepGuidanceTextProjEmbeddings`): `[batch, width]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let (w, width) = (w.scope("time_text_embed"), c.num_attention_heads * c.attention_head_dim);
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
     let embedded = |g: &mut Graph, name: &str, scope: &str| {
         let number = g.input(Input::f32(name, dims![BATCH]));
         let number = g.scale(&number, 1000.0)?;
-        let number = sinusoidal.forward(g, &number)?;
-        nn::diffusion::timestep_embedding(g, &w.scope(scope), &number, width, Activation::Silu)
+        nn::diffusion::embed_timesteps(g, &w.scope(scope), &number, width)
     };
     let mut time = embedded(g, "timestep", "timestep_embedder")?;
     if c.guidance_embeds {

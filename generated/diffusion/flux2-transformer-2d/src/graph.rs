@@ -87,11 +87,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 /// `[batch, width]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
-    let sinusoidal = nn::diffusion::Timesteps {
-        width: c.timestep_guidance_channels,
-        flip_sin_to_cos: true,
-        freq_shift: 0.0,
-    };
+    let sinusoidal = nn::diffusion::Timesteps::new(c.timestep_guidance_channels);
     let embedded = |g: &mut Graph, name: &str, scope: &str| {
         let number = g.input(Input::f32(name, dims![BATCH]));
         let number = g.scale(&number, 1000.0)?;

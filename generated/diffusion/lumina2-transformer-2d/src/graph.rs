@@ -45,10 +45,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let time_width = c.hidden_size.min(1024);
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let embed = w.scope("time_caption_embed");
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let time = sinusoidal.forward(g, &timestep)?;
-    let embedder = embed.scope("timestep_embedder");
-    let time = nn::diffusion::timestep_embedding(g, &embedder, &time, time_width, Activation::Silu)?;
+    let time = nn::diffusion::embed_timesteps(g, &embed.scope("timestep_embedder"), &timestep, time_width)?;
     let time = g.activation(Activation::Silu, &time)?;
     let text = g.rms_norm(&embed.scope("caption_embedder.0"), &text, c.norm_eps)?;
     let mut text = g.linear(&embed.scope("caption_embedder.1"), &text, c.hidden_size)?;

@@ -78,9 +78,7 @@ fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let timestep = g.scale(&timestep, 1000.0)?;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let time = sinusoidal.forward(g, &timestep)?;
-    nn::diffusion::timestep_embedding(g, &w.scope("timestep_embedder"), &time, width, Activation::Silu)
+    nn::diffusion::embed_timesteps(g, &w.scope("timestep_embedder"), &timestep, width)
 }
 
 /// The text, normalised, at the width of the blocks: `[batch, text_tokens, width]`.

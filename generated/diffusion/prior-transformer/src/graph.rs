@@ -60,7 +60,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let mut pooled = g.input(Input::f32("proj_embedding", dims![BATCH, pooled_width]));
     let text = g.input(Input::f32("encoder_hidden_states", dims![BATCH, c.num_embeddings, c.embedding_dim]));
     let mask = g.input(Input::i64("attention_mask", dims![BATCH, c.num_embeddings]).or(InputDefault::Ones));
-    let sinusoidal = nn::diffusion::Timesteps { width, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new(width);
     let time = sinusoidal.forward(g, &timestep)?;
     let embedder = w.scope("time_embedding");
     let time = g.linear(&embedder.scope("linear_1"), &time, c.time_embed_dim.unwrap_or(width))?;

@@ -65,15 +65,7 @@ fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let pooled = g.input(Input::f32("pooled_projections", dims![BATCH, c.pooled_projection_dim]));
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let time = sinusoidal.forward(g, &timestep)?;
-    let time = nn::diffusion::timestep_embedding(
-        g,
-        &w.scope("timestep_embedder"),
-        &time,
-        width,
-        Activation::Silu,
-    )?;
+    let time = nn::diffusion::embed_timesteps(g, &w.scope("timestep_embedder"), &timestep, width)?;
     let pooled = nn::diffusion::timestep_embedding(
         g,
         &w.scope("text_embedder"),

@@ -6,7 +6,7 @@
 //! Reference: `diffusers`, `models/autoencoders/vq_model.py`.
 
 use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
-use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, Input, Interpolation, Scope, Tensor};
 use weft::nn::{self, Activation};
 use weft::{Result, dims};
 
@@ -106,14 +106,7 @@ fn quantize(g: &mut Graph, c: &Config, root: &Scope, latents: &Tensor) -> Result
     let width = c.vq_embed_dim.unwrap_or(c.latent_channels);
     let codes = g.weight(&root.scope("quantize.embedding").name("weight"), &[c.num_vq_embeddings, width])?;
     let x = nn::flatten_feature_map(g, latents)?;
-    // Of squares of distances, that of the latent itself is the same for all codes.
-    let across = g.transpose(&codes, &[1, 0])?;
-    let products = g.matmul(&x, &across)?;
-    let products = g.scale(&products, 2.0)?;
-    let squares = g.mul(&codes, &codes)?;
-    let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
-    let nearness = g.sub(&products, &squares)?;
-    let nearest = g.argmax(&nearness, 2)?;
+    let nearest = nn::nearest_codes(g, &x, &codes)?;
     let quantized = g.gather(&codes, &nearest, 0)?;
     let grid = [latents.shape()[2].clone(), latents.shape()[3].clone()];
     nn::unflatten_feature_map(g, &quantized, &grid)

@@ -29,7 +29,7 @@ pub use patches::{LatentPatches, center_crop, grid_positions, patchify, sincos_p
 pub use resample::{Downsample2d, upsample_2d};
 pub use resnet::ResnetBlock2d;
 pub use streams::{DoubleStream, modulated_feed_forward, single_stream};
-pub use timesteps::{Timesteps, timestep_embedding};
+pub use timesteps::{Timesteps, embed_timesteps, text_time_embedding, timestep_embedding};
 pub use transformer::{SpatialTransformer, glu_feed_forward};
 pub use unet::UnetBlock;
 pub use video_frames::{batch_to_frames, causal_conv_3d, channel_unit_norm, frames_to_batch};

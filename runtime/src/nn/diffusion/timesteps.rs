@@ -1,7 +1,7 @@
 //! Sinusoidal timestep embeddings (`Timesteps`, `TimestepEmbedding`).
 
 use crate::Result;
-use crate::graph::{Activation, Dtype, Graph, Scope, Tensor, Unary};
+use crate::graph::{Activation, Dim, Dtype, Graph, Scope, Tensor, Unary};
 
 /// Sinusoidal timestep embeddings (`Timesteps`, DDPM): frequencies from 1 down to 1/10000.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,11 @@ pub struct Timesteps {
 }
 
 impl Timesteps {
+    /// As most transformers have them: cosines first, frequencies without a shift.
+    pub fn new(width: usize) -> Self {
+        Self { width, flip_sin_to_cos: true, freq_shift: 0.0 }
+    }
+
     /// The embeddings of timesteps `[…]` f32: `[…, width]`.
     ///
     /// # Errors
@@ -67,6 +72,40 @@ pub fn timestep_embedding(
     g.linear(&w.scope("linear_2"), &h, width)
 }
 
+/// The width of timesteps' sinusoidal embeddings in most transformers.
+const WIDTH: usize = 256;
+
+/// Sinusoidal embeddings of timesteps `[batch]` in 256 elements, and two layers with SiLU over them (`time_proj` and
+/// `timestep_embedder` of `CombinedTimestepTextProjEmbeddings` and its relatives): `[batch, width]`.
+///
+/// # Errors
+/// When the timesteps are not floating point.
+pub fn embed_timesteps(g: &mut Graph, w: &Scope, timesteps: &Tensor, width: usize) -> Result<Tensor> {
+    let x = Timesteps::new(WIDTH).forward(g, timesteps)?;
+    timestep_embedding(g, w, &x, width, Activation::Silu)
+}
+
+/// The embedding of a pooled text `[batch, …]` and of sizes `[batch, sizes]` behind it, each of these by sinusoids
+/// (`addition_embed_type: text_time` of `UNet2DConditionModel`); of both together as many elements as the layers take, `joined`:
+/// `[batch, width]`.
+///
+/// # Errors
+/// When there are fewer elements.
+pub fn text_time_embedding(
+    g: &mut Graph,
+    w: &Scope,
+    [pooled, sizes]: [&Tensor; 2],
+    sinusoidal: Timesteps,
+    [joined, width]: [usize; 2],
+) -> Result<Tensor> {
+    let sizes = sinusoidal.forward(g, sizes)?;
+    let sizes = g.flatten(&sizes, 1..3)?;
+    let both = g.concat(&[pooled, &sizes], 1)?;
+    // What configurations say is the width of both together.
+    let both = g.slice_dims(&both, 1, Dim::Fixed(0), joined.into())?;
+    timestep_embedding(g, w, &both, width, Activation::Silu)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +134,43 @@ mod tests {
             Timesteps { width: 3, flip_sin_to_cos: true, freq_shift: 0.0 }.forward(g, &timesteps)
         });
         insta::assert_snapshot!(problem, @"Timesteps in the root: the width 3 is not even");
+    }
+
+    #[test]
+    fn sizes_stand_behind_the_pooled_text() {
+        let build = |g: &mut Graph| {
+            let pooled = g.constant(&[1, 1], vec![2.0])?;
+            let sizes = g.constant(&[1, 2], vec![0.0, 1.0])?;
+            let w = Scope::root().scope("t");
+            text_time_embedding(g, &w, [&pooled, &sizes], Timesteps::new(2), [5, 1])
+        };
+        // The text, then of each size a cosine and a sine: 2, 1, 0, cos(1), sin(1).
+        let weights: [(&str, &[f32]); 4] = [
+            ("t.linear_1.weight", &[1.0, 10.0, 100.0, 1000.0, 10_000.0]),
+            ("t.linear_1.bias", &[0.0]),
+            ("t.linear_2.weight", &[1.0]),
+            ("t.linear_2.bias", &[0.5]),
+        ];
+        let whole = 12.0 + 1000.0 * 1_f32.cos() + 10_000.0 * 1_f32.sin();
+        expect(&weights, build, &[1, 1], &[whole + 0.5]);
+    }
+
+    #[test]
+    fn timesteps_are_embedded_in_256_elements() {
+        let build = |g: &mut Graph| {
+            let timesteps = g.constant(&[1], vec![0.0])?;
+            embed_timesteps(g, &Scope::root().scope("t"), &timesteps, 1)
+        };
+        // Of timestep 0 the cosines are 1 and come first, the sines are 0.
+        let mut first = vec![0.25; 128];
+        first.resize(256, 9.0);
+        let weights: [(&str, &[f32]); 4] = [
+            ("t.linear_1.weight", &first),
+            ("t.linear_1.bias", &[0.0]),
+            ("t.linear_2.weight", &[2.0]),
+            ("t.linear_2.bias", &[0.0]),
+        ];
+        expect(&weights, build, &[1, 1], &[64.0]);
     }
 
     #[test]

@@ -60,11 +60,12 @@ pub(super) fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor
 /// (`PixArtAlphaCombinedTimestepSizeEmbeddings`): `[batch, width]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope, timestep: &Tensor) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
-    let embedded = |g: &mut Graph, name: &str, x: &Tensor, width: usize| {
-        let x = sinusoidal.forward(g, x)?;
-        nn::diffusion::timestep_embedding(g, &w.scope(name), &x, width, Activation::Silu)
-    };
+    let embedded = |g: &mut Graph, name: &str, x: &Tensor, width: usize| nn::diffusion::embed_timesteps(
+        g,
+        &w.scope(name),
+        x,
+        width,
+    );
     let time = embedded(g, "timestep_embedder", timestep, width)?;
     if !c.use_additional_conditions.unwrap_or(c.sample_size == 128) {
         return Ok(time);

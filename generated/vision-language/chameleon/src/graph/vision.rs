@@ -7,7 +7,7 @@
 //! Chameleon's image tokenizer (`ChameleonVQVAE`), the encoder of a VQGAN and its codebook (Esser et al., 2020, arXiv:2012.09841).
 
 use weft::Result;
-use weft::graph::{Conv, Dim, Graph, PadMode, Reduction, Scope, Tensor};
+use weft::graph::{Conv, Dim, Graph, PadMode, Scope, Tensor};
 use weft::nn::{self, Activation, Attention};
 
 use crate::VqConfig as Config;
@@ -19,15 +19,8 @@ pub(super) fn codes(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor)
     g.unused_scope(&w.scope("post_quant_conv"));
     let x = nn::flatten_feature_map(g, &x)?;
     let x = g.flatten(&x, 0..2)?;
-    // The nearest has the largest 2·x·e - e².
     let codebook = g.weight(&w.name("quantize.embedding.weight"), &[c.num_embeddings, c.embed_dim])?;
-    let turned = g.transpose(&codebook, &[1, 0])?;
-    let near = g.matmul(&x, &turned)?;
-    let near = g.scale(&near, 2.0)?;
-    let squares = g.mul(&codebook, &codebook)?;
-    let squares = g.reduce(Reduction::Sum, &squares, &[1], false)?;
-    let near = g.sub(&near, &squares)?;
-    g.argmax(&near, 1)
+    nn::nearest_codes(g, &x, &codebook)
 }
 
 /// The encoder (`ChameleonVQVAEEncoder`): `[images, latent_channels, rows, columns]`.
