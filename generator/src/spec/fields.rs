@@ -87,6 +87,22 @@ impl From<Class> for ClassForm {
 }
 
 impl ReferenceFields {
+    /// These with what is said of some models alone: theirs are put in place of what was known, and a class that they share with others
+    /// keeps what those read of it.
+    #[must_use]
+    pub fn with(mut self, some: Self) -> Self {
+        self.transformers = some.transformers;
+        self.model_types.extend(some.model_types);
+        self.defaults.extend(some.defaults);
+        for (name, class) in some.classes {
+            let known = self.classes.entry(name).or_default();
+            known.read.extend(class.read);
+            known.unread.extend(class.unread);
+            known.unread.retain(|field| !known.read.contains_key(field));
+        }
+        self
+    }
+
     /// The text of the file that keeps it, a class a line, without places.
     ///
     /// # Errors
@@ -243,4 +259,29 @@ pub fn check_shared(shared: &IndexMap<String, ConfigField>, reference: &Referenc
             )
         });
     stale.chain(missing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_some_models_leaves_the_others_as_they_were() {
+        let read = |json: &str| serde_json::from_str::<ReferenceFields>(json).unwrap();
+        let all = read(
+            r#"{"transformers": "5", "model_types": {"a": {"": "A"}, "b": {"": "B", "text_config": "Text"}},
+                "classes": {"A": {"read": "x", "unread": "y"}, "Text": {"read": "p", "unread": "q r"}}}"#,
+        );
+        let some = read(
+            r#"{"transformers": "5", "model_types": {"b": {"": "B2", "text_config": "Text"}},
+                "classes": {"Text": {"q": ["b.py:1"], "p": [], "r": []}}}"#,
+        );
+        let both = all.with(some);
+        assert_eq!(both.model_types["a"][""], "A");
+        assert_eq!(both.model_types["b"][""], "B2");
+        assert_eq!(both.classes["A"].unread, BTreeSet::from(["y".to_owned()]));
+        assert_eq!(both.classes["Text"].read.keys().collect::<Vec<_>>(), ["p", "q"]);
+        assert_eq!(both.classes["Text"].read["q"], ["b.py:1"]);
+        assert_eq!(both.classes["Text"].unread, BTreeSet::from(["r".to_owned()]));
+    }
 }
