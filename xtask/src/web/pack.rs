@@ -19,14 +19,20 @@ pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.
-const SCRIPTS: [&str; 4] = ["index.js", "worker.js", "files.js", "engine.js"];
+const SCRIPTS: [&str; 7] =
+    ["index.js", "worker.js", "host.js", "waiting.js", "host_worker.js", "files.js", "engine.js"];
 
 /// The types of all tasks, and the line that offers them.
 const TYPES: &str = "index.d.ts";
 const OFFERED: &str = "export type Task = keyof Tasks;";
 
-/// Of ONNX Runtime Web, the build that waits for promises.
-const ENGINE: [&str; 2] = ["ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"];
+/// Of ONNX Runtime Web, the build that waits for promises, and the one for browsers that cannot.
+const ENGINE: [&str; 4] = [
+    "ort.jspi.bundle.min.mjs",
+    "ort-wasm-simd-threaded.jspi.wasm",
+    "ort.wasm.bundle.min.mjs",
+    "ort-wasm-simd-threaded.wasm",
+];
 
 /// What browsers have that can wait for promises at all; `wasm-opt` writes nothing else.
 const FEATURES: [&str; 8] = [
