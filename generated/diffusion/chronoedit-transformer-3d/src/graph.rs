@@ -52,7 +52,7 @@ fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let rotary = rotary(g, c, &grid)?;
     let embedder = w.scope("condition_embedder");
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
-    let sinusoidal = nn::diffusion::Timesteps { width: c.freq_dim, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new(c.freq_dim);
     let time = sinusoidal.forward(g, &timestep)?;
     let time = nn::diffusion::timestep_embedding(
         g,

@@ -45,11 +45,9 @@ const POOL_HEADS: usize = 8;
 /// The embedding of the timestep, T5's pooled hidden states and, where the model is conditioned on them, sizes and a style
 /// (`HunyuanCombinedTimestepTextSizeStyleEmbedding`): `[batch, hidden_size]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope, t5: &Tensor) -> Result<Tensor> {
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new(256);
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
-    let time = sinusoidal.forward(g, &timestep)?;
-    let embedder = w.scope("timestep_embedder");
-    let time = nn::diffusion::timestep_embedding(g, &embedder, &time, c.hidden_size, Activation::Silu)?;
+    let time = nn::diffusion::embed_timesteps(g, &w.scope("timestep_embedder"), &timestep, c.hidden_size)?;
     let mut extra = pooled(g, c, &w.scope("pooler"), t5)?;
     if c.use_style_cond_and_image_meta_size {
         let sizes = g.input(Input::f32("image_meta_size", dims![BATCH, 6]));

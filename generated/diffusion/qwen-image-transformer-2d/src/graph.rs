@@ -40,14 +40,11 @@ fn time_embeddings(g: &mut Graph, c: &Config, w: &Scope) -> Result<Vec<Tensor>> 
     let width = c.num_attention_heads * c.attention_head_dim;
     let timestep = g.input(Input::f32("timestep", dims![BATCH]));
     let timestep = g.scale(&timestep, 1000.0)?;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
     let zero = g.scale(&timestep, 0.0)?;
     let numbers = if c.zero_cond_t { vec![timestep, zero] } else { vec![timestep] };
     let mut embedded = vec![];
     for number in &numbers {
-        let x = sinusoidal.forward(g, number)?;
-        let w = w.scope("timestep_embedder");
-        embedded.push(nn::diffusion::timestep_embedding(g, &w, &x, width, Activation::Silu)?);
+        embedded.push(nn::diffusion::embed_timesteps(g, &w.scope("timestep_embedder"), number, width)?);
     }
     Ok(embedded)
 }

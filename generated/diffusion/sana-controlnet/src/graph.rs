@@ -56,11 +56,9 @@ fn patches(g: &mut Graph, c: &Config, w: &Scope, latents: &Tensor) -> Result<(Te
 /// `[batch, width]`.
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let width = c.num_attention_heads * c.attention_head_dim;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
     let embedded = |g: &mut Graph, name: &str, scope: &str| {
         let number = g.input(Input::f32(name, dims![BATCH]));
-        let number = sinusoidal.forward(g, &number)?;
-        nn::diffusion::timestep_embedding(g, &w.scope(scope), &number, width, Activation::Silu)
+        nn::diffusion::embed_timesteps(g, &w.scope(scope), &number, width)
     };
     embedded(g, "timestep", "emb.timestep_embedder")
 }

@@ -11,7 +11,7 @@
 
 use weft::graph::dims::{BATCH, HEIGHT, SEQUENCE, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, Scope, Tensor};
-use weft::nn::{self, Activation};
+use weft::nn;
 use weft::{Result, dims};
 
 use crate::UnetConfig as Config;
@@ -126,17 +126,13 @@ fn time_embedding(g: &mut Graph, c: &Config, w: &Scope, timestep: &Tensor) -> Re
     };
     let pooled = g.input(Input::f32("text_embeds", dims![BATCH, Dim::symbol("text_embeds_dim")]));
     let sizes = g.input(Input::f32("time_ids", dims![BATCH, Dim::symbol("time_ids")]));
-    let sizes = sinusoidal(c.addition_time_embed_dim.unwrap_or_default()).forward(g, &sizes)?;
-    let sizes = g.flatten(&sizes, 1..3)?;
-    let joined = g.concat(&[&pooled, &sizes], 1)?;
-    // What configurations say is the width of both together.
-    let joined = g.slice_dims(&joined, 1, Dim::Fixed(0), added.into())?;
-    let added = nn::diffusion::timestep_embedding(
+    let sinusoidal = sinusoidal(c.addition_time_embed_dim.unwrap_or_default());
+    let added = nn::diffusion::text_time_embedding(
         g,
         &w.scope("add_embedding"),
-        &joined,
-        width,
-        Activation::Silu,
+        [&pooled, &sizes],
+        sinusoidal,
+        [added, width],
     )?;
     g.add(&time, &added)
 }

@@ -86,7 +86,7 @@ pub(super) fn transformer(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor
 fn time_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let timestep = g.input(Input::f32("t", dims![BATCH]));
     let timestep = g.scale(&timestep, c.t_scale)?;
-    let sinusoidal = nn::diffusion::Timesteps { width: 256, flip_sin_to_cos: true, freq_shift: 0.0 };
+    let sinusoidal = nn::diffusion::Timesteps::new(256);
     let time = sinusoidal.forward(g, &timestep)?;
     let time = g.linear(&w.scope("mlp.0"), &time, TIME_WIDTH)?;
     let time = g.activation(Activation::Silu, &time)?;
