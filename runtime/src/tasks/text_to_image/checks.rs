@@ -18,7 +18,7 @@ impl<A: AnyModel> TextToImage<A> {
     /// Height and width in pixels.
     pub(super) fn size(&self, options: &TextToImageOptions) -> Result<[usize; 2]> {
         let Settings { scale, sample_size, .. } = self.settings;
-        let trained = sample_size.map(|side| side * scale);
+        let trained = sample_size.map(|side| side.saturating_mul(scale));
         let size = [options.height.unwrap_or(trained[0]), options.width.unwrap_or(trained[1])];
         let conditioning = self.class.conditioning;
         if conditioning == Conditioning::Classes && size != trained {

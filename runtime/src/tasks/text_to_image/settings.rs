@@ -34,7 +34,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Pixels for each row of tokens, of which heights and widths are multiples.
     pub(super) fn multiple(&self) -> usize {
-        self.scale * self.patch_size
+        self.scale.saturating_mul(self.patch_size)
     }
 
     pub(super) fn read(class: &PipelineClass, config: &Json) -> Self {
