@@ -8,6 +8,20 @@
 //! 2024, arXiv:2405.09818); of its two sides, the one that writes text.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_chameleon::tasks::ImageTextToText::open("facebook/chameleon-7b")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_chameleon::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -30,6 +44,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, VqConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

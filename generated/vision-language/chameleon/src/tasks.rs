@@ -5,3 +5,20 @@
 //! What Chameleon checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-text-to-text: a continuation of a text with images, or the reply in a chat with images.
+///
+/// Takes checkpoints of `ChameleonForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let model = weft_chameleon::tasks::ImageTextToText::open("facebook/chameleon-7b")?.load()?;
+/// let cat = Image::open("cat.jpg")?;
+/// let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;

@@ -7,6 +7,20 @@
 //! their row and column, and T5's decoder (Lee et al., 2022, arXiv:2210.03347).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let captioner = weft_pix2struct::tasks::ImageToText::open("google/pix2struct-base")?.load()?;
+//! for caption in captioner.run(&Image::open("cat.jpg")?)? {
+//!     println!("{}", caption.generated_text);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_pix2struct::heads::{Inputs, ForConditionalGeneration};
 //! use ndarray::array;
 //!
@@ -34,6 +48,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, TextConfig, VisionConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

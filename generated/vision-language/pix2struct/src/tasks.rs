@@ -5,3 +5,20 @@
 //! What Pix2Struct checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image-to-text: the caption of an image, or the text in it.
+///
+/// Takes checkpoints of `Pix2StructForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let captioner = weft_pix2struct::tasks::ImageToText::open("google/pix2struct-base")?.load()?;
+/// for caption in captioner.run(&Image::open("cat.jpg")?)? {
+///     println!("{}", caption.generated_text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageToText = weft::tasks::ImageToText<crate::Model>;

@@ -34,8 +34,8 @@ impl<A: AnyModel> ImageWriter<A> {
         let checkpoint = text.model.checkpoint();
         let processor = ImageProcessor::from_checkpoint(checkpoint)?;
         let mut config = GenerationConfig::from_checkpoint(checkpoint)?;
-        let attends = text.model.graph_kinds().contains(&GraphKind::Encoder);
-        if let (true, [Some(bos), Some(sep), Some(pad)]) = (attends, blip_tokens(text.model.raw_config())) {
+        let is_blip = text.model.raw_config()["model_type"] == "blip";
+        if let (true, [Some(bos), Some(sep), Some(pad)]) = (is_blip, blip_tokens(text.model.raw_config())) {
             // `generate` of BLIP's classes names these, whatever other files say.
             config.bos_token_id = Some(bos);
             config.decoder_start_token_id = Some(bos);

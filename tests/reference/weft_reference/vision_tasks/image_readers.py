@@ -66,10 +66,10 @@ def chameleon(config: Config, codes: Callable[[int], dict[str, int]], count: int
 
     made = named(POSITIONS, TEMPLATE, image_token=TOKEN, boi_token="<racm3:break>", eoi_token="<eoss>")
     made.model_input_names = ["input_ids", "attention_mask"]
-    first = len(made)
-    tokens = {name: first + index for index, name in enumerate(name for name in codes(count) if name.startswith("IMGIMG"))}
-    tokens |= {"<pad>": PAD, TOKEN: made.convert_tokens_to_ids(TOKEN)}
-    tiny = config(vocab_size=first + count, vocabulary_map=tokens, max_position_embeddings=POSITIONS, **SPECIAL)
+    names = [name for name in codes(count) if name.startswith("IMGIMG")]
+    made.add_tokens(names)
+    tokens = {name: made.convert_tokens_to_ids(name) for name in (*names, TOKEN)} | {"<pad>": PAD}
+    tiny = config(vocab_size=len(made), vocabulary_map=tokens, max_position_embeddings=POSITIONS, **SPECIAL)
     image = ChameleonImageProcessorPil(size={"shortest_edge": 8}, crop_size={"height": 8, "width": 8})
     processor = ChameleonProcessor(image_processor=image, tokenizer=made, image_seq_length=16)
     yield VisionTaskCase(
