@@ -44,6 +44,8 @@ pub enum Task {
     DepthEstimation,
     /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
+    /// What follows a text with videos in it, or the answer to such a chat.
+    VideoTextToText,
     /// The caption of an image, or the text in it.
     ImageToText,
     /// The answer to a question about an image.
@@ -80,7 +82,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -99,6 +101,7 @@ impl Task {
         Self::MaskGeneration,
         Self::DepthEstimation,
         Self::ImageTextToText,
+        Self::VideoTextToText,
         Self::ImageToText,
         Self::VisualQuestionAnswering,
         Self::DocumentQuestionAnswering,
@@ -138,6 +141,7 @@ impl Task {
             Self::MaskGeneration => "mask-generation",
             Self::DepthEstimation => "depth-estimation",
             Self::ImageTextToText => "image-text-to-text",
+            Self::VideoTextToText => "video-text-to-text",
             Self::ImageToText => "image-to-text",
             Self::VisualQuestionAnswering => "visual-question-answering",
             Self::DocumentQuestionAnswering => "document-question-answering",

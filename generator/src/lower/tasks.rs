@@ -89,7 +89,8 @@ fn named_or_served(
         served.sort_by_key(|name| (place(name), *name));
         for name in served {
             let template = templates.get(&format!("pipeline/{name}.rs"));
-            tasks.extend(template.and_then(|template| task(name, template, heads, problems)));
+            let offered = template.filter(|template| !template.front.named);
+            tasks.extend(offered.and_then(|template| task(name, template, heads, problems)));
         }
         return tasks;
     };

@@ -49,6 +49,9 @@ pub struct Front {
     /// Pipelines: whether checkpoints of every class will do, as they hold the base model that serves the task.
     #[serde(default)]
     pub any_class: bool,
+    /// Pipelines: whether specs that name it alone offer it, of all whose heads could serve it.
+    #[serde(default)]
+    pub named: bool,
     /// Pipelines: the name of the type in the crate's `tasks` module.
     #[serde(default, rename = "type")]
     pub type_name: Option<String>,

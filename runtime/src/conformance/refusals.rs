@@ -228,11 +228,12 @@ impl Copy {
         }
         let token = self.image_token(call);
         // Of a text with no place for it, an image stands before it.
-        let before = task == "image-text-to-text" && !call.inputs.to_string().contains(&token);
+        let with_places = ["image-text-to-text", "video-text-to-text"].contains(&task);
+        let before = with_places && !call.inputs.to_string().contains(&token);
         let empty = self.with_text(call, &|_| String::new());
         if let Some(empty) = empty.filter(|_| !self.is_label(call) && !before) {
             let empty = if EMPTY.contains(&task) { with("allow_empty", json!(false), empty) } else { empty };
-            let names = if task == "image-text-to-text" { token.clone() } else { "is empty".to_owned() };
+            let names = if with_places { token.clone() } else { "is empty".to_owned() };
             add("an empty text", &names, empty);
         }
         let long = |text: &str| format!("{text}{}", " warp".repeat(MANY));
@@ -243,7 +244,7 @@ impl Copy {
             let (mut inputs, parameters) = sound();
             inputs["images"] = json!([inputs["images"].clone(), inputs["images"].clone()]);
             add("an image too many", "images", (inputs, parameters));
-        } else if task == "image-text-to-text" {
+        } else if with_places {
             for (what, places) in [("no place for the image", 0), ("a place too many", 2)] {
                 let change = |text: &str| text.replace(&token, &token.repeat(places));
                 add(what, &token, self.with_text(call, &change).unwrap_or_default());
@@ -256,7 +257,7 @@ impl Copy {
     fn image_token(&self, call: &Call) -> String {
         let settings = self.json("tokenizer_config.json").unwrap_or_default();
         let inputs = call.inputs.to_string();
-        let named = ["boi_token", "context_image_token", "image_token"].iter();
+        let named = ["boi_token", "context_image_token", "image_token", "video_token"].iter();
         let mut named = named.filter_map(|key| settings[key].as_str());
         named.find(|token| inputs.contains(*token)).unwrap_or("<image>").to_owned()
     }

@@ -1,13 +1,12 @@
-//! Patches of images of any size in one sequence: their rows and columns, the image and the window that each is of, and the
-//! three-axis positions of the tokens that stand for them (M-RoPE).
+//! Patches of images of any size in one sequence: their rows and columns, the image and the window that each is of.
 //!
-//! Reference: `get_vision_position_ids`, `get_vision_cu_seqlens`, `get_vision_window_index`, `Qwen2VLModel.get_rope_index`.
+//! Reference: `get_vision_position_ids`, `get_vision_cu_seqlens`, `get_vision_window_index`.
 
 use ndarray::{Array1, Array2, Array3};
 
 use crate::{Error, Result, Value, Values};
 
-const GRIDS: &str = "image_grid_thw";
+pub(super) const GRIDS: &str = "image_grid_thw";
 
 /// More patches than these no images have: what an input says is counted before anything is made of it.
 pub(super) const MOST: usize = 1 << 24;
@@ -154,70 +153,6 @@ fn taps(values: &Values, merge: usize, side: usize) -> Result<Vec<[(usize, f32);
     Ok(all)
 }
 
-/// Positions of tokens along time, height and width (M-RoPE, `get_rope_index`): `[3, batch, sequence]` i64, from `input_ids` and
-/// `attention_mask` `[batch, sequence]` and `image_grid_thw` `[images, 3]`. Image tokens, `merge` by `merge` patches each, count
-/// rows and columns from the position that the text before has reached; the text after goes on behind the longer side.
-///
-/// # Errors
-/// When one of them is missing, or there are other numbers of image tokens than of squares of patches.
-pub fn rope_index(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    Ok(Value::I64(positions(values, token, merge)?.0.into_dyn()))
-}
-
-/// What is added to the number of tokens before it for the position of the next token of each sequence
-/// (`mrope_position_deltas`): `[batch, 1]` i64, from what [`rope_index`] takes.
-///
-/// # Errors
-/// As [`rope_index`].
-pub fn rope_deltas(values: &Values, token: usize, merge: usize) -> Result<Value> {
-    let deltas = Array1::from_vec(positions(values, token, merge)?.1);
-    Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
-}
-
-fn positions(values: &Values, token: usize, merge: usize) -> Result<(Array3<i64>, Vec<i64>)> {
-    let tensor = |name| two_axes(values, name);
-    let (ids, seen) = (tensor("input_ids")?, tensor("attention_mask")?);
-    let mut images = grids(values, merge)?.into_iter();
-    let (batch, sequence) = ids.dim();
-    let mut all = Array3::zeros((3, batch, sequence));
-    let mut deltas = vec![];
-    for (row, (ids, seen)) in ids.rows().into_iter().zip(seen.rows()).enumerate() {
-        let places: Vec<usize> =
-            (0..sequence).filter(|place| seen.get(*place).is_none_or(|seen| *seen != 0)).collect();
-        let (mut next, mut most, mut at) = (0, -1, 0);
-        while let Some(place) = places.get(at) {
-            if ids[*place] != token as i64 {
-                (0..3).for_each(|axis| all[(axis, row, *place)] = next);
-                (most, next, at) = (most.max(next), next + 1, at + 1);
-                continue;
-            }
-            let grid = images.next().ok_or_else(|| mismatched("fewer"))?;
-            let (rows, columns) = (grid.rows / merge, grid.columns / merge);
-            for square in 0..grid.frames * rows * columns {
-                let place = places.get(at).filter(|place| ids[**place] == token as i64);
-                let place = *place.ok_or_else(|| mismatched("larger"))?;
-                let (frame, within) = (square / (rows * columns), square % (rows * columns));
-                for (axis, step) in [frame, within / columns, within % columns].into_iter().enumerate() {
-                    all[(axis, row, place)] = next + step as i64;
-                    most = most.max(next + step as i64);
-                }
-                at += 1;
-            }
-            next += rows.max(columns) as i64;
-        }
-        deltas.push(most + 1 - places.len() as i64);
-    }
-    match images.next() {
-        None => Ok((all, deltas)),
-        Some(_) => Err(mismatched("more")),
-    }
-}
-
-fn mismatched(which: &str) -> Error {
-    let problem = format!("has {which} images than the image tokens of the texts");
-    Error::input(GRIDS, problem, "make text and images with the checkpoint's processor")
-}
-
 pub(super) fn two_axes(values: &Values, name: &str) -> Result<Array2<i64>> {
     let value = values.get(name).ok_or_else(|| missing(name))?.i64(name)?;
     value.clone().into_dimensionality().map_err(|_| {
@@ -273,6 +208,7 @@ mod tests {
     use ndarray::{ArrayD, array};
 
     use super::*;
+    use crate::image::{rope_deltas, rope_index};
 
     fn values(grids: Array2<i64>) -> Values {
         Values::from([(GRIDS.to_owned(), grids.into_dyn().into())])

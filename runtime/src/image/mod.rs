@@ -26,6 +26,7 @@ mod jpeg;
 mod latent_grids;
 mod layout;
 mod mask;
+mod mrope;
 mod naflex_squares;
 mod native_sizes;
 mod nested_squares;
@@ -44,20 +45,22 @@ mod size;
 mod step;
 mod tiles;
 mod video_coords;
+#[cfg(feature = "video")]
+mod video_patches;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
 pub use grids::{
-    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows, rope_deltas,
-    rope_index,
+    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
 pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
 pub use mask::Mask;
+pub use mrope::{rope_deltas, rope_deltas_by_seconds, rope_index, rope_index_by_seconds};
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
 pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};
@@ -78,6 +81,8 @@ pub use size::{Pixels, Size};
 pub use step::{SmallImages, Step};
 pub use tiles::Canvas;
 pub use video_coords::{video_cosines, video_sines};
+#[cfg(feature = "video")]
+pub use video_patches::{FrameSampling, VideoPatches, VideoProcessor};
 
 pub(crate) use read::{broken, checked_size, limits};
 

@@ -45,15 +45,21 @@ pub(super) fn numbered(patches: Patches) -> Patches {
     Patches { values, ..patches }
 }
 
-/// An image `[3, height, width]` in patches of this edge, `frames` times the same, square after square of `merge` by `merge`
-/// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
+/// An image `[3, height, width]` in patches of this edge, `frames` times the same, as [`patchified_frames`].
 pub(super) fn patchified_by_squares(
     image: &Array3<f32>,
     edge: usize,
     merge: usize,
     frames: usize,
 ) -> Result<Patches> {
-    let (channels, height, width) = image.dim();
+    patchified_frames(&vec![image; frames], edge, merge)
+}
+
+/// Frames of one size `[3, height, width]` in patches of this edge of all of them, square after square of `merge` by `merge`
+/// patches; values are those of a channel, frame by frame (`Qwen2VLImageProcessor.patchify`).
+pub(super) fn patchified_frames(images: &[&Array3<f32>], edge: usize, merge: usize) -> Result<Patches> {
+    let (channels, height, width) = images.first().map_or((0, 0, 0), |image| image.dim());
+    let frames = images.len();
     let (rows, columns) = (height / edge, width / edge);
     if rows * columns == 0 || height % (edge * merge) + width % (edge * merge) != 0 {
         let problem = format!(
@@ -63,11 +69,14 @@ pub(super) fn patchified_by_squares(
     }
     let plane = edge * edge;
     let mut values = Array2::zeros((rows * columns, channels * frames * plane));
-    for ((channel, y, x), number) in image.indexed_iter() {
-        let (row, column) = (y / edge, x / edge);
-        let square = row / merge * (columns / merge) + column / merge;
-        let patch = (square * merge + row % merge) * merge + column % merge;
-        for frame in 0..frames {
+    for (frame, image) in images.iter().enumerate() {
+        if image.dim() != (channels, height, width) {
+            return Err(Error::input("videos", "have frames of different sizes", "give frames of one size"));
+        }
+        for ((channel, y, x), number) in image.indexed_iter() {
+            let (row, column) = (y / edge, x / edge);
+            let square = row / merge * (columns / merge) + column / merge;
+            let patch = (square * merge + row % merge) * merge + column % merge;
             values[(patch, (channel * frames + frame) * plane + y % edge * edge + x % edge)] = *number;
         }
     }
@@ -102,20 +111,37 @@ pub(super) fn smart_resize_frames(
     let frames = frames.max(1);
     let scale = (factor as f64 / height as f64).max(factor as f64 / width as f64).max(1.0);
     let grown = |length: usize| (length as f64 * scale) as usize;
-    smart_resize_within((grown(height), grown(width)), factor, (least, most), frames)
+    smart_resize_within((grown(height), grown(width)), factor, (least, most), [frames; 2])
+}
+
+/// [`smart_resize`] of videos of so many frames, of which `each` are one patch together (`Qwen3VLVideoProcessor`): limits are those
+/// of all frames; none of fewer than those.
+pub(super) fn smart_resize_video(
+    (height, width): Pixels,
+    factor: usize,
+    limits: (usize, usize),
+    (count, each): (usize, usize),
+) -> Option<Pixels> {
+    if count < each {
+        return None;
+    }
+    let scale = (factor as f64 / height as f64).max(factor as f64 / width as f64).max(1.0);
+    let grown = |length: usize| (length as f64 * scale) as usize;
+    let whole = (count as f64 / each as f64).round_ties_even() as usize * each;
+    smart_resize_within((grown(height), grown(width)), factor, limits, [whole, count])
 }
 
 /// The size of about the image's form whose edges are multiples of `factor` and whose pixels are within the limits
 /// (`smart_resize`); none of images more than 200 times as long as wide.
 pub(super) fn smart_resize(size: Pixels, factor: usize, limits: (usize, usize)) -> Option<Pixels> {
-    smart_resize_within(size, factor, limits, 1)
+    smart_resize_within(size, factor, limits, [1; 2])
 }
 
 fn smart_resize_within(
     (height, width): Pixels,
     factor: usize,
     (least, most): (usize, usize),
-    frames: usize,
+    [counted, frames]: [usize; 2],
 ) -> Option<Pixels> {
     if height.max(width) > 200 * height.min(width) {
         return None;
@@ -123,13 +149,13 @@ fn smart_resize_within(
     let factored = |length: usize| (length as f64 / factor as f64).round_ties_even() as usize * factor;
     let (rows, columns) = (factored(height), factored(width));
     let area = (frames * height * width) as f64;
-    if frames * rows * columns > most {
+    if counted * rows * columns > most {
         let beta = (area / most as f64).sqrt();
         let down =
             |length: usize| ((length as f64 / beta / factor as f64).floor() as usize * factor).max(factor);
         return Some((down(height), down(width)));
     }
-    if frames * rows * columns < least {
+    if counted * rows * columns < least {
         let beta = (least as f64 / area).sqrt();
         let up = |length: usize| (length as f64 * beta / factor as f64).ceil() as usize * factor;
         return Some((up(height), up(width)));

@@ -12,6 +12,8 @@ use defaults::{
     HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
 };
 use padding::{eomt, maskformer, owlv2, vilt};
+#[cfg(feature = "video")]
+pub(super) use steps::numbers;
 use steps::{
     cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
     levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,

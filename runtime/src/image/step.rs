@@ -272,7 +272,7 @@ impl Step {
     }
 
     /// Takes one image or tile further, for itself.
-    fn part<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
+    pub(super) fn part<'a>(&self, part: Part<'a>) -> Result<Part<'a>> {
         let owned = |image: RgbImage| Part::Levels(Cow::Owned(image));
         Ok(match self {
             Self::Resize { size, multiple_of, resample } => {

@@ -27,6 +27,7 @@ impl<A: Architecture> Loader<A> {
             | Task::Summarization
             | Task::Translation
             | Task::ImageTextToText
+            | Task::VideoTextToText
             | Task::AutomaticSpeechRecognition => json!({ "max_new_tokens": WRITTEN }),
             _ => Json::Null,
         };

@@ -53,6 +53,7 @@ impl Task {
             | Self::ImageClassification
             | Self::VideoClassification
             | Self::ImageTextToText
+            | Self::VideoTextToText
             | Self::ImageToText
             | Self::VisualQuestionAnswering
             | Self::AutomaticSpeechRecognition

@@ -86,6 +86,8 @@ mod text_to_text;
 mod token_classification;
 #[cfg(feature = "video")]
 mod video_classification;
+#[cfg(all(feature = "text", feature = "video"))]
+mod video_text_to_text;
 #[cfg(all(feature = "image", feature = "text"))]
 mod visual_document_retrieval;
 #[cfg(all(feature = "image", feature = "text"))]
@@ -164,6 +166,8 @@ pub use text_to_image::{
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 #[cfg(feature = "text")]
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
+#[cfg(all(feature = "text", feature = "video"))]
+pub use video_text_to_text::{VideoTextOptions, VideoTextToText};
 #[cfg(feature = "video")]
 pub use video_classification::{VideoClassification, VideoClassificationOptions};
 #[cfg(all(feature = "image", feature = "text"))]

@@ -89,6 +89,8 @@ pub struct VisionConfig {
     pub out_hidden_size: usize,
     /// The intermediate size of the MLPs.
     pub intermediate_size: usize,
+    /// How many positions apart the times of a video are for each second.
+    pub tokens_per_second: usize,
     /// The edge of a window, pixels.
     pub window_size: usize,
     /// Layers in which all patches of an image attend to each other.
@@ -110,6 +112,7 @@ impl Default for VisionConfig {
             rope_parameters: RopeParameters::of(10000.0),
             out_hidden_size: 3584,
             intermediate_size: 3420,
+            tokens_per_second: 4,
             window_size: 112,
             fullatt_block_indexes: vec![7, 15, 23, 31],
         }

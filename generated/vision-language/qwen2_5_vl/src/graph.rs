@@ -9,8 +9,8 @@
 //! Reference: `transformers`, `models/qwen2_5_vl/modeling_qwen2_5_vl.py`.
 
 use weft::graph::dims::{BATCH, IMAGES, SEQUENCE};
-use weft::graph::{Dim, Graph, Input, Scope, Tensor};
-use weft::image::{image_token_indices, rope_deltas, rope_index};
+use weft::graph::{Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::image::{image_token_indices, rope_deltas_by_seconds, rope_index_by_seconds};
 use weft::nn;
 use weft::{GraphKind, Result, dims};
 
@@ -106,12 +106,19 @@ fn merge_image_features(g: &mut Graph, c: &Config, x: &Tensor, images: &Images) 
 /// Positions along time, height and width: `[3, batch, sequence]`. What they differ by from the number of tokens is given
 /// too, as `rope_deltas` `[batch, 1]`.
 fn mrope_position_ids(g: &mut Graph, c: &Config) -> Result<Tensor> {
-    let (token, merge) = (c.image_token_index, c.vision_config.spatial_merge_size);
+    let (token, merge, per_second) = (
+        c.image_token_index,
+        c.vision_config.spatial_merge_size,
+        c.vision_config.tokens_per_second,
+    );
+    g.input(Input::f32("second_per_grid_ts", dims![IMAGES]).or(InputDefault::Ones));
     let deltas = Input::i64("mrope_position_deltas", dims![BATCH, 1]);
-    let deltas = g.input(deltas.computed(move |values| rope_deltas(values, token, merge)));
+    let deltas = g.input(
+        deltas.computed(move |values| rope_deltas_by_seconds(values, token, merge, per_second)),
+    );
     g.output("rope_deltas", &deltas)?;
     let ids = Input::i64("mrope_position_ids", dims![3, BATCH, SEQUENCE]);
-    Ok(g.input(ids.computed(move |values| rope_index(values, token, merge))))
+    Ok(g.input(ids.computed(move |values| rope_index_by_seconds(values, token, merge, per_second))))
 }
 
 /// Images to the features that replace image tokens, one for each square of patches: `[features, hidden_size]`.

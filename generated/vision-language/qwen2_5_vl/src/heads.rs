@@ -6,7 +6,7 @@
 
 //! Qwen2.5-VL's classes, each as a type: `forward` takes and gives what the reference's does, by the same names.
 
-use ndarray::{Array2, Array3};
+use ndarray::{Array1, Array2, Array3};
 use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
@@ -16,6 +16,8 @@ use crate::Head;
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
     pub input_ids: Array2<i64>,
+    /// The seconds between two times of each video; of an image, which has one, without effect. `[images]`
+    pub second_per_grid_ts: Option<Array1<f32>>,
     /// The patches of all images, square after square, as the checkpoint's processor makes them; not for text alone. `[patches, patch_values]`
     pub pixel_values: Option<Array2<f32>>,
     /// Frames, rows and columns of patches of each image. `[images, 3]`
@@ -29,11 +31,21 @@ pub struct Inputs {
 impl Inputs {
     /// What must be given; where the rest is `None`, it is as the reference has it.
     pub fn new(input_ids: Array2<i64>) -> Self {
-        Self { input_ids, pixel_values: None, image_grid_thw: None, attention_mask: None, position_ids: None }
+        Self {
+            input_ids,
+            second_per_grid_ts: None,
+            pixel_values: None,
+            image_grid_thw: None,
+            attention_mask: None,
+            position_ids: None,
+        }
     }
 }
 
-weft::inputs!(Inputs { input_ids, pixel_values, image_grid_thw, attention_mask, position_ids });
+weft::inputs!(
+    Inputs { input_ids, second_per_grid_ts, pixel_values, image_grid_thw, attention_mask,
+    position_ids }
+);
 
 /// `Qwen2_5_VLModel`: Hidden states of a text with images (`LlavaModel`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;

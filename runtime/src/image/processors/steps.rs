@@ -24,7 +24,7 @@ pub(super) fn resize(settings: &Settings, size: Size) -> Step {
 }
 
 /// `do_rescale` and `do_normalize`.
-pub(super) fn numbers(settings: &Settings) -> Vec<Step> {
+pub(in crate::image) fn numbers(settings: &Settings) -> Vec<Step> {
     let [mean, std] = [settings.image_mean, settings.image_std].map(single);
     let rescale = settings.rescale.map(|factor| Step::Rescale { factor, offset: false });
     let normalize = settings.do_normalize.then_some(Step::Normalize { mean, std });

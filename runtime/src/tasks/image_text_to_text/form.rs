@@ -34,7 +34,7 @@ pub(super) enum Form {
 
 /// The texts that the tokens of a prompt are made of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Prompt {
+pub(in crate::tasks) struct Prompt {
     /// What is encoded for itself, without special tokens.
     pub(super) before: String,
     /// How many of its first tokens are left out.

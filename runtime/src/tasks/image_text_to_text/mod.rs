@@ -39,8 +39,8 @@ use crate::{Error, Result, Values};
 /// ```
 #[derive(Debug)]
 pub struct ImageTextToText<A> {
-    text: TextModel<A>,
-    processor: ImageProcessor,
+    pub(super) text: TextModel<A>,
+    pub(super) processor: ImageProcessor,
     placeholders: Placeholders,
     config: GenerationConfig,
     template: Option<ChatTemplate>,
@@ -126,6 +126,13 @@ impl<A: AnyModel> ImageTextToText<A> {
         chat: &ChatOptions,
         options: &GenerationOptions,
     ) -> Result<Vec<GeneratedChat>> {
+        let (prompt, begun) = self.rendered(messages, chat)?;
+        let replies = self.generate(images, &prompt, options, !begun)?;
+        Ok(replies.into_iter().map(|reply| answered(messages, chat, reply)).collect())
+    }
+
+    /// A chat as a prompt, and whether that begins with the token that begins texts.
+    pub(super) fn rendered(&self, messages: &[Message], chat: &ChatOptions) -> Result<(String, bool)> {
         let Some(template) = &self.template else {
             let help = "give a text instead; or add the template of the checkpoint that it was trained from";
             let place = self.text.tokenizer.file();
@@ -135,8 +142,12 @@ impl<A: AnyModel> ImageTextToText<A> {
         // Templates that do not begin with the token that begins texts leave that to the tokenizer.
         let begun =
             self.text.tokenizer.settings().bos_token.as_ref().is_some_and(|bos| prompt.starts_with(bos));
-        let replies = self.generate(images, &prompt, options, !begun)?;
-        Ok(replies.into_iter().map(|reply| answered(messages, chat, reply)).collect())
+        Ok((prompt, begun))
+    }
+
+    /// A text in which what stands for images is in its places already.
+    pub(super) fn prompt(&self, text: String) -> form::Prompt {
+        form::Prompt { text, special: true, ..Default::default() }
     }
 
     /// What follows a text.
@@ -147,9 +158,21 @@ impl<A: AnyModel> ImageTextToText<A> {
         options: &GenerationOptions,
         special: bool,
     ) -> Result<Vec<String>> {
-        let form = &self.placeholders.form;
-        let mut processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
+        let processed = if images.is_empty() { Values::new() } else { self.processor.process(images)? };
         let prompt = self.placeholders.expand(text, images.len(), &self.processor, &processed)?;
+        self.write(processed, &prompt, text, options, special)
+    }
+
+    /// What follows a prompt, with what the processor made of its images.
+    pub(super) fn write(
+        &self,
+        mut processed: Values,
+        prompt: &form::Prompt,
+        text: &str,
+        options: &GenerationOptions,
+        special: bool,
+    ) -> Result<Vec<String>> {
+        let form = &self.placeholders.form;
         let before = self.encoded(&prompt.before, options, false)?;
         let mut row: Vec<i64> = before.into_iter().skip(prompt.skip).collect();
         row.extend(self.encoded(&prompt.text, options, special && prompt.special)?);

@@ -86,15 +86,19 @@ fn asked(input: &Json) -> Result<(Vec<Image>, &str)> {
 }
 
 /// The images that messages name, in their order.
-fn pictured(messages: &[Message]) -> Result<Vec<Image>> {
+pub(super) fn pictured(messages: &[Message]) -> Result<Vec<Image>> {
+    named(messages, "image")?.into_iter().map(Image::open).collect()
+}
+
+/// The files of one kind, images or videos, that messages name, in their order.
+pub(super) fn named<'a>(messages: &'a [Message], kind: &str) -> Result<Vec<&'a str>> {
     let parts = messages.iter().filter_map(|message| message.content.as_array()).flatten();
-    let mut given = vec![];
-    for part in parts.filter(|part| part["type"] == "image") {
-        let place = ["path", "url", "image"].iter().find_map(|name| part[*name].as_str());
-        let help = "name a file: {\"type\": \"image\", \"path\": \"cat.png\"}";
-        let place = place
-            .ok_or_else(|| Error::input("inputs", format!("{} names no image", start_of(part)), help))?;
-        given.push(Image::open(place)?);
-    }
-    Ok(given)
+    let place = |part: &'a Json| {
+        let place = ["path", "url", kind].iter().find_map(|name| part[*name].as_str());
+        place.ok_or_else(|| {
+            let help = format!("name a file: {{\"type\": \"{kind}\", \"path\": \"a file\"}}");
+            Error::input("inputs", format!("{} names no {kind}", start_of(part)), help)
+        })
+    };
+    parts.filter(|part| part["type"] == kind).map(place).collect()
 }

@@ -32,6 +32,8 @@ mod pipelines;
 mod shapes;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod speech;
+#[cfg(all(feature = "text", feature = "video"))]
+mod video_text;
 
 use std::ops::ControlFlow;
 
@@ -155,6 +157,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::ZeroShotObjectDetection => pipeline::<super::ZeroShotObjectDetection<DynModel>>(model),
         #[cfg(feature = "video")]
         Task::VideoClassification => pipeline::<super::VideoClassification<DynModel>>(model),
+        #[cfg(all(feature = "text", feature = "video"))]
+        Task::VideoTextToText => pipeline::<super::VideoTextToText<DynModel>>(model),
         #[cfg(all(feature = "text", feature = "video"))]
         Task::ZeroShotVideoClassification => pipeline::<super::ZeroShotVideoClassification<DynModel>>(model),
         #[cfg(feature = "audio")]

@@ -9,6 +9,7 @@ from transformers import PreTrainedConfig
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import Changes, Family, packed
 from weft_reference.models.vision_language.packed import QWEN3_TOWER, ROPE, modalities
+from weft_reference.vision_tasks import videos
 from weft_reference.vision_tasks import vision_language as tasks
 
 QWEN3_5_TOWER = {name: value for name, value in QWEN3_TOWER.items() if name != "deepstack_visual_indexes"}
@@ -59,7 +60,7 @@ DELTAS = (
             "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
             "biases": ("Attention of the text has biases.", {"text": {"attention_bias": True}}),
         },
-        tasks=tasks.qwen3_5,
+        tasks=videos.qwen3_vl,
         vary=delta,
         told=modalities,
         without=("image_hidden_states",),
@@ -75,7 +76,7 @@ DELTAS = (
             "ungrouped": ("As many heads of keys as of values, a shorter kernel.", {"text": {"linear_num_key_heads": 4, "linear_conv_kernel_dim": 3}}),
             "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
         },
-        tasks=tasks.qwen3_5,
+        tasks=videos.qwen3_vl,
         vary=delta,
         told=modalities,
         without=("image_hidden_states", "router_logits", "aux_loss"),

@@ -10,6 +10,7 @@ from transformers import PreTrainedConfig
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import Changes, Family, packed
+from weft_reference.vision_tasks import videos
 from weft_reference.vision_tasks import vision_language as tasks
 
 
@@ -101,7 +102,7 @@ PACKED = (
                 {"text": {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}},
             ),
         },
-        tasks.qwen2_vl,
+        videos.qwen2_vl,
         lambda rng, config: {
             "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
             "vision": {
@@ -132,7 +133,7 @@ PACKED = (
         {"image_token_id": IMAGE},
         packed,
         {"large-windows": ("Every image is within a window.", {"vision": {"window_size": 64}})},
-        tasks.qwen2_5_vl,
+        videos.qwen2_5_vl,
         lambda rng, config: {
             "text": sections(rng, config.text_config.hidden_size // config.text_config.num_attention_heads),
             "vision": {
@@ -168,7 +169,7 @@ PACKED = (
             "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
             "biases": ("Attention of the text has biases.", {"text": {"attention_bias": True}}),
         },
-        tasks.qwen3_vl,
+        videos.qwen3_vl,
         lambda rng, config: {
             "text": sections(rng, 8),
             "vision": {
@@ -202,7 +203,7 @@ PACKED = (
             "steps": ("Every second layer has experts, more are selected.", {"text": {"decoder_sparse_step": 2, "num_experts_per_tok": 3}}),
             "tied": ("Scores of tokens share the table of embeddings.", {"tie_word_embeddings": True}),
         },
-        tasks=tasks.qwen3_vl_moe,
+        tasks=videos.qwen3_vl,
         vary=lambda rng, config: {
             "text": sections(rng, 8) | {"num_experts_per_tok": rng.randint(1, 4), "mlp_only_layers": rng.choice(([], [0]))},
             "vision": {
