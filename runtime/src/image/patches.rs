@@ -34,7 +34,7 @@ pub(super) fn patchified(image: &Array3<f32>, edge: usize, most: usize) -> Resul
 }
 
 /// Patches behind their row and column, counted from 1; what is no patch stays zeros.
-pub(super) fn numbered(patches: Patches) -> Patches {
+pub(super) fn numbered(patches: &Patches) -> Patches {
     let (count, width) = patches.values.dim();
     let mut values = Array2::zeros((count, width + 2));
     values.slice_mut(ndarray::s![.., 2..]).assign(&patches.values);
@@ -42,7 +42,7 @@ pub(super) fn numbered(patches: Patches) -> Patches {
         values[(index, 0)] = (index / patches.columns + 1) as f32;
         values[(index, 1)] = (index % patches.columns + 1) as f32;
     }
-    Patches { values, ..patches }
+    Patches { values, rows: patches.rows, columns: patches.columns }
 }
 
 /// An image `[3, height, width]` in patches of this edge, `frames` times the same, as [`patchified_frames`].

@@ -335,7 +335,7 @@ impl Step {
             }
             Self::Standardize => Part::Numbers(standardized(part.numbers()?)),
             Self::PatchifyNumbered { patch_size, most } => {
-                Part::Patches(numbered(patchified(&part.numbers()?, *patch_size, *most)?))
+                Part::Patches(numbered(&patchified(&part.numbers()?, *patch_size, *most)?))
             }
             Self::FlipChannels => {
                 let mut numbers = part.numbers()?;

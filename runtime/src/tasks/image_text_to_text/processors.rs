@@ -97,8 +97,7 @@ impl Files<'_> {
                 "take the tokenizer's files from the checkpoint",
             ));
         };
-        let first =
-            number(&self.written["first_image_token_id"]).map_or(i64::from(unknown) + 1, |id| id as i64);
+        let first = number(&self.written["first_image_token_id"]).map_or(unknown + 1, |id| id as i64);
         let text = format!("{feature}{} {end}", format!(" {feature}").repeat(count));
         let form = Form::Marked { begin, end, first, count };
         Ok(Placeholders { token: feature, replacement: Replacement::Same(text), form, settings: None })
