@@ -1,5 +1,5 @@
-"""Tasks of models that read an image before a text, as tokens of their own, or alone: KOSMOS-2, Florence-2, Chameleon, Fuyu, GIT,
-Pix2Struct.
+"""Tasks of models that read an image before a text, as tokens of their own, or alone: KOSMOS-2, Florence-2, Chameleon,
+Fuyu, GIT, Pix2Struct.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def florence2(config: Config) -> Iterator[VisionTaskCase]:
     tiny.image_token_id = made.convert_tokens_to_ids(TOKEN)
     processor = Florence2Processor(image_processor=image, tokenizer=made)
     case = alone("florence2", "Florence2ForConditionalGeneration", tiny, processor)
-    tasks = [{"images": "rgb.png", "text": "<CAPTION>"}, {"images": "tall.png", "text": "<OPEN_VOCABULARY_DETECTION> a loom"}]
+    tasks = [
+        {"images": "rgb.png", "text": "<CAPTION>"},
+        {"images": "tall.png", "text": "<OPEN_VOCABULARY_DETECTION> a loom"},
+    ]
     notes = "One image before each text, several inputs, beams; names of tasks."
     yield VisionTaskCase(**(vars(case) | {"calls": (*case.calls, Call(tasks, SHORT)), "notes": notes}))
 
@@ -96,7 +99,9 @@ def spaced() -> Any:
     made.decoder = decoders.Metaspace(prepend_scheme="always")
     kind = transformers.PreTrainedTokenizerFast
     names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "bos_token": "<s>"}
-    return kind(tokenizer_object=made, model_max_length=POSITIONS, model_input_names=["input_ids", "attention_mask"], **names)
+    return kind(
+        tokenizer_object=made, model_max_length=POSITIONS, model_input_names=["input_ids", "attention_mask"], **names
+    )
 
 
 def fuyu(config: Config) -> Iterator[VisionTaskCase]:
@@ -121,7 +126,9 @@ def fuyu(config: Config) -> Iterator[VisionTaskCase]:
     tiny = config(text=text)
     tiny.patch_size, tiny.image_token_id = 8, made.convert_tokens_to_ids("|SPEAKER|")
     image = Patches(size={"height": 32, "width": 48}, patch_size={"height": 8, "width": 8})
-    case = alone("fuyu", "FuyuForCausalLM", tiny, Today(image, made), note="One image before each text, several inputs.")
+    case = alone(
+        "fuyu", "FuyuForCausalLM", tiny, Today(image, made), note="One image before each text, several inputs."
+    )
     # With beams, the reference has the patches of one image for all.
     more = Call({"images": "wide.png", "text": "the cloth is"}, SHORT | {"return_full_text": False})
     yield VisionTaskCase(**(vars(case) | {"calls": (*case.calls[:-1], more)}))
@@ -141,7 +148,11 @@ def git_captions(_: str, model: PreTrainedModel, folder: Path) -> Answer:
         return [{"generated_text": made.decode(ids, skip_special_tokens=True)} for ids in written]
 
     def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
-        return one(inputs, parameters) if isinstance(inputs, str) else [one(picture, dict(parameters)) for picture in inputs]
+        return (
+            one(inputs, parameters)
+            if isinstance(inputs, str)
+            else [one(picture, dict(parameters)) for picture in inputs]
+        )
 
     return answer
 

@@ -1,7 +1,7 @@
-"""Tasks of decoders that read videos as patches of several frames: texts and chats with videos in them that are continued.
+"""Tasks of decoders that read videos as patches of several frames: texts and chats with videos that are continued.
 
-The reference's processors of videos need `torchvision`. Here each is made on Pillow of the reference's own functions, which are
-read from its files: how frames are sampled, what size they become, in what order patches stand.
+The reference's processors of videos need `torchvision`. Here each is made on Pillow of the reference's own functions,
+which are read from its files: how frames are sampled, what size they become, in what order patches stand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from weft_reference.models.vision_language.family import Family
 
 VIDEO = "<video>"
-CHATS = TEMPLATE.replace("{% else %} {{ part.text }} ", "{% elif part.type == 'video' %}<video>{% else %} {{ part.text }} ")
+CHATS = TEMPLATE.replace(
+    "{% else %} {{ part.text }} ", "{% elif part.type == 'video' %}<video>{% else %} {{ part.text }} "
+)
 
 
 @lru_cache
@@ -46,7 +48,9 @@ def functions(model: str) -> dict[str, Any]:
     path = Path(transformers.__file__).parent / "models" / model / f"video_processing_{model}.py"
     tree = ast.parse(path.read_text())
     kind = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith("VideoProcessor"))
-    wanted = [node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name in ("sample_frames", "patchify")]
+    wanted = [
+        node for node in kind.body if isinstance(node, ast.FunctionDef) and node.name in ("sample_frames", "patchify")
+    ]
     tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)] + wanted
     logger = SimpleNamespace(warning_once=lambda *_: None)
     names: dict[str, Any] = {"torch": torch, "np": np, "math": math, "VideoMetadata": VideoMetadata, "logger": logger}
@@ -77,7 +81,9 @@ class OnPillow:
                 indices = torch.arange(len(video))
             of_video.frames_indices = [int(index) for index in indices]
             frames = self.frames(video[of_video.frames_indices])
-            patches, *grid = given["patchify"](self, frames[None], self.patch_size, self.merge_size, self.temporal_patch_size)
+            patches, *grid = given["patchify"](
+                self, frames[None], self.patch_size, self.merge_size, self.temporal_patch_size
+            )
             pixels.append(patches[0])
             grids.append(grid)
             metadata.append(of_video)
@@ -101,7 +107,11 @@ class OnPillow:
         """As `save_pretrained` writes it."""
         kind = {"qwen2_vl": "Qwen2VLVideoProcessor", "qwen3_vl": "Qwen3VLVideoProcessor"}[self.model]
         own = {name: value for name, value in self.settings.items() if name != "image"}
-        return {"video_processor_type": kind, "temporal_patch_size": self.temporal_patch_size, "merge_size": self.merge_size} | own
+        return {
+            "video_processor_type": kind,
+            "temporal_patch_size": self.temporal_patch_size,
+            "merge_size": self.merge_size,
+        } | own
 
 
 def filming(kind: type, image: Any, tokenizer: Any, video: OnPillow) -> Any:
@@ -123,7 +133,9 @@ def filming(kind: type, image: Any, tokenizer: Any, video: OnPillow) -> Any:
             (folder / "processor_config.json").write_text(json.dumps(both, indent=2) + "\n")
 
     Filming.__name__ = kind.__name__
-    return Filming(image_processor=image, tokenizer=tokenizer, video_processor=video, chat_template=tokenizer.chat_template)
+    return Filming(
+        image_processor=image, tokenizer=tokenizer, video_processor=video, chat_template=tokenizer.chat_template
+    )
 
 
 def frames_of(path: str) -> np.ndarray:
@@ -149,15 +161,21 @@ def replies(processor: Any) -> Any:
             inputs = processor(text=[text], return_tensors="pt", **options)
             inputs = {name: value for name, value in inputs.items() if name != "video_metadata"}
             written = model.generate(**inputs, **parameters)
-            whole, begun = (processor.batch_decode(ids, skip_special_tokens=True)[0] for ids in (written, inputs["input_ids"]))
+            whole, begun = (
+                processor.batch_decode(ids, skip_special_tokens=True)[0] for ids in (written, inputs["input_ids"])
+            )
             at = whole.find(begun)
             return whole[at + len(begun) :] if 0 <= at <= 2 else whole
 
         def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
             full = parameters.pop("return_full_text", True)
             if isinstance(inputs, list) and "role" in inputs[0]:
-                parts = [part for message in inputs for part in message["content"] if isinstance(message["content"], list)]
-                videos, images = ([part["path"] for part in parts if part["type"] == kind] for kind in ("video", "image"))
+                parts = [
+                    part for message in inputs for part in message["content"] if isinstance(message["content"], list)
+                ]
+                videos, images = (
+                    [part["path"] for part in parts if part["type"] == kind] for kind in ("video", "image")
+                )
                 text = processor.tokenizer.apply_chat_template(inputs, tokenize=False, add_generation_prompt=True)
                 new = one(videos, images, text, parameters)
                 reply = [*inputs, {"role": "assistant", "content": new}] if full else new
@@ -198,8 +216,14 @@ def filmed(family: Family, kind: type, model: str, settings: dict[str, Any]) -> 
         (
             Call({"videos": "animated.gif", "text": f"user : {start}{VIDEO}{end} What moves? assistant :"}, SHORT),
             Call(both | {"text": f"{VIDEO} and {TOKEN} and {VIDEO} are cloth"}, SHORT),
-            Call({"videos": "animated.gif", "text": f"{VIDEO} a loom"}, SHORT | {"num_frames": 4, "return_full_text": False}),
-            Call({"videos": "animated.gif", "text": f"{VIDEO} a loom"}, SHORT | {"fps": 2, "video_metadata": {"fps": 2.5}}),
+            Call(
+                {"videos": "animated.gif", "text": f"{VIDEO} a loom"},
+                SHORT | {"num_frames": 4, "return_full_text": False},
+            ),
+            Call(
+                {"videos": "animated.gif", "text": f"{VIDEO} a loom"},
+                SHORT | {"fps": 2, "video_metadata": {"fps": 2.5}},
+            ),
             Call([{"role": "user", "content": question}], SHORT | {"return_full_text": False}),
         ),
         "A video, two with an image between them, frames by their number and by seconds, a chat.",

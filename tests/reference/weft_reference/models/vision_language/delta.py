@@ -10,7 +10,6 @@ from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import Changes, Family, packed
 from weft_reference.models.vision_language.packed import QWEN3_TOWER, ROPE, modalities
 from weft_reference.vision_tasks import videos
-from weft_reference.vision_tasks import vision_language as tasks
 
 QWEN3_5_TOWER = {name: value for name, value in QWEN3_TOWER.items() if name != "deepstack_visual_indexes"}
 """Norms of small numbers enlarge what is rounded off, which gives tokens to other experts."""
