@@ -13,6 +13,20 @@
 //! llava-vl.github.io/blog/2024-04-30-llava-next-video).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let model = weft_llava_next_video::tasks::ImageTextToText::open("llava-hf/LLaVA-NeXT-Video-7B-hf")?.load()?;
+//! let cat = Image::open("cat.jpg")?;
+//! let answers = model.run(&[cat], "USER: <image>\nWhat is this? ASSISTANT:")?;
+//! println!("{}", answers[0].new_text());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_llava_next_video::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -35,6 +49,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{
     ClipVisionConfig, Config, Gemma2Config, GemmaConfig, LlamaConfig, MistralConfig,

@@ -1,4 +1,4 @@
-"""Tasks of decoders whose processors cut images, put them before the text, or read it with them: one function a family."""
+"""Tasks of decoders whose processors cut images, put them before the text, or read it with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformers.image_utils import PILImageResampling, SizeDict
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.llava import TOKEN, answers
-from weft_reference.vision_tasks.vision_language import POSITIONS, added, asked
+from weft_reference.vision_tasks.vision_language import POSITIONS, added, asked, still
 from weft_reference.wordpiece import bert_tokenizer, vocabulary
 
 if TYPE_CHECKING:
@@ -65,12 +65,36 @@ def aria(family: Family) -> Iterator[VisionTaskCase]:
     yield from asked(family, config, processor, TOKEN)
 
 
+def llava_next_video(family: Family) -> Iterator[VisionTaskCase]:
+    """Of images and videos the images: tiles as LLaVA-NeXT's."""
+    from transformers import LlavaNextImageProcessorPil, LlavaNextVideoProcessor
+
+    made, text = added(TOKEN, {"image_token": TOKEN, "video_token": "<video>"})
+    config = family.config(text=text, image_token_index=made.convert_tokens_to_ids(TOKEN))
+    vision = config.vision_config
+    sizes = {
+        "size": {"shortest_edge": vision.image_size},
+        "crop_size": {"height": vision.image_size, "width": vision.image_size},
+    }
+    image = LlavaNextImageProcessorPil(**sizes, image_grid_pinpoints=config.image_grid_pinpoints)
+    fields = {
+        "patch_size": vision.patch_size,
+        "vision_feature_select_strategy": "default",
+        "num_additional_image_tokens": 1,
+    }
+    yield from asked(family, config, still(LlavaNextVideoProcessor, image, made, **fields), TOKEN)
+
+
 def idefics2(family: Family) -> Iterator[VisionTaskCase]:
     """Neighbours share the token between them; images whole, and in quarters."""
     from transformers import Idefics2ImageProcessorPil, Idefics2Processor
 
     for name, splits in (("", False), ("-quarters", True)):
-        tokens = {"image_token": TOKEN, "image_boundary_token": "<fake_token_around_image>", "end": "<end_of_utterance>"}
+        tokens = {
+            "image_token": TOKEN,
+            "image_boundary_token": "<fake_token_around_image>",
+            "end": "<end_of_utterance>",
+        }
         made, text = added(TOKEN, tokens)
         config = family.config(text=text, image_token_id=made.convert_tokens_to_ids(TOKEN))
         size = {"shortest_edge": 9, "longest_edge": 19}
@@ -108,13 +132,19 @@ def deepseek_vl_hybrid(family: Family) -> Iterator[VisionTaskCase]:
 @lru_cache
 def llama4_functions() -> dict[str, Any]:
     """What Llama 4's image processor chooses a canvas by, whose file cannot be imported without `torchvision`."""
-    from collections import defaultdict
     import math
+    from collections import defaultdict
 
     folder = Path(transformers.__file__).parent / "models" / "llama4"
     tree = ast.parse((folder / "image_processing_llama4.py").read_text())
     tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names: dict[str, Any] = {"torch": torch, "math": math, "defaultdict": defaultdict, "lru_cache": lru_cache, "SizeDict": SizeDict}
+    names: dict[str, Any] = {
+        "torch": torch,
+        "math": math,
+        "defaultdict": defaultdict,
+        "lru_cache": lru_cache,
+        "SizeDict": SizeDict,
+    }
     exec(compile(tree, "llama4", "exec"), names)  # noqa: S102
     return names
 
@@ -132,16 +162,23 @@ class Llama4ImageProcessorPil(PilBackend):
 
     def numbers(self, image: np.ndarray) -> torch.Tensor:
         made = torch.from_numpy(np.ascontiguousarray(image)).to(torch.bfloat16) * self.rescale_factor
-        mean, std = (torch.tensor(list(values), dtype=torch.bfloat16)[:, None, None] for values in (self.image_mean, self.image_std))
+        mean, std = (
+            torch.tensor(list(values), dtype=torch.bfloat16)[:, None, None]
+            for values in (self.image_mean, self.image_std)
+        )
         return made.sub(mean).div(std)
 
-    def _preprocess(self, images: list[np.ndarray], size: SizeDict, resample: Any, return_tensors: Any, **_: Any) -> BatchFeature:
+    def _preprocess(
+        self, images: list[np.ndarray], size: SizeDict, resample: Any, return_tensors: Any, **_: Any
+    ) -> BatchFeature:
         chosen, tiles, ratios = llama4_functions(), [], []
         canvases = torch.tensor(chosen["find_supported_resolutions"](max_num_chunks=self.max_patches, patch_size=size))
         for image in images:
             before = image.shape[-2:]
             target = chosen["get_best_fit"](before, canvases, resize_to_max_canvas=self.resize_to_max_canvas).tolist()
-            most = target if self.resize_to_max_canvas else [min(max(b, size.height), t) for b, t in zip(before, target)]
+            most = (
+                target if self.resize_to_max_canvas else [min(max(b, size.height), t) for b, t in zip(before, target)]
+            )
             height, width = chosen["get_max_res_without_distortion"](before, most)
             fitted = self.resize(image, SizeDict(height=max(height, 1), width=max(width, 1)), resample)
             padding = ((0, 0), (0, target[0] - fitted.shape[1]), (0, target[1] - fitted.shape[2]))
@@ -200,7 +237,13 @@ def blip_2(family: Family) -> Iterator[VisionTaskCase]:
 
     made = plain(TOKEN)
     config = family.config(
-        text={"vocab_size": len(made), "max_position_embeddings": POSITIONS, "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0},
+        text={
+            "vocab_size": len(made),
+            "max_position_embeddings": POSITIONS,
+            "bos_token_id": 2,
+            "eos_token_id": 3,
+            "pad_token_id": 0,
+        },
         image_token_index=made.convert_tokens_to_ids(TOKEN),
     )
     edge = config.vision_config.image_size
@@ -215,9 +258,16 @@ def instructblip(family: Family) -> Iterator[VisionTaskCase]:
 
     made, instruction = plain(TOKEN), bert_tokenizer(POSITIONS)
     config = family.config(
-        text={"vocab_size": len(made), "max_position_embeddings": POSITIONS, "bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0},
+        text={
+            "vocab_size": len(made),
+            "max_position_embeddings": POSITIONS,
+            "bos_token_id": 2,
+            "eos_token_id": 3,
+            "pad_token_id": 0,
+        },
         image_token_index=made.convert_tokens_to_ids(TOKEN),
-        qformer_config=family.changes["qformer_config"] | {"vocab_size": len(vocabulary()), "max_position_embeddings": POSITIONS},
+        qformer_config=family.changes["qformer_config"]
+        | {"vocab_size": len(vocabulary()), "max_position_embeddings": POSITIONS},
     )
     edge = config.vision_config.image_size
     image = BlipImageProcessorPil(size={"height": edge, "width": edge})

@@ -14,6 +14,7 @@ from weft_reference.cases import ruled_model
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, Images, patches, square
+from weft_reference.vision_tasks import image_prompts
 from weft_reference.vision_tasks import vision_language as tasks
 
 
@@ -141,6 +142,7 @@ NATIVE = (
         },
         vary=lambda rng, _: {"vision": {"image_size": 8, "patch_size": 4}, "text": {"max_position_embeddings": 400}},
         without=("video_hidden_states",),
+        tasks=image_prompts.llava_next_video,
     ),
     Family(
         "video_llava",
