@@ -53,7 +53,7 @@ fn turned(values: &Values, width: usize, still: f32, of: fn(f32) -> f32) -> Resu
 /// From a quarter of a turn for the length of an axis to ten thousand of these.
 fn frequencies(count: usize) -> Vec<f32> {
     let step = 1.0 / count.saturating_sub(1).max(1) as f32;
-    let exponent = |index: usize| match index < count.div_ceil(2) {
+    let exponent = |index: usize| match count == 1 || index < count / 2 {
         true => step * index as f32,
         false => 1.0 - step * (count - 1 - index) as f32,
     };
