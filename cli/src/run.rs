@@ -15,6 +15,7 @@ use crate::terminal::bad_input;
   weft run ./detr image.png --out boxes.png
   weft run ./stable-diffusion \"A loom at night.\" --out loom.png --set seed=42
   weft run ./whisper --hw auto speech.wav
+  weft run ./speecht5 \"Good morning.\" --vocoder ./hifigan --set speaker_embeddings=voice.npy --out speech.wav
   weft run ./bert-qa \"Who wove it?\" \"The cloth was woven by Anni.\"")]
 pub struct Args {
     /// A folder, an id of the Hugging Face hub, or a GGUF file.
@@ -38,12 +39,15 @@ pub struct Args {
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
     /// Object detection, image segmentation and depth estimation: the image with what was found drawn onto it; text-to-image: the
-    /// image.
+    /// image; text-to-audio: the WAV file.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
     /// Text-to-image with a ControlNet: the image that it follows.
     #[arg(long, value_name = "FILE")]
     control_image: Option<String>,
+    /// Text-to-audio: the checkpoint of a vocoder, which makes waveforms of spectrograms.
+    #[arg(long, value_name = "CHECKPOINT")]
+    vocoder: Option<String>,
     /// A parameter of the reference's pipeline: `--set top_k=3`.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -67,6 +71,7 @@ pub fn run(args: Args) -> Result<bool> {
         cache: args.load.cache,
         head: args.load.class.clone(),
         threads: args.load.threads,
+        vocoder: args.vocoder,
         ..Arguments::default()
     };
     for parameter in &args.set {
@@ -78,5 +83,5 @@ pub fn run(args: Args) -> Result<bool> {
             arguments.parameters.insert(name.to_owned(), file.into());
         }
     }
-    cli::run(&arguments, || weft_models::loader(&arguments.checkpoint), &mut io::stdout())
+    cli::run(&arguments, weft_models::loader, &mut io::stdout())
 }

@@ -52,6 +52,8 @@ pub mod nn;
 pub mod onnx;
 mod processing;
 pub mod quantization;
+#[cfg(any(feature = "audio", feature = "diffusion"))]
+pub mod random;
 mod registry;
 mod session;
 mod task;

@@ -78,6 +78,8 @@ pub enum Task {
     Inpainting,
     /// What follows a time series, by its mean and quantiles.
     TimeSeriesForecasting,
+    /// The speech of a text.
+    TextToAudio,
 }
 
 impl Task {
@@ -118,6 +120,7 @@ impl Task {
         Self::ImageToImage,
         Self::Inpainting,
         Self::TimeSeriesForecasting,
+        Self::TextToAudio,
     ];
 
     /// The name in specs and on the command line.
@@ -158,6 +161,7 @@ impl Task {
             Self::ImageToImage => "image-to-image",
             Self::Inpainting => "inpainting",
             Self::TimeSeriesForecasting => "time-series-forecasting",
+            Self::TextToAudio => "text-to-audio",
         }
     }
 }
@@ -177,6 +181,7 @@ impl FromStr for Task {
             "sentiment-analysis" => "text-classification",
             "ner" => "token-classification",
             "vqa" => "visual-question-answering",
+            "text-to-speech" => "text-to-audio",
             // The languages are named to the pipeline.
             name if name.starts_with("translation_") => "translation",
             name => name,

@@ -41,6 +41,8 @@ pub use weft_vibevoice_acoustic_tokenizer_encoder as vibevoice_acoustic_tokenize
 pub use weft_voxtral_encoder as voxtral_encoder;
 #[cfg(feature = "wav2vec2")]
 pub use weft_wav2vec2 as wav2vec2;
+#[cfg(feature = "wav2vec2-bert")]
+pub use weft_wav2vec2_bert as wav2vec2_bert;
 #[cfg(feature = "wav2vec2-conformer")]
 pub use weft_wav2vec2_conformer as wav2vec2_conformer;
 #[cfg(feature = "wavlm")]
@@ -86,6 +88,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<voxtral_encoder::Model>(),
     #[cfg(feature = "wav2vec2")]
     weft::DynArchitecture::of::<wav2vec2::Model>(),
+    #[cfg(feature = "wav2vec2-bert")]
+    weft::DynArchitecture::of::<wav2vec2_bert::Model>(),
     #[cfg(feature = "wav2vec2-conformer")]
     weft::DynArchitecture::of::<wav2vec2_conformer::Model>(),
     #[cfg(feature = "wavlm")]

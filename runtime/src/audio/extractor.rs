@@ -1,10 +1,12 @@
 //! The feature extractor of a checkpoint (`AutoFeatureExtractor`).
 
+use super::conformer_log_mel::ConformerLogMel;
 use super::log_filterbank::LogFilterbank;
 use super::log_mel::LogMel;
 use super::mel_fusion::MelFusion;
 use super::refused;
 use super::settings::Settings;
+use super::speech_filterbank::SpeechFilterbank;
 use super::waveform::Waveform;
 use crate::hub::Checkpoint;
 use crate::{Result, Values};
@@ -19,7 +21,22 @@ enum Kind {
     LogMel(LogMel),
     MelFusion(MelFusion),
     LogFilterbank(LogFilterbank),
+    SpeechFilterbank(SpeechFilterbank),
+    ConformerLogMel(ConformerLogMel),
 }
+
+/// The classes that are read.
+const KNOWN: [&str; 9] = [
+    Waveform::CLASS,
+    Waveform::SPEECHT5,
+    LogMel::CLASS,
+    MelFusion::CLASS,
+    LogFilterbank::CLASS,
+    SpeechFilterbank::SPEECH_TO_TEXT,
+    SpeechFilterbank::SEAMLESS,
+    ConformerLogMel::PARAKEET,
+    ConformerLogMel::LASR,
+];
 
 /// Options of a call, over the extractor's own settings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,13 +80,18 @@ impl FeatureExtractor {
             None => Waveform::CLASS,
         };
         Ok(Self(match class {
-            Waveform::CLASS => Kind::Waveform(Waveform::new(&settings)?),
+            Waveform::CLASS | Waveform::SPEECHT5 => Kind::Waveform(Waveform::new(&settings)?),
             LogMel::CLASS => Kind::LogMel(LogMel::new(&settings)?),
             MelFusion::CLASS => Kind::MelFusion(MelFusion::new(&settings)?),
             LogFilterbank::CLASS => Kind::LogFilterbank(LogFilterbank::new(&settings)?),
+            SpeechFilterbank::SPEECH_TO_TEXT | SpeechFilterbank::SEAMLESS => {
+                Kind::SpeechFilterbank(SpeechFilterbank::new(&settings, class)?)
+            }
+            ConformerLogMel::PARAKEET | ConformerLogMel::LASR => {
+                Kind::ConformerLogMel(ConformerLogMel::new(&settings, class)?)
+            }
             other => {
-                let known =
-                    [Waveform::CLASS, LogMel::CLASS, MelFusion::CLASS, LogFilterbank::CLASS].join(", ");
+                let known = KNOWN.join(", ");
                 return Err(
                     settings.refuse(format!("`feature_extractor_type` is {other}; supported: {known}"))
                 );
@@ -84,13 +106,18 @@ impl FeatureExtractor {
             Kind::LogMel(kind) => kind.sampling_rate,
             Kind::MelFusion(kind) => kind.sampling_rate,
             Kind::LogFilterbank(kind) => kind.sampling_rate,
+            Kind::SpeechFilterbank(kind) => kind.sampling_rate,
+            Kind::ConformerLogMel(kind) => kind.sampling_rate,
         }
     }
 
     /// The longest piece that the model takes at once, samples; none where any length will do.
     pub fn longest(&self) -> Option<usize> {
         match &self.0 {
-            Kind::Waveform(_) | Kind::LogFilterbank(_) => None,
+            Kind::Waveform(_)
+            | Kind::LogFilterbank(_)
+            | Kind::SpeechFilterbank(_)
+            | Kind::ConformerLogMel(_) => None,
             Kind::LogMel(kind) => Some(kind.longest()),
             Kind::MelFusion(kind) => Some(kind.longest()),
         }
@@ -122,6 +149,8 @@ impl FeatureExtractor {
             Kind::LogMel(kind) => kind.extract(waveforms, options),
             Kind::MelFusion(kind) => kind.extract(waveforms, options),
             Kind::LogFilterbank(kind) => kind.extract(waveforms),
+            Kind::SpeechFilterbank(kind) => kind.extract(waveforms),
+            Kind::ConformerLogMel(kind) => kind.extract(waveforms),
         }
     }
 }

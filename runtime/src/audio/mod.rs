@@ -15,17 +15,21 @@
 //! # }
 //! ```
 
+mod conformer_log_mel;
 mod decode;
 mod extractor;
+mod kaldi;
 mod log_filterbank;
 mod log_mel;
 mod mel;
 mod mel_fusion;
 mod resample;
 mod settings;
+mod speech_filterbank;
 mod stft;
 #[cfg(test)]
 mod tests;
+mod wav;
 mod waveform;
 
 use std::borrow::Cow;
@@ -84,6 +88,15 @@ impl Audio {
     /// As [`Audio::resample`].
     pub(crate) fn samples_at(&self, sampling_rate: u32) -> Result<Cow<'_, [f32]>> {
         resample::resample(self.samples.as_slice().into(), self.sampling_rate, sampling_rate)
+    }
+
+    /// Writes a mono WAV file of 32-bit floating-point samples, which [`Audio::open`] reads as they are.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        std::fs::write(path, wav::encode(self)).map_err(|e| Error::io(path, e))
     }
 
     /// How long it lasts, seconds.

@@ -47,6 +47,8 @@ impl Default for Fields {
 
 impl Waveform {
     pub(super) const CLASS: &str = "Wav2Vec2FeatureExtractor";
+    /// Of its inputs; its targets, log-mel spectrograms, are for training.
+    pub(super) const SPEECHT5: &str = "SpeechT5FeatureExtractor";
 
     pub(super) fn new(settings: &Settings) -> Result<Self> {
         let fields: Fields = settings.typed()?;

@@ -36,6 +36,8 @@ pub struct Arguments {
     pub help: bool,
     /// Of zero-shot tasks: the labels to choose from.
     pub labels: Vec<String>,
+    /// Of text-to-audio: the checkpoint of a vocoder.
+    pub vocoder: Option<String>,
     /// Parameters of the reference's pipeline.
     pub parameters: Map<String, Json>,
 }
@@ -56,12 +58,13 @@ impl Default for Arguments {
             json: false,
             help: false,
             labels: vec![],
+            vocoder: None,
             parameters: Map::new(),
         }
     }
 }
 
-const OPTIONS: [(&str, &str, &str); 13] = [
+const OPTIONS: [(&str, &str, &str); 14] = [
     ("--task", "TASK", "What to do; what the checkpoint's class is for where not given"),
     ("--hw", "HW", "auto (where not given), cpu, cuda, rocm, metal, openvino, qnn, webgpu or webnn"),
     (
@@ -82,8 +85,9 @@ const OPTIONS: [(&str, &str, &str); 13] = [
     (
         "--out",
         "FILE",
-        "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found",
+        "object-detection, zero-shot-object-detection, image-segmentation, mask-generation, depth-estimation: the image with what was found; text-to-audio: the WAV file",
     ),
+    ("--vocoder", "CHECKPOINT", "text-to-audio: what makes waveforms of spectrograms"),
     ("--set", "NAME=VALUE", "A parameter of the reference's pipeline: --set top_k=3"),
     ("--json", "", "One JSON document instead of plain text"),
     ("--help", "", "This text"),
@@ -150,6 +154,7 @@ impl Arguments {
             }
             "--context" => self.context = Some(value),
             "--label" => self.labels.push(value),
+            "--vocoder" => self.vocoder = Some(value),
             "--out" => _ = self.parameters.insert("out".to_owned(), value.into()),
             _ => self.set(&value)?,
         }

@@ -46,7 +46,7 @@ pub fn with<A: Architecture>(words: &[String], out: &mut dyn Write) -> u8 {
             return 2;
         }
     };
-    let open = || Ok(architecture.loader(Checkpoint::open(&arguments.checkpoint)?));
+    let open = |checkpoint: &str| Ok(architecture.loader(Checkpoint::open(checkpoint)?));
     match run(&arguments, open, out) {
         Ok(sound) => u8::from(!sound),
         Err(error) => {
@@ -68,8 +68,9 @@ struct Opened {
     usage: ExpertUsage,
 }
 
-fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
-    loader = loader.hardware(arguments.hardware).cache_quantized(arguments.cache);
+fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Result<Opened> {
+    let mut loader =
+        open(&arguments.checkpoint)?.hardware(arguments.hardware).cache_quantized(arguments.cache);
     if let Some(precision) = arguments.precision {
         loader = loader.precision(precision);
     }
@@ -93,7 +94,11 @@ fn load(arguments: &Arguments, mut loader: DynLoader) -> Result<Opened> {
     let place = model.explanation().lines().next().unwrap_or_default();
     let about = format!("{} for {task}, loaded in {:.0} ms on {place}", model.class(), millis(start));
     let (hardware, reason) = (model.hardware(), model.explanation().to_owned());
-    Ok(Opened { task, pipeline: json_pipeline(task, model)?, about, hardware, reason, usage })
+    let mut pipeline = json_pipeline(task, model)?;
+    if let Some(vocoder) = &arguments.vocoder {
+        pipeline.set_vocoder(open(vocoder)?.hardware(arguments.hardware).load()?)?;
+    }
+    Ok(Opened { task, pipeline, about, hardware, reason, usage })
 }
 
 /// The task of a checkpoint where labels to choose from are given: classifiers of entailment are asked for these.
@@ -110,7 +115,7 @@ fn with_labels(task: Task, labels: bool) -> Task {
 /// When there is no input, or the checkpoint cannot be loaded for the task.
 pub fn run(
     arguments: &Arguments,
-    open: impl FnOnce() -> Result<DynLoader>,
+    open: impl Fn(&str) -> Result<DynLoader>,
     out: &mut dyn Write,
 ) -> Result<bool> {
     let terminal = std::io::stdin().is_terminal();
@@ -118,7 +123,7 @@ pub fn run(
         let help = "write it after the checkpoint, or one a line on standard input";
         return Err(Error::input("INPUT", "is missing", help));
     }
-    let Opened { task, pipeline, about, hardware, reason, usage } = load(arguments, open()?)?;
+    let Opened { task, pipeline, about, hardware, reason, usage } = load(arguments, &open)?;
     eprintln!("{about}");
     let parameters = arguments.all_parameters();
     let mut all = vec![];

@@ -17,11 +17,14 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
         return Ok(None);
     }
     let mut cache = Cache::new();
-    if kinds.contains(&GraphKind::Encoder) {
-        let inputs = chosen(&loaded.inputs_of(GraphKind::Encoder)?, case, None);
-        loaded.run_cached(GraphKind::Encoder, inputs, &mut cache)?;
-    }
     let inputs = loaded.inputs_of(GraphKind::Decode)?;
+    // What every step takes of the encoder, such as which of its positions are padding.
+    let mut encoded = Values::new();
+    if kinds.contains(&GraphKind::Encoder) {
+        let own = chosen(&loaded.inputs_of(GraphKind::Encoder)?, case, None);
+        encoded = loaded.run_cached(GraphKind::Encoder, own, &mut cache)?;
+        encoded.retain(|name, _| inputs.iter().any(|input| input.name == *name));
+    }
     let Some(length) = inputs.iter().find_map(|input| length(input, case)) else {
         return Ok(None);
     };
@@ -37,6 +40,7 @@ pub(super) fn steps(loaded: &dyn AnyModel, case: &Case, want: &Values) -> Result
             GraphKind::Prefill => chosen(&loaded.inputs_of(kind)?, case, Some((start, end))),
             _ => chosen(&inputs, case, Some((start, end))),
         };
+        given.extend(encoded.clone());
         if let Some(deltas) = &deltas {
             given.extend(positions(case, deltas, start, end));
         }

@@ -1,6 +1,5 @@
-//! Diffusion pipelines: the reference's random numbers, and schedulers.
+//! Diffusion pipelines: schedulers, and the reference's random numbers.
 
-pub mod random;
 pub mod schedulers;
 
-pub use random::Generator;
+pub use crate::random::{self, Generator};

@@ -24,6 +24,39 @@ pub fn weight_norm(g: &mut Graph, w: &Scope, shape: &[usize]) -> Result<Tensor> 
     g.mul(&direction, &scale)
 }
 
+/// The same weight of a convolution with weight normalisation of each channel that it gives (`weight_norm`): `original0` is `[out, 1, 1]`.
+///
+/// # Errors
+/// When the shape has not three axes.
+pub fn weight_norm_by_channel(g: &mut Graph, w: &Scope, shape: &[usize]) -> Result<Tensor> {
+    let parts = w.scope("parametrizations").scope("weight");
+    let &[out, _, _] = shape else {
+        g.enter(w);
+        return Err(g.error("weight_norm_by_channel", format!("{shape:?} is not [out, in, kernel]")));
+    };
+    let magnitude = g.weight(&parts.name("original0"), &[out, 1, 1])?;
+    let direction = g.weight(&parts.name("original1"), shape)?;
+    let squares = g.mul(&direction, &direction)?;
+    let squares = g.reduce(Reduction::Sum, &squares, &[1, 2], true)?;
+    let length = g.unary(Unary::Sqrt, &squares);
+    let scale = g.div(&magnitude, &length)?;
+    g.mul(&direction, &scale)
+}
+
+/// Gated linear unit over channels (`nn.GLU(dim=1)`): the first half of x `[batch, 2·channels, …]` times the sigmoid of the second.
+///
+/// # Errors
+/// When there is no second axis of a known length.
+pub fn glu_channels(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
+    let Some(width) = x.shape().get(1).and_then(Dim::fixed) else {
+        return Err(g.error("glu_channels", format!("{} is not [batch, channels, …]", show(x.shape()))));
+    };
+    let gate = g.slice(x, 1, width / 2..width)?;
+    let gate = g.unary(Unary::Sigmoid, &gate);
+    let h = g.slice(x, 1, 0..width / 2)?;
+    g.mul(&h, &gate)
+}
+
 /// Convolution and batch normalisation (`ResNetConvLayer`): `convolution` and `normalization` of the layer at `w`.
 ///
 /// # Errors
@@ -147,6 +180,32 @@ mod tests {
     /// Two channels of two by two.
     fn map(g: &mut Graph) -> Result<Tensor> {
         g.constant(&[1, 2, 2, 2], vec![1.0, 2.0, 3.0, 6.0, -1.0, -1.0, 0.0, 4.0])
+    }
+
+    #[test]
+    fn each_channel_has_its_length() {
+        let weights: [(&str, &[f32]); 2] = [
+            ("w.parametrizations.weight.original0", &[10.0, 2.0]),
+            ("w.parametrizations.weight.original1", &[3.0, 4.0, 0.0, 5.0]),
+        ];
+        let build = |g: &mut Graph| weight_norm_by_channel(g, &g.scope("w"), &[2, 1, 2]);
+        expect(&weights, build, &[2, 1, 2], &[6.0, 8.0, 0.0, 2.0]);
+        let problem = refusal(|g| weight_norm_by_channel(g, &g.scope("w"), &[2, 2]));
+        insta::assert_snapshot!(problem, @"weight_norm_by_channel in w: [2, 2] is not [out, in, kernel]");
+    }
+
+    #[test]
+    fn the_second_half_of_the_channels_gates_the_first() {
+        let build = |g: &mut Graph| {
+            let x = g.constant(&[1, 2, 2], vec![2.0, 4.0, 0.0, 100.0])?;
+            glu_channels(g, &x)
+        };
+        expect(&[], build, &[1, 1, 2], &[1.0, 4.0]);
+        let problem = refusal(|g| {
+            let x = g.constant(&[2], vec![1.0, 2.0])?;
+            glu_channels(g, &x)
+        });
+        insta::assert_snapshot!(problem, @"glu_channels in the root: [2] is not [batch, channels, …]");
     }
 
     #[test]

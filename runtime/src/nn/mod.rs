@@ -90,8 +90,8 @@ pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
 pub use chunked_attention::chunked_causal_mask;
 pub use convolution::{
-    conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, layer_scale, layer_scale_2d, learnable_affine,
-    squeeze_excite, weight_norm,
+    conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, glu_channels, layer_scale, layer_scale_2d,
+    learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
 pub use decomposed_rel_pos::decomposed_rel_pos;
@@ -155,7 +155,7 @@ pub use qa_span::qa_span;
 pub use recurrence::{CausalConv, RecurrentLayer, recurrent_mask};
 pub use relative::{
     RelativeBuckets, bias_by_distance, disentangled_scores, distance_embeddings, grid_distance_bias,
-    masked_bias, relative_bias, relative_shift, signed_distances,
+    masked_bias, relative_bias, relative_key_scores, relative_shift, signed_distances,
 };
 pub use rg_lru::{RgLru, bfloat16_normalizer};
 pub use rope::{RopeParameters, RopeScaling};

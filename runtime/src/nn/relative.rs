@@ -204,6 +204,31 @@ pub fn disentangled_scores(
     g.gather_elements(&scores, &index, 3)
 }
 
+/// Scores of queries with relative position embeddings (Shaw et al., 2018, arXiv:1803.02155; `SpeechT5Attention`,
+/// `Wav2Vec2BertSelfAttention`): q `[batch, queries, heads·size]`, the table `[rows, size]` that all heads share and its row
+/// for each query and key, i64 `[queries, keys]`, to `[batch, heads, queries, keys]`, scaled as attention scores are.
+///
+/// # Errors
+/// When the shapes do not go together.
+pub fn relative_key_scores(g: &mut Graph, q: &Tensor, table: &Tensor, index: &Tensor) -> Result<Tensor> {
+    let ([batch, queries, width], [_, size], [_, keys]) = (q.shape(), table.shape(), index.shape()) else {
+        let problem =
+            "queries are [batch, queries, heads·size], the table [rows, size], its rows [queries, keys]";
+        return Err(g.error("relative_key_scores", problem));
+    };
+    let (batch, queries, keys) = (batch.clone(), queries.clone(), keys.clone());
+    let size = size.fixed().unwrap_or_default().max(1);
+    let heads = width.fixed().unwrap_or_default() / size;
+    let q = g.reshape(q, dims![&batch, &queries, heads, size])?;
+    let q = g.transpose(&q, &[0, 2, 1, 3])?;
+    let table = g.transpose(table, &[1, 0])?;
+    let scores = g.matmul(&q, &table)?;
+    let scores = g.scale(&scores, (size as f64).sqrt().recip())?;
+    let index = g.reshape(index, dims![1, 1, &queries, &keys])?;
+    let index = g.expand(&index, dims![batch, heads, queries, keys])?;
+    g.gather_elements(&scores, &index, 3)
+}
+
 /// Attention mask (bool) and bias (f32) as one additive mask: the bias where the mask is true, the lowest score elsewhere.
 ///
 /// # Errors
@@ -261,6 +286,24 @@ mod tests {
             disentangled_scores(g, &x, &rows, &index, 2)
         };
         expect(&[], build, &[1, 2, 2, 2], &[2.0, 3.0, 2.0, 4.0, 50.0, 60.0, 80.0, 100.0]);
+    }
+
+    #[test]
+    fn queries_are_scored_with_the_rows_of_their_distances() {
+        let build = |g: &mut Graph| {
+            let q = g.constant(&[1, 2, 8], (1..17).map(|x| x as f32).collect())?;
+            let table =
+                g.constant(&[3, 4], vec![1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0])?;
+            let index = g.integers(&[2, 2], vec![0, 1, 2, 0])?;
+            relative_key_scores(g, &q, &table, &index)
+        };
+        expect(&[], build, &[1, 2, 2, 2], &[0.5, 2.0, 24.0, 4.5, 2.5, 6.0, 32.0, 6.5]);
+        let problem = refusal(|g| {
+            let q = g.constant(&[2, 2], vec![0.0; 4])?;
+            let index = g.integers(&[1, 1], vec![0])?;
+            relative_key_scores(g, &q, &q, &index)
+        });
+        insta::assert_snapshot!(problem, @"relative_key_scores in the root: queries are [batch, queries, heads·size], the table [rows, size], its rows [queries, keys]");
     }
 
     #[test]

@@ -124,7 +124,9 @@ impl Subgraph {
         let space = self.executable.bucket(cache.past);
         let inputs = kv_bucket::pad_left(&self.inputs, inputs, space - cache.past);
         let lengths = if kind == GraphKind::Encoder { self.lengths(&inputs) } else { BTreeMap::new() };
-        let ids = ["input_ids", "decoder_input_ids"].into_iter().find_map(|name| inputs.get(name));
+        let ids = ["input_ids", "decoder_input_ids", "decoder_input_values"]
+            .into_iter()
+            .find_map(|name| inputs.get(name));
         let length = |axis| ids.and_then(|ids| ids.shape().get(axis)).copied().unwrap_or_default();
         let (rows, new) = (length(0), length(1));
         let outputs = self.executable.run_with_state(inputs, (space, cache.rows), &mut cache.state)?;

@@ -28,6 +28,8 @@ impl Task {
                 &["last_hidden_state"]
             }
             Self::TextToImage | Self::ImageToImage | Self::Inpainting => &["sample"],
+            // `spectrogram`, or `waveform`, as the class has them.
+            Self::TextToAudio => &[],
             // `prediction_outputs`, or `mean_predictions` and `full_predictions`, as the class has them.
             Self::TimeSeriesForecasting => &[],
             // `logits`, and `pred_masks` where queries find segments, which may be `class_queries_logits` and `masks_queries_logits`.

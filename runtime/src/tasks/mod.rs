@@ -78,6 +78,8 @@ mod speech_recognition;
 mod text_classification;
 #[cfg(feature = "text")]
 mod text_generation;
+#[cfg(all(feature = "audio", feature = "text"))]
+mod text_to_audio;
 #[cfg(feature = "diffusion")]
 mod text_to_image;
 #[cfg(feature = "text")]
@@ -157,6 +159,8 @@ pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timest
 pub use text_classification::{ClassificationOptions, TextClassification};
 #[cfg(feature = "text")]
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
+#[cfg(all(feature = "audio", feature = "text"))]
+pub use text_to_audio::{TextToAudio, TextToAudioOptions, read_speaker_embeddings};
 #[cfg(feature = "diffusion")]
 pub use text_to_image::{
     DenoisingStep, GeneratedImage, ImageToImage, ImageToImageOptions, Inpainting, TextToImage,

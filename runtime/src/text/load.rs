@@ -49,6 +49,20 @@ pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
         let json = word_piece(&text, &settings);
         return build(json.to_string().as_bytes(), settings, &file);
     }
+    if let Some(file) = checkpoint.path("spm_char.model")? {
+        let bytes = files::read(&file).map_err(|e| Error::io(&file, e))?;
+        let eos = settings.eos_token.clone().unwrap_or_else(|| "</s>".to_owned());
+        let json = super::spm_char::tokenizer_json(&bytes, &eos).ok_or_else(|| {
+            Error::tokenizer(&file, "is no SentencePiece model of characters", "fetch the file again")
+        })?;
+        return build(json.to_string().as_bytes(), settings, &file);
+    }
+    let class = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
+    if class["tokenizer_class"] == "Speech2TextTokenizer" {
+        let file = checkpoint.require("vocab.json")?;
+        let vocabulary = checkpoint.json("vocab.json")?.unwrap_or_default();
+        return build(written_pieces(&vocabulary, &settings).to_string().as_bytes(), settings, &file);
+    }
     let mut found = Vec::new();
     for name in OTHER_FORMATS {
         if checkpoint.path(name)?.is_some() {
@@ -156,6 +170,23 @@ pub(super) fn lowercased(mut tokenizer: Tokenizer) -> Result<Tokenizer> {
         );
     }
     Ok(tokenizer)
+}
+
+/// The tokenizer of models that write texts and read none (`Speech2TextTokenizer`): SentencePiece's pieces by `vocab.json`, which
+/// says all that decoding needs.
+fn written_pieces(vocabulary: &Value, settings: &Settings) -> Value {
+    let metaspace =
+        json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true});
+    let unknown = settings.unk_token.as_deref().unwrap_or("<unk>");
+    json!({
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": null,
+        "pre_tokenizer": metaspace,
+        "post_processor": null,
+        "decoder": metaspace,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": unknown},
+    })
 }
 
 /// The tokenizer of checkpoints that have only `vocab.txt`, one token a line, as a `tokenizer.json`.

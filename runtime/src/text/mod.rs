@@ -9,6 +9,7 @@ mod load;
 mod pad;
 mod pieces;
 mod settings;
+mod spm_char;
 mod token_masks;
 
 use std::path::{Path, PathBuf};

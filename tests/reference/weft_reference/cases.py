@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ Store = Callable[[transformers.PreTrainedModel, Path], None]
 class Case:
     """`path` is the folder under the goldens; `store` writes weight files (none: weights by the rule); `build` is what the
     class is made with besides its config; parameters that end in `computed` are made where a checkpoint leaves them out;
-    `told` are inputs of the reference alone, which Weft finds by itself; `written` are fields as a published `config.json`
+    `told` are inputs of the reference alone, which Weft finds by itself, `own` those of Weft alone, such as what the reference
+    draws at random, which it is run `within` to take from there; `written` are fields as a published `config.json`
     has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
     `without` are not compared; `rename` gives the weights of a folder the names of published files that the reference
     reads with another package alone."""
@@ -50,6 +52,8 @@ class Case:
     tolerance_reason: str | None = None
     computed: str | None = None
     told: Inputs = field(default_factory=dict)
+    own: Inputs = field(default_factory=dict)
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext
     written: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     rename: Callable[[Path], None] | None = None
@@ -58,12 +62,13 @@ class Case:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             model, parameters = self.model(folder)
-            outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without)
+            with self.within():
+                outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without)
             rewrite(folder / "config.json", self.written)
             if self.rename:
                 self.rename(folder)
             files = folder_files(folder)
-        tensors = {f"in.{name}": value for name, value in self.inputs.items()}
+        tensors = {f"in.{name}": value for name, value in {**self.inputs, **self.own}.items()}
         tensors |= {f"out.{name}": value for name, value in outputs.items()}
         case = {
             "format": 1,
@@ -111,7 +116,8 @@ class Case:
             for name, module in model.named_modules():
                 if name:
                     module.register_forward_hook(keep(name))
-            run(model, {**self.inputs, **self.told}, self.forward)
+            with self.within():
+                run(model, {**self.inputs, **self.told}, self.forward)
         return found
 
 

@@ -283,10 +283,7 @@ fn convolution(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Tenso
     let h = g.layer_norm(&w.scope("layer_norm"), x, 1e-5)?;
     let h = g.transpose(&h, &[0, 2, 1])?;
     let h = g.conv(&w.scope("pointwise_conv1"), &h, &Conv::new(2 * width, &[1]).no_bias())?;
-    let gate = g.slice(&h, 1, width..2 * width)?;
-    let gate = g.unary(Unary::Sigmoid, &gate);
-    let h = g.slice(&h, 1, 0..width)?;
-    let h = g.mul(&h, &gate)?;
+    let h = nn::glu_channels(g, &h)?;
     let depthwise = Conv::new(width, &[kernel]).padding(&[(kernel - 1) / 2]).groups(width).no_bias();
     let h = g.conv(&w.scope("depthwise_conv"), &h, &depthwise)?;
     let h = g.batch_norm(&w.scope("batch_norm"), &h, 1e-5)?;

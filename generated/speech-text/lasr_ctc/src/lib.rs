@@ -7,6 +7,17 @@
 //! Speech recognition by CTC over a Conformer with rotary position embeddings, such as MedASR (Google, 2025).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_lasr_ctc::tasks::SpeechRecognition::open("google/medasr")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_lasr_ctc::heads::{Inputs, ForCTC};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +39,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, EncoderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -7,6 +7,17 @@
 //! (Rekesh et al., 2023, arXiv:2305.05084).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! let listener = weft_parakeet_ctc::tasks::SpeechRecognition::open("nvidia/parakeet-ctc-1.1b")?.load()?;
+//! let speech = weft::audio::Audio::open("speech.flac")?;
+//! println!("{}", listener.run(&speech)?.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_parakeet_ctc::heads::{Inputs, ForCTC};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +39,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{Config, EncoderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

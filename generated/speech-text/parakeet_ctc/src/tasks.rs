@@ -5,3 +5,17 @@
 //! What Parakeet CTC checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Automatic speech recognition: the transcript of speech, with timestamps.
+///
+/// Takes checkpoints of `ParakeetForCTC`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// let listener = weft_parakeet_ctc::tasks::SpeechRecognition::open("nvidia/parakeet-ctc-1.1b")?.load()?;
+/// let speech = weft::audio::Audio::open("speech.flac")?;
+/// println!("{}", listener.run(&speech)?.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type SpeechRecognition = weft::tasks::SpeechRecognition<crate::Model>;

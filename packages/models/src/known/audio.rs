@@ -26,6 +26,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "vibevoice_acoustic_tokenizer_encoder", category: "audio", model_types: &["vibevoice_acoustic_tokenizer_encoder"] },
     KnownModel { name: "voxtral_encoder", category: "audio", model_types: &["voxtral_encoder"] },
     KnownModel { name: "wav2vec2", category: "audio", model_types: &["wav2vec2"] },
+    KnownModel { name: "wav2vec2-bert", category: "audio", model_types: &["wav2vec2-bert"] },
     KnownModel { name: "wav2vec2-conformer", category: "audio", model_types: &["wav2vec2-conformer"] },
     KnownModel { name: "wavlm", category: "audio", model_types: &["wavlm"] },
 ];

@@ -34,6 +34,8 @@ mod shapes;
 mod speech;
 #[cfg(all(feature = "text", feature = "video"))]
 mod video_text;
+#[cfg(all(feature = "audio", feature = "text"))]
+mod text_to_audio;
 
 use std::ops::ControlFlow;
 
@@ -64,6 +66,15 @@ pub trait JsonPipeline: Send + Sync {
     fn run_streaming(&self, inputs: &Json, parameters: &Json, on_text: &mut OnText<'_>) -> Result<Json> {
         let _ = on_text;
         self.run_json(inputs, parameters)
+    }
+
+    /// Takes a vocoder, where the task makes waveforms of spectrograms.
+    ///
+    /// # Errors
+    /// When it does not, or the model makes waveforms itself.
+    fn set_vocoder(&mut self, vocoder: DynModel) -> Result<()> {
+        let problem = format!("{} is not read by this task", vocoder.class());
+        Err(Error::input("vocoder", problem, "leave it out"))
     }
 }
 
@@ -167,6 +178,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::ZeroShotAudioClassification => pipeline::<super::ZeroShotAudioClassification<DynModel>>(model),
         #[cfg(all(feature = "audio", feature = "text"))]
         Task::AutomaticSpeechRecognition => pipeline::<super::SpeechRecognition<DynModel>>(model),
+        #[cfg(all(feature = "audio", feature = "text"))]
+        Task::TextToAudio => pipeline::<super::TextToAudio<DynModel>>(model),
         #[allow(unreachable_patterns)]
         task => Err(absent(task)),
     }

@@ -109,7 +109,15 @@ pub(super) fn samples_per_frame(config: &Json) -> usize {
     // What all such architectures have where `config.json` does not say.
     let usual = 320;
     let strides = config["conv_stride"].as_array().into_iter().flatten().filter_map(Json::as_u64);
-    strides.reduce(u64::saturating_mul).and_then(|n| usize::try_from(n).ok()).unwrap_or(usual).max(1)
+    let strides = strides.reduce(u64::saturating_mul);
+    // Of frames of mel bins, as Wav2Vec2-BERT's configuration counts them (`inputs_to_logits_ratio`).
+    let stacked = config["feature_projection_input_dim"].as_u64().map(|width| {
+        let adapters = config["num_adapter_layers"].as_u64().filter(|_| config["add_adapter"] == true);
+        let stride = config["adapter_stride"].as_u64().unwrap_or(2);
+        let fewer = stride.saturating_pow(u32::try_from(adapters.unwrap_or(0)).unwrap_or(0));
+        width.saturating_mul(2).saturating_mul(fewer)
+    });
+    strides.or(stacked).and_then(|n| usize::try_from(n).ok()).unwrap_or(usual).max(1)
 }
 
 #[cfg(test)]
@@ -147,5 +155,7 @@ mod tests {
     fn strides_multiply() {
         assert_eq!(samples_per_frame(&serde_json::json!({"conv_stride": [5, 2, 2]})), 20);
         assert_eq!(samples_per_frame(&Json::Null), 320);
+        let stacked = serde_json::json!({"feature_projection_input_dim": 160, "add_adapter": true, "num_adapter_layers": 2});
+        assert_eq!(samples_per_frame(&stacked), 1280);
     }
 }

@@ -10,6 +10,7 @@ mod seq2seq;
 mod timestamps;
 mod tokens;
 mod transcript;
+mod whole;
 mod words;
 
 use serde::{Deserialize, Serialize};
@@ -21,11 +22,13 @@ use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::audio::{Audio, ExtractOptions, Padding};
 use crate::generation::GenerationConfig;
+use crate::hub::Checkpoint;
 use crate::{Error, Result};
 use chunks::{Chunk, Chunking};
 use ctc::{Characters, Span, samples_per_frame};
 use seq2seq::Seq2Seq;
 use transcript::{Decoding, Piece};
+use whole::{FrameTokens, Written};
 
 /// Writes down speech.
 ///
@@ -49,8 +52,12 @@ pub struct SpeechRecognition<A> {
 enum Kind {
     /// CTC: a character for each frame.
     Ctc { characters: Characters, samples_per_frame: usize },
-    /// An encoder-decoder: tokens one after the other.
+    /// CTC: a token for each frame.
+    FrameTokens(FrameTokens),
+    /// Whisper: tokens one after the other, half a minute at a time.
     Seq2Seq(Box<Seq2Seq>),
+    /// Another encoder-decoder: tokens one after the other.
+    Written(Box<Written>),
 }
 
 /// How long recordings are cut, and what comes with the text.
@@ -112,9 +119,16 @@ impl<A: AnyModel> Pipeline<A> for SpeechRecognition<A> {
     const TASK: Task = Task::AutomaticSpeechRecognition;
 
     fn from_model(model: A) -> Result<Self> {
-        let kind = match model.inputs().iter().any(|input| input.name == "decoder_input_ids") {
-            true => Kind::Seq2Seq(Box::new(Seq2Seq::new(&model)?)),
-            false => Kind::Ctc {
+        let input = |name: &str| model.inputs().iter().find(|input| input.name == name);
+        let fixed = input("input_features").and_then(|input| input.shape.last()?.fixed());
+        let mels_last = input("input_features").is_some_and(|input| input.shape[1].fixed().is_none());
+        let kind = match (input("decoder_input_ids").is_some(), fixed) {
+            (true, Some(_)) if !mels_last => Kind::Seq2Seq(Box::new(Seq2Seq::new(&model)?)),
+            (true, _) => Kind::Written(Box::new(Written::read(model.checkpoint())?)),
+            (false, _) if !has_characters(model.checkpoint())? => {
+                Kind::FrameTokens(FrameTokens::read(model.checkpoint())?)
+            }
+            (false, _) => Kind::Ctc {
                 characters: Characters::read(model.checkpoint())?,
                 samples_per_frame: samples_per_frame(model.raw_config()),
             },
@@ -142,8 +156,11 @@ impl<A: AnyModel> SpeechRecognition<A> {
         let samples = self.audio.samples(audio)?;
         let unit = match &self.kind {
             Kind::Ctc { samples_per_frame, .. } => *samples_per_frame,
-            Kind::Seq2Seq(_) => 1,
+            Kind::FrameTokens(_) | Kind::Seq2Seq(_) | Kind::Written(_) => 1,
         };
+        if matches!(self.kind, Kind::FrameTokens(_) | Kind::Written(_)) {
+            return self.whole(&samples, options);
+        }
         let pieces = match options.chunk_length_s {
             Some(length) if length > 0.0 => {
                 let chunking = Chunking::new(length, options.stride_length_s, self.rate(), unit)?;
@@ -157,7 +174,28 @@ impl<A: AnyModel> SpeechRecognition<A> {
                 self.ctc(characters, unit, &samples, &pieces, options)
             }
             Kind::Seq2Seq(seq2seq) => self.seq2seq(seq2seq, &samples, pieces.as_deref(), options),
+            Kind::FrameTokens(_) | Kind::Written(_) => self.whole(&samples, options),
         }
+    }
+
+    /// A recording in one piece, without times.
+    fn whole(&self, samples: &[f32], options: &SpeechOptions) -> Result<Transcript> {
+        if options.timestamps.is_some() {
+            return Err(unsupported("gives no times", "none"));
+        }
+        if options.chunk_length_s.is_some_and(|length| length > 0.0) {
+            let problem = "this model takes a recording in one piece";
+            return Err(Error::input("chunk_length_s", problem, "leave it out"));
+        }
+        let extract = ExtractOptions { attention_mask: Some(true), ..ExtractOptions::default() };
+        let text = match &self.kind {
+            Kind::Written(written) => {
+                written.transcribe(&self.audio.model, self.audio.inputs(samples, &extract)?, options)?
+            }
+            Kind::FrameTokens(tokens) => tokens.text(&self.frames(samples)?)?,
+            Kind::Ctc { .. } | Kind::Seq2Seq(_) => String::new(),
+        };
+        Ok(Transcript { text, chunks: None })
     }
 
     fn rate(&self) -> f64 {
@@ -259,6 +297,12 @@ impl<A: AnyModel> SpeechRecognition<A> {
         }
         Ok(values.chunks(rows).map(largest).collect())
     }
+}
+
+/// Whether a checkpoint has a vocabulary of characters (`Wav2Vec2CTCTokenizer`), and not a tokenizer as those of texts.
+fn has_characters(checkpoint: &Checkpoint) -> Result<bool> {
+    let settings = checkpoint.json("tokenizer_config.json")?.unwrap_or_default();
+    Ok(settings["tokenizer_class"] == "Wav2Vec2CTCTokenizer" || checkpoint.path("vocab.json")?.is_some())
 }
 
 fn unsupported(problem: &str, help: &str) -> Error {

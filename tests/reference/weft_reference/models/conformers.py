@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
+from weft_reference.audio_tasks import AudioTaskCase
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import floats
+from weft_reference.tasks import Call
 
 MODELS = ("parakeet_ctc", "lasr_ctc")
 PARAKEET: dict[str, Any] = {
@@ -41,7 +44,12 @@ def spectrograms(bins: int = 12, lengths: tuple[int, ...] = (37, 26), masked: bo
     return {"input_features": features} | ({"attention_mask": mask} if masked else {})
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | AudioTaskCase]:
+    yield from cases()
+    yield from recognition()
+
+
+def cases() -> Iterator[Case]:
     def parakeet(name: str, notes: str, inputs: Inputs, **changes: Any) -> Case:
         config = transformers.ParakeetCTCConfig(vocab_size=17, pad_token_id=16, encoder_config=PARAKEET | changes)
         return Case(f"parakeet_ctc/{name}", "ParakeetForCTC", config, inputs, notes)
@@ -61,3 +69,26 @@ def goldens() -> Iterator[Case]:
     other = {"feed_forward_residual_weights": [0.8, 1.2], "conv_residual_weights": [1.1, 0.7], "conv_kernel_size": 3,
              "attention_bias": True, "convolution_bias": True, "subsampling_conv_kernel_size": 3, "layer_norm_eps": 0.1}
     yield lasr("weights", "Other weights of residuals, biases, smaller kernels.", spectrograms(), **other)
+
+
+PIECES = ["▁", "▁the", "▁a", "e", "t", "a", "o", "in", "s", "th", "er", "▁w", "d", "n", "r", "l"]
+
+
+def words(tokenizer_class: type, pieces: list[str]) -> Any:
+    """Pieces of a Unigram model, whose padding is CTC's blank."""
+    made = Tokenizer(models.Unigram([(piece, -float(index)) for index, piece in enumerate(pieces)], unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    return tokenizer_class(tokenizer_object=made, pad_token="<pad>", unk_token="<unk>")
+
+
+def recognition() -> Iterator[AudioTaskCase]:
+    name, notes = "automatic-speech-recognition", "Files of other rates."
+    calls = (Call("speech.wav"), Call("sweep.wav"), Call(["sweep.wav", "speech.wav"]))
+    config = transformers.ParakeetCTCConfig(vocab_size=18, pad_token_id=17, encoder_config=PARAKEET)
+    extractor = transformers.ParakeetFeatureExtractor(feature_size=12)
+    pieces = words(transformers.ParakeetTokenizer, ["<unk>", *PIECES, "<pad>"])
+    yield AudioTaskCase(f"parakeet_ctc/tasks/{name}", name, "ParakeetForCTC", config, extractor, calls, notes, pieces)
+    config = transformers.LasrCTCConfig(vocab_size=18, pad_token_id=17, encoder_config=LASR | {"num_mel_bins": 10})
+    extractor = transformers.LasrFeatureExtractor(feature_size=10)
+    yield AudioTaskCase(f"lasr_ctc/tasks/{name}", name, "LasrForCTC", config, extractor, calls, notes, pieces)

@@ -8,7 +8,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{
-    Binary, Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor, Unary,
+    Binary, Conv, Dim, Graph, Input, InputDefault, Reduction, Scope, Tensor,
 };
 use weft::nn::{self, Activation, Attention, Rotary};
 use weft::{Error, Result, dims};
@@ -74,10 +74,7 @@ fn convolution(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, frame_mask: &Te
     };
     let h = g.transpose(x, &[0, 2, 1])?;
     let h = g.conv(&w.scope("pointwise_conv1"), &h, &conv(2 * width, 1))?;
-    let gate = g.slice(&h, 1, width..2 * width)?;
-    let gate = g.unary(Unary::Sigmoid, &gate);
-    let h = g.slice(&h, 1, 0..width)?;
-    let h = g.mul(&h, &gate)?;
+    let h = nn::glu_channels(g, &h)?;
     let seen = g.unsqueeze(frame_mask, 1)?;
     let zero = g.scalar(0.0);
     let h = g.select(&seen, &h, &zero)?;

@@ -53,13 +53,26 @@ impl Generator {
         values
     }
 
+    /// `count` independent standard normal numbers drawn one by one, as `torch.randn_like` draws those of a tensor whose axes
+    /// were exchanged, f32.
+    pub fn normals(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.normal() as f32).collect()
+    }
+
+    /// Passes over so many numbers of 53 bits.
+    pub(crate) fn skip_doubles(&mut self, count: usize) {
+        for _ in 0..2 * count {
+            self.word();
+        }
+    }
+
     /// A number of 24 bits in `0.0..1.0`.
     fn uniform(&mut self) -> f32 {
         (self.word() & ((1 << 24) - 1)) as f32 / (1_u32 << 24) as f32
     }
 
     /// A number of 53 bits in `0.0..1.0`, of two words, the high one first.
-    fn uniform_double(&mut self) -> f64 {
+    pub(crate) fn uniform_double(&mut self) -> f64 {
         let (high, low) = (u64::from(self.word()), u64::from(self.word()));
         (((high << 32) | low) & ((1 << 53) - 1)) as f64 / (1_u64 << 53) as f64
     }
