@@ -46,6 +46,7 @@ mod nearest_mask;
 mod norms;
 mod packed_attention;
 mod patches;
+mod phrases;
 mod pixel_patches;
 mod pooled_output;
 mod pooling;
@@ -57,6 +58,7 @@ pub mod rope;
 mod rotary;
 mod routers;
 mod rwkv;
+mod shifted_windows;
 mod similarity;
 mod sinusoidal;
 mod sliding_window;
@@ -134,7 +136,7 @@ pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use mlstm::Mlstm;
 pub use mrope::MropeSections;
 pub use multi_head::MultiHead;
-pub use nearest_mask::nearest_mask;
+pub use nearest_mask::{nearest_mask, valid_ratio};
 pub use norms::{
     layer_norm_2d, layer_norm_by_head, layer_norm_by_head_biased, layer_norm_no_affine, layer_norm_offset,
     layer_norm_optional_affine, layer_norm_per_head, rms_norm_no_affine, rms_norm_offset, rms_or_layer_norm,
@@ -146,6 +148,7 @@ pub use patches::{
     unflatten_feature_map,
 };
 pub use pixel_patches::PixelPatches;
+pub use phrases::phrases;
 pub use pooled_output::PooledOutput;
 pub use pooling::{
     argmax_pool, cls_dense_pool, eos_pool, last_token_pool, mask_hidden_states, masked_mean_pool,
@@ -164,6 +167,7 @@ pub use routers::{
     GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, top1_within_capacity, topk_by,
 };
 pub use rwkv::{time_mix, time_shift, wkv};
+pub use shifted_windows::{ShiftedWindows, merge_patches};
 pub use similarity::{contrastive_logits, l2_normalize, nearest_codes};
 pub use sinusoidal::{
     positions_after_padding, positions_from_mask, sinusoidal, sinusoidal_after_padding, zero_padding,

@@ -1,7 +1,7 @@
 //! Masks of pixels in the sizes of feature maps.
 
-use crate::graph::{Dim, Graph, Tensor, Unary};
-use crate::{Dtype, Result};
+use crate::graph::{Dim, Graph, Reduction, Tensor, Unary};
+use crate::{Dtype, Result, dims};
 
 /// Nearest interpolation of a mask (`torch.nn.functional.interpolate` with `mode="nearest"`): of `[batch, height, width]` the
 /// pixels at `floor(place * height / rows)` and `floor(place * width / columns)`, `[batch, rows, columns]` f32.
@@ -30,10 +30,30 @@ pub fn nearest_mask(g: &mut Graph, mask: &Tensor, size: &[Dim; 2]) -> Result<Ten
     Ok(g.cast(&mask, Dtype::F32))
 }
 
+/// How much of a map is no padding, across and down, by its first row and column (`get_valid_ratio`): mask `[batch, rows, columns]`
+/// f32 to `[batch, 1, 2]`.
+///
+/// # Errors
+/// When the mask has not these axes.
+pub fn valid_ratio(g: &mut Graph, mask: &Tensor) -> Result<Tensor> {
+    let [batch, rows, columns] = mask.shape() else {
+        return Err(g.error("valid_ratio", format!("a mask has 3 axes, not {}", mask.shape().len())));
+    };
+    let (batch, lengths) = (batch.clone(), [(1, columns.clone()), (2, rows.clone())]);
+    let mut ratios = vec![];
+    for (axis, length) in lengths {
+        let edge = g.slice_dims(mask, axis, 0.into(), 1.into())?;
+        let count = g.reduce(Reduction::Sum, &edge, &[1, 2], false)?;
+        let length = g.length(&length)?;
+        let ratio = g.div(&count, &length)?;
+        ratios.push(g.reshape(&ratio, dims![&batch, 1, 1])?);
+    }
+    g.concat(&[&ratios[0], &ratios[1]], 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dims;
     use crate::nn::testing::expect;
 
     #[test]
@@ -50,6 +70,17 @@ mod tests {
         expect(&[], row(7, 5), &[1, 1, 5], &[0.0, 1.0, 2.0, 4.0, 5.0]);
         let error =
             nearest_mask(&mut Graph::new(), &Graph::new().scalar(1.0), &[Dim::Fixed(1), Dim::Fixed(1)]);
+        assert!(error.unwrap_err().to_string().contains("3 axes, not 0"));
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_first_row_and_column() {
+        let ratios = |g: &mut Graph| {
+            let mask = g.constant(&[1, 2, 4], vec![1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+            valid_ratio(g, &mask)
+        };
+        expect(&[], ratios, &[1, 1, 2], &[0.75, 0.5]);
+        let error = valid_ratio(&mut Graph::new(), &Graph::new().scalar(1.0));
         assert!(error.unwrap_err().to_string().contains("3 axes, not 0"));
     }
 }

@@ -9,7 +9,7 @@ use weft::graph::{
     Conv, Dim, Graph, Input, InputDefault, Interpolation, PadMode, Reduction, Scope,
     Tensor, Unary,
 };
-use weft::nn::{self, Activation, PooledOutput, Windows};
+use weft::nn::{self, Activation, PooledOutput, ShiftedWindows};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -99,13 +99,19 @@ fn states(g: &mut Graph, c: &Config, w: &Scope, inputs: &Inputs) -> Result<Tenso
             let context = window_context(
                 c,
                 stage,
-                Stage { grid: [side; 2], width, heads, always_partition: false },
+                Stage { grid: [Dim::Fixed(side), Dim::Fixed(side)], width, heads, always_partition: false },
                 index,
             );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
         if stage + 1 < stages {
-            x = patch_merging(g, &w.scope("downsample"), &x, [side; 2], width)?;
+            (x, _) = patch_merging(
+                g,
+                &w.scope("downsample"),
+                &x,
+                &[Dim::Fixed(side), Dim::Fixed(side)],
+                width,
+            )?;
             (side, width) = (side / 2, 2 * width);
         }
     }
@@ -203,9 +209,8 @@ fn attention_branch(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, first: usi
 }
 
 /// One stage: rows and columns of its grid, its width and its heads.
-#[derive(Clone, Copy)]
 struct Stage {
-    grid: [usize; 2],
+    grid: [Dim; 2],
     width: usize,
     heads: usize,
     /// Whether windows are never smaller for a small grid.
@@ -214,23 +219,30 @@ struct Stage {
 
 /// The windows of a layer, its width and its heads.
 struct WindowContext {
-    windows: Windows,
+    windows: ShiftedWindows,
     width: usize,
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than the grid, but in backbones.
+/// The context of a stage's layer: windows are no larger than a grid that is known, but in backbones.
 fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
     let Stage { grid, width, heads, always_partition } = stage;
-    let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
-    WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
+    let known = grid.iter().filter_map(Dim::fixed).min();
+    let side = known.filter(|_| !always_partition).unwrap_or(usize::MAX);
+    WindowContext { windows: ShiftedWindows::of_layer(index, &grid, c.window_size, side), width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.
-fn patch_merging(g: &mut Graph, w: &Scope, x: &Tensor, grid: [usize; 2], width: usize) -> Result<Tensor> {
-    let x = nn::patch_merge(g, x, grid)?;
+fn patch_merging(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    grid: &[Dim; 2],
+    width: usize,
+) -> Result<(Tensor, [Dim; 2])> {
+    let (x, grid) = nn::merge_patches(g, x, grid)?;
     let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
-    g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
+    Ok((g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?, grid))
 }
 
 /// One pre-norm layer (`SwinLayer`): window attention and feed-forward.

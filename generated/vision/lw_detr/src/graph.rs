@@ -116,7 +116,7 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
         let [rows, columns] = [map.shape()[2].clone(), map.shape()[3].clone()];
         let mask = nn::nearest_mask(g, &pixel_mask, &[rows.clone(), columns.clone()])?;
         flat.push(nn::flatten_feature_map(g, &map)?);
-        ratios.push(valid_ratio(g, &mask)?);
+        ratios.push(nn::valid_ratio(g, &mask)?);
         masks.push(g.flatten(&mask, 1..3)?);
         levels.push([rows, columns]);
     }
@@ -124,19 +124,6 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope) -> Result<FeatureMaps> {
     let (x, mask, valid_ratios) = (join(&flat)?, join(&masks)?, join(&ratios)?);
     let mask = g.cast(&mask, Dtype::Bool);
     Ok(FeatureMaps { x, levels, mask, valid_ratios })
-}
-
-/// How much of a map is no padding, across and down, by its first row and column: mask `[batch, rows, columns]` f32 to `[batch, 1, 2]`.
-fn valid_ratio(g: &mut Graph, mask: &Tensor) -> Result<Tensor> {
-    let mut ratios = vec![];
-    for axis in [2, 1] {
-        let edge = g.slice_dims(mask, 3 - axis, Dim::Fixed(0), Dim::Fixed(1))?;
-        let count = g.reduce(Reduction::Sum, &edge, &[1, 2], false)?;
-        let length = g.length(&mask.shape()[axis].clone())?;
-        let ratio = g.div(&count, &length)?;
-        ratios.push(g.reshape(&ratio, dims![BATCH, 1, 1])?);
-    }
-    g.concat(&[&ratios[0], &ratios[1]], 2)
 }
 
 /// All feature maps in one, of this scale: `[batch, d_model, rows, columns]` (`LwDetrScaleProjector`).

@@ -7,7 +7,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
-use weft::nn::{self, Windows};
+use weft::nn::{self, ShiftedWindows};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -54,12 +54,15 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
-    let count = patches(c).into_iter().product::<usize>();
+    let count = [c.image_size.height, c.image_size.width]
+        .map(|edge| edge.div_ceil(c.patch_size))
+        .iter()
+        .product::<usize>();
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swin");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
-    let (hidden, [rows, columns]) = stages(g, c, &base, embedded)?;
-    let map = nn::unflatten_feature_map(g, &hidden, &[rows.into(), columns.into()])?;
+    let (hidden, grid) = stages(g, c, &base, embedded)?;
+    let map = nn::unflatten_feature_map(g, &hidden, &grid)?;
     let stride = c.encoder_stride;
     let map = g.conv(&g.scope("decoder.0"), &map, &Conv::new(stride * stride * c.num_channels, &[1, 1]))?;
     let pixels = nn::pixel_shuffle(g, &map, stride)?;
@@ -86,15 +89,10 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
 }
 
-/// The grid of patches: rows and columns.
-fn patches(c: &Config) -> [usize; 2] {
-    [c.image_size.height, c.image_size.width].map(|edge| edge.div_ceil(c.patch_size))
-}
-
 /// Patch embeddings, then the stages: `[batch, positions, width]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
-    let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
-    Ok(stages(g, c, w, x)?.0)
+    let embedded = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
+    Ok(stages(g, c, w, embedded)?.0)
 }
 
 /// Average pooling over positions: `[batch, width]`.
@@ -102,7 +100,7 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
     nn::mean_patches(g, hidden, 0)
 }
 
-/// Patch embeddings (`SwinEmbeddings`): `[batch, patches, embed_dim]`. Where `masked` `[batch, patches]` holds, the
+/// Patch embeddings (`SwinEmbeddings`), `[batch, patches, embed_dim]`, and their rows and columns. Where `masked` `[batch, patches]` holds, the
 /// mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
@@ -110,32 +108,36 @@ fn embeddings(
     w: &Scope,
     pixel_values: &Tensor,
     masked: Option<&Tensor>,
-) -> Result<Tensor> {
-    let [rows, columns] = patches(c);
-    let around = [
-        (2, 0, rows * c.patch_size - c.image_size.height),
-        (3, 0, columns * c.patch_size - c.image_size.width),
-    ];
-    let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
+) -> Result<(Tensor, [Dim; 2])> {
+    // Of edges that are not known as much as any may lack: what is too much makes no patch.
+    let missing = [2, 3]
+        .map(|axis: usize| match pixel_values.shape()[axis].fixed() {
+            Some(edge) => edge.next_multiple_of(c.patch_size) - edge,
+            None => c.patch_size - 1,
+        });
+    let x = g.pad(pixel_values, &[(2, 0, missing[0]), (3, 0, missing[1])], PadMode::Constant(0.0))?;
     let conv = Conv::patches(c.embed_dim, c.patch_size);
-    let (x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
     let mut x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
     if let Some(masked) = masked {
         x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?;
     }
     if c.use_absolute_embeddings {
-        let positions = g.weight(&w.name("position_embeddings"), &[1, rows * columns, c.embed_dim])?;
+        let count = [c.image_size.height, c.image_size.width]
+            .map(|edge| edge / c.patch_size)
+            .iter()
+            .product();
+        let positions = g.weight(&w.name("position_embeddings"), &[1, count, c.embed_dim])?;
         x = g.add(&x, &positions)?;
     }
-    Ok(x)
+    Ok((x, grid))
 }
 
 /// The stages, each at half the resolution and twice the width of the one before: the last hidden states
 /// `[batch, positions, width]`, and their rows and columns.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [usize; 2])> {
-    let mut grid = patches(c);
-    let mut last = x.clone();
-    for (x, of) in stage_states(g, c, w, x, false)? {
+fn stages(g: &mut Graph, c: &Config, w: &Scope, embedded: (Tensor, [Dim; 2])) -> Result<(Tensor, [Dim; 2])> {
+    let (mut last, mut grid) = embedded.clone();
+    for (x, of) in stage_states(g, c, w, embedded, false)? {
         (last, grid) = (x, of);
     }
     let last = g.layer_norm(&w.scope("layernorm"), &last, c.layer_norm_eps)?;
@@ -144,11 +146,11 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [u
 
 /// The feature maps of the embeddings and of each stage, `[batch, channels, rows, columns]`.
 fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
-    let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
-    let mut states = vec![(x.clone(), patches(c))];
-    states.extend(stage_states(g, c, w, x, true)?);
+    let embedded = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
+    let mut states = vec![embedded.clone()];
+    states.extend(stage_states(g, c, w, embedded, true)?);
     g.unused_scope(&w.scope("layernorm"));
-    states.iter().map(|(x, grid)| nn::unflatten_feature_map(g, x, &grid.map(Dim::Fixed))).collect()
+    states.iter().map(|(x, grid)| nn::unflatten_feature_map(g, x, grid)).collect()
 }
 
 /// What each stage (`SwinStage`) gives before patches are merged: `[batch, positions, width]`, and its rows and columns.
@@ -156,21 +158,25 @@ fn stage_states(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
-    mut x: Tensor,
+    (mut x, mut grid): (Tensor, [Dim; 2]),
     always_partition: bool,
-) -> Result<Vec<(Tensor, [usize; 2])>> {
-    let (mut grid, mut width) = (patches(c), c.embed_dim);
-    let mut states = vec![];
+) -> Result<Vec<(Tensor, [Dim; 2])>> {
+    let (mut states, mut width) = (vec![], c.embed_dim);
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(c, stage, Stage { grid, width, heads, always_partition }, index);
+            let context = window_context(
+                c,
+                stage,
+                Stage { grid: grid.clone(), width, heads, always_partition },
+                index,
+            );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
-        states.push((x.clone(), grid));
+        states.push((x.clone(), grid.clone()));
         if stage + 1 < c.depths.len() {
-            x = patch_merging(g, &w.scope("downsample"), &x, grid, width)?;
-            (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
+            (x, grid) = patch_merging(g, &w.scope("downsample"), &x, &grid, width)?;
+            width *= 2;
         }
     }
     Ok(states)
@@ -193,9 +199,8 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> 
 }
 
 /// One stage: rows and columns of its grid, its width and its heads.
-#[derive(Clone, Copy)]
 struct Stage {
-    grid: [usize; 2],
+    grid: [Dim; 2],
     width: usize,
     heads: usize,
     /// Whether windows are never smaller for a small grid.
@@ -204,23 +209,30 @@ struct Stage {
 
 /// The windows of a layer, its width and its heads.
 struct WindowContext {
-    windows: Windows,
+    windows: ShiftedWindows,
     width: usize,
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than the grid, but in backbones.
+/// The context of a stage's layer: windows are no larger than a grid that is known, but in backbones.
 fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
     let Stage { grid, width, heads, always_partition } = stage;
-    let side = if always_partition { usize::MAX } else { grid[0].min(grid[1]) };
-    WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads }
+    let known = grid.iter().filter_map(Dim::fixed).min();
+    let side = known.filter(|_| !always_partition).unwrap_or(usize::MAX);
+    WindowContext { windows: ShiftedWindows::of_layer(index, &grid, c.window_size, side), width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.
-fn patch_merging(g: &mut Graph, w: &Scope, x: &Tensor, grid: [usize; 2], width: usize) -> Result<Tensor> {
-    let x = nn::patch_merge(g, x, grid)?;
+fn patch_merging(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    grid: &[Dim; 2],
+    width: usize,
+) -> Result<(Tensor, [Dim; 2])> {
+    let (x, grid) = nn::merge_patches(g, x, grid)?;
     let x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
-    g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)
+    Ok((g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?, grid))
 }
 
 /// One pre-norm layer (`SwinLayer`): window attention and feed-forward.

@@ -10,7 +10,7 @@ use weft::graph::dims::BATCH;
 use weft::graph::{
     Binary, Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor, Unary,
 };
-use weft::nn::{self, Activation, Attention, Windows};
+use weft::nn::{self, Activation, Attention, ShiftedWindows};
 use weft::{Result, dims};
 
 use crate::{Config, Head};
@@ -57,12 +57,15 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
     let pixels = images(g, c);
-    let count = patches(c).into_iter().product::<usize>();
+    let count = [c.image_size.height, c.image_size.width]
+        .map(|edge| edge.div_ceil(c.patch_size))
+        .iter()
+        .product::<usize>();
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swinv2");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
-    let (hidden, [rows, columns]) = stages(g, c, &base, embedded)?;
-    let map = nn::unflatten_feature_map(g, &hidden, &[rows.into(), columns.into()])?;
+    let (hidden, grid) = stages(g, c, &base, embedded)?;
+    let map = nn::unflatten_feature_map(g, &hidden, &grid)?;
     let stride = c.encoder_stride;
     let map = g.conv(&g.scope("decoder.0"), &map, &Conv::new(stride * stride * c.num_channels, &[1, 1]))?;
     let pixels = nn::pixel_shuffle(g, &map, stride)?;
@@ -89,15 +92,10 @@ fn images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
 }
 
-/// The grid of patches: rows and columns.
-fn patches(c: &Config) -> [usize; 2] {
-    [c.image_size.height, c.image_size.width].map(|edge| edge.div_ceil(c.patch_size))
-}
-
 /// Patch embeddings, then the stages: `[batch, positions, width]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
-    let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
-    Ok(stages(g, c, w, x)?.0)
+    let embedded = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
+    Ok(stages(g, c, w, embedded)?.0)
 }
 
 /// Average pooling over positions: `[batch, width]`.
@@ -105,7 +103,7 @@ fn pooler(g: &mut Graph, _: &Config, _: &Scope, hidden: &Tensor) -> Result<Tenso
     nn::mean_patches(g, hidden, 0)
 }
 
-/// Patch embeddings (`SwinEmbeddings`): `[batch, patches, embed_dim]`. Where `masked` `[batch, patches]` holds, the
+/// Patch embeddings (`SwinEmbeddings`), `[batch, patches, embed_dim]`, and their rows and columns. Where `masked` `[batch, patches]` holds, the
 /// mask token replaces the patch.
 fn embeddings(
     g: &mut Graph,
@@ -113,28 +111,28 @@ fn embeddings(
     w: &Scope,
     pixel_values: &Tensor,
     masked: Option<&Tensor>,
-) -> Result<Tensor> {
-    let [rows, columns] = patches(c);
-    let around = [
-        (2, 0, rows * c.patch_size - c.image_size.height),
-        (3, 0, columns * c.patch_size - c.image_size.width),
-    ];
-    let x = g.pad(pixel_values, &around, PadMode::Constant(0.0))?;
+) -> Result<(Tensor, [Dim; 2])> {
+    // Of edges that are not known as much as any may lack: what is too much makes no patch.
+    let missing = [2, 3]
+        .map(|axis: usize| match pixel_values.shape()[axis].fixed() {
+            Some(edge) => edge.next_multiple_of(c.patch_size) - edge,
+            None => c.patch_size - 1,
+        });
+    let x = g.pad(pixel_values, &[(2, 0, missing[0]), (3, 0, missing[1])], PadMode::Constant(0.0))?;
     let conv = Conv::patches(c.embed_dim, c.patch_size);
-    let (x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
+    let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), &x, &conv)?;
     let mut x = g.layer_norm(&w.scope("norm"), &x, EPSILON)?;
     if let Some(masked) = masked {
         x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?;
     }
-    Ok(x)
+    Ok((x, grid))
 }
 
 /// The stages, each at half the resolution and twice the width of the one before: the last hidden states
 /// `[batch, positions, width]`, and their rows and columns.
-fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [usize; 2])> {
-    let mut grid = patches(c);
-    let mut last = x.clone();
-    for (x, of) in stage_states(g, c, w, x, false)? {
+fn stages(g: &mut Graph, c: &Config, w: &Scope, embedded: (Tensor, [Dim; 2])) -> Result<(Tensor, [Dim; 2])> {
+    let (mut last, mut grid) = embedded.clone();
+    for (x, of) in stage_states(g, c, w, embedded, false)? {
         (last, grid) = (x, of);
     }
     let last = g.layer_norm(&w.scope("layernorm"), &last, c.layer_norm_eps)?;
@@ -143,11 +141,11 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<(Tensor, [u
 
 /// The feature maps of the embeddings and of each stage, `[batch, channels, rows, columns]`.
 fn stage_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Vec<Tensor>> {
-    let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
-    let mut states = vec![(x.clone(), patches(c))];
-    states.extend(stage_states(g, c, w, x, false)?);
+    let embedded = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
+    let mut states = vec![embedded.clone()];
+    states.extend(stage_states(g, c, w, embedded, false)?);
     g.unused_scope(&w.scope("layernorm"));
-    states.iter().map(|(x, grid)| nn::unflatten_feature_map(g, x, &grid.map(Dim::Fixed))).collect()
+    states.iter().map(|(x, grid)| nn::unflatten_feature_map(g, x, grid)).collect()
 }
 
 /// What each stage (`SwinStage`) gives before patches are merged: `[batch, positions, width]`, and its rows and columns.
@@ -155,21 +153,25 @@ fn stage_states(
     g: &mut Graph,
     c: &Config,
     w: &Scope,
-    mut x: Tensor,
+    (mut x, mut grid): (Tensor, [Dim; 2]),
     always_partition: bool,
-) -> Result<Vec<(Tensor, [usize; 2])>> {
-    let (mut grid, mut width) = (patches(c), c.embed_dim);
-    let mut states = vec![];
+) -> Result<Vec<(Tensor, [Dim; 2])>> {
+    let (mut states, mut width) = (vec![], c.embed_dim);
     for (stage, (&depth, &heads)) in c.depths.iter().zip(&c.num_heads).enumerate() {
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
-            let context = window_context(c, stage, Stage { grid, width, heads, always_partition }, index);
+            let context = window_context(
+                c,
+                stage,
+                Stage { grid: grid.clone(), width, heads, always_partition },
+                index,
+            );
             x = layer(g, c, &w.scope("blocks").index(index), &x, &context)?;
         }
-        states.push((x.clone(), grid));
+        states.push((x.clone(), grid.clone()));
         if stage + 1 < c.depths.len() {
-            x = patch_merging(g, &w.scope("downsample"), &x, grid, width)?;
-            (grid, width) = (grid.map(|length| length.div_ceil(2)), 2 * width);
+            (x, grid) = patch_merging(g, &w.scope("downsample"), &x, &grid, width)?;
+            width *= 2;
         }
     }
     Ok(states)
@@ -187,9 +189,8 @@ fn feature_maps(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> 
 }
 
 /// One stage: rows and columns of its grid, its width and its heads.
-#[derive(Clone, Copy)]
 struct Stage {
-    grid: [usize; 2],
+    grid: [Dim; 2],
     width: usize,
     heads: usize,
     /// Whether windows are never smaller for a small grid.
@@ -198,7 +199,7 @@ struct Stage {
 
 /// The windows of a layer, its width and its heads.
 struct WindowContext {
-    windows: Windows,
+    windows: ShiftedWindows,
     width: usize,
     heads: usize,
     /// The window size of pretraining; that of the layer if 0.
@@ -214,14 +215,25 @@ fn window_context(c: &Config, place: usize, stage: Stage, index: usize) -> Windo
         (c.image_size.height / c.patch_size) >> place
     };
     let pretrained = c.pretrained_window_sizes.get(place).copied().unwrap_or_default();
-    WindowContext { windows: Windows::of_layer(index, grid, c.window_size, side), width, heads, pretrained }
+    WindowContext {
+        windows: ShiftedWindows::of_layer(index, &grid, c.window_size, side),
+        width,
+        heads,
+        pretrained,
+    }
 }
 
 /// Patch merging (`Swinv2PatchMerging`): squares of four patches, reduced to twice the width of one, then normalised.
-fn patch_merging(g: &mut Graph, w: &Scope, x: &Tensor, grid: [usize; 2], width: usize) -> Result<Tensor> {
-    let x = nn::patch_merge(g, x, grid)?;
+fn patch_merging(
+    g: &mut Graph,
+    w: &Scope,
+    x: &Tensor,
+    grid: &[Dim; 2],
+    width: usize,
+) -> Result<(Tensor, [Dim; 2])> {
+    let (x, grid) = nn::merge_patches(g, x, grid)?;
     let x = g.linear_no_bias(&w.scope("reduction"), &x, 2 * width)?;
-    g.layer_norm(&w.scope("norm"), &x, EPSILON)
+    Ok((g.layer_norm(&w.scope("norm"), &x, EPSILON)?, grid))
 }
 
 /// One layer (`Swinv2Layer`): window attention and feed-forward, each normalised before it is added.

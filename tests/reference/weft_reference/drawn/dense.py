@@ -83,6 +83,9 @@ def backbone(rng: Random) -> PreTrainedConfig:
     sizes = {"hidden_sizes": [4 * rng.randint(1, 5) for _ in names], "depths": [rng.randint(1, 2) for _ in names], "out_features": names}
     if rng.random() < 0.5:
         return transformers.ConvNextConfig(**sizes, layer_scale_init_value=rng.choice((0.0, 0.5)), layer_norm_eps=rng.choice(EPSILONS))
+    if rng.random() < 0.5:
+        grid = {"embed_dim": 4, "num_heads": [1, 1, 2, 2], "window_size": rng.randint(2, 7), "image_size": 64}
+        return transformers.SwinConfig(depths=sizes["depths"], out_features=names, **grid)
     return transformers.ResNetConfig(**sizes, embedding_size=rng.randint(2, 8), layer_type=rng.choice(("basic", "bottleneck")))
 
 

@@ -102,7 +102,7 @@ def masked_attention(rng: Random, path: str) -> Case:
     counts = {"encoder_layers": rng.randint(1, 3), "decoder_layers": rng.randint(2, 6), "num_queries": rng.randint(1, 8), "num_labels": rng.randint(1, 5)}
     edges = (rng.randint(64, 100), rng.randint(64, 100))
     if rng.random() < 0.5:
-        backbone, edges = mask2former.swin(window_size=rng.randint(2, 5)), (64, 64)
+        backbone = mask2former.swin(window_size=rng.randint(2, 5))
     else:
         backbone = mask2former.resnet()
     config = mask2former.config(backbone, pre_norm=rng.random() < 0.3, **widths, **counts)

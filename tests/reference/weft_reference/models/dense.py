@@ -98,6 +98,8 @@ def upernet() -> Iterator[Case | VisionTaskCase]:
     resnet = transformers.ResNetConfig(embedding_size=4, layer_type="basic", **layout)
     convnext = transformers.ConvNextConfig(**layout, layer_scale_init_value=0.5)
 
+    swin = transformers.SwinConfig(image_size=64, embed_dim=4, depths=[1, 2, 1, 1], num_heads=[1, 1, 2, 2], window_size=4, out_features=stages)
+
     def config(backbone: PreTrainedConfig = convnext, **changes: Any) -> PreTrainedConfig:
         sizes = {"hidden_size": 8, "auxiliary_channels": 6, "num_labels": 4}
         return transformers.UperNetConfig(backbone_config=backbone, **(sizes | changes))
@@ -107,6 +109,8 @@ def upernet() -> Iterator[Case | VisionTaskCase]:
 
     yield one("convnext", "A ConvNeXT; pictures of odd rows and columns.", (70, 101))
     yield one("resnet", "A ResNet; other grids, no auxiliary head.", (64, 90), backbone=resnet, pool_scales=[1, 3], use_auxiliary_head=False)
+    yield one("swin", "A Swin; pictures of another size than the configuration's.", (70, 101), backbone=swin)
     yield one("file", "model.safetensors as save_pretrained writes it.", (64, 64), store=stores.whole, hidden_size=4, auxiliary_channels=3)
+    yield one("file-swin", "The names of published checkpoints.", (50, 64), store=stores.whole, backbone=swin, hidden_size=4, use_auxiliary_head=False)
     processor = transformers.SegformerImageProcessorPil(size={"height": 64, "width": 72})
     yield semantic("upernet", "UperNetForSemanticSegmentation", config(use_auxiliary_head=False), processor)

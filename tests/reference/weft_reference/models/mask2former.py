@@ -41,6 +41,7 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     segmentation = "ForUniversalSegmentation"
     yield one("base", "Model", "Hidden states, and masks before and after each layer.", swin())
     yield one("swin", segmentation, "A Swin; images of its size.", swin())
+    yield one("any-size", segmentation, "A Swin; images of another size than the configuration's.", swin(), (50, 91))
     yield one("resnet", segmentation, "A ResNet; images of odd rows and columns.", resnet(), (70, 101), hidden_dim=32)
     pre = {"pre_norm": True, "hidden_dim": 32, "enforce_input_projection": True, "activation_function": "gelu"}
     yield one("pre-norm", segmentation, "Norms before attention; projections where widths are equal.", resnet(), (64, 96), **pre)
