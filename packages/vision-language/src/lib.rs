@@ -61,6 +61,8 @@ pub use weft_glm4v_moe as glm4v_moe;
 pub use weft_glm_ocr as glm_ocr;
 #[cfg(feature = "got_ocr2")]
 pub use weft_got_ocr2 as got_ocr2;
+#[cfg(feature = "grounding-dino")]
+pub use weft_grounding_dino as grounding_dino;
 #[cfg(feature = "groupvit")]
 pub use weft_groupvit as groupvit;
 #[cfg(feature = "hyperclovax_vision_v2")]
@@ -101,6 +103,8 @@ pub use weft_minicpm_ocr as minicpm_ocr;
 pub use weft_minicpmv4_6 as minicpmv4_6;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "mm-grounding-dino")]
+pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
 pub use weft_modernvbert as modernvbert;
 #[cfg(feature = "ovis2")]
@@ -214,6 +218,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<glm_ocr::Model>(),
     #[cfg(feature = "got_ocr2")]
     weft::DynArchitecture::of::<got_ocr2::Model>(),
+    #[cfg(feature = "grounding-dino")]
+    weft::DynArchitecture::of::<grounding_dino::Model>(),
     #[cfg(feature = "groupvit")]
     weft::DynArchitecture::of::<groupvit::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
@@ -254,6 +260,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<minicpmv4_6::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "mm-grounding-dino")]
+    weft::DynArchitecture::of::<mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
     weft::DynArchitecture::of::<modernvbert::Model>(),
     #[cfg(feature = "ovis2")]

@@ -95,6 +95,8 @@ pub use weft_mobilenet_v2 as mobilenet_v2;
 pub use weft_mobilevit as mobilevit;
 #[cfg(feature = "mobilevitv2")]
 pub use weft_mobilevitv2 as mobilevitv2;
+#[cfg(feature = "oneformer")]
+pub use weft_oneformer as oneformer;
 #[cfg(feature = "pixio")]
 pub use weft_pixio as pixio;
 #[cfg(feature = "pixtral")]
@@ -302,6 +304,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<mobilevit::Model>(),
     #[cfg(feature = "mobilevitv2")]
     weft::DynArchitecture::of::<mobilevitv2::Model>(),
+    #[cfg(feature = "oneformer")]
+    weft::DynArchitecture::of::<oneformer::Model>(),
     #[cfg(feature = "pixio")]
     weft::DynArchitecture::of::<pixio::Model>(),
     #[cfg(feature = "pixtral")]

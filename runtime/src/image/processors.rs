@@ -92,6 +92,8 @@ pub(super) const CLASSES: &[Class] = &[
     class("Detr", Layout::Masked, false, standard, padded),
     class("ConditionalDetr", Layout::Masked, false, standard, padded),
     class("DeformableDetr", Layout::Masked, false, standard, padded),
+    class("GroundingDino", Layout::Masked, false, standard, padded),
+    class("OneFormer", Layout::Masked, false, standard, padded),
     class("RTDetr", Layout::Images, false, rt_detr, || {
         with(exact(640, 2, IMAGENET), json!({"do_normalize": false}))
     }),

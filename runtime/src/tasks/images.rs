@@ -46,7 +46,7 @@ impl<A: AnyModel> ImageModel<A> {
         outputs: &[&str],
     ) -> Result<Vec<Vec<ArrayD<f32>>>> {
         let mut entries = vec![Vec::with_capacity(images.len()); outputs.len()];
-        self.each_batch(processor, images, batch_size, |values| {
+        self.each_batch(processor, images, batch_size, &Values::new(), |values| {
             for (name, entries) in outputs.iter().zip(&mut entries) {
                 let rows = output(&values, name)?.axis_iter(Axis(0));
                 entries.extend(rows.map(|row| row.to_owned()));
@@ -56,10 +56,11 @@ impl<A: AnyModel> ImageModel<A> {
         Ok(entries)
     }
 
-    /// Runs images through the model; gives for each image all outputs of numbers by their names.
-    pub(super) fn run_all(&self, images: &[Image], batch_size: usize) -> Result<Vec<Values>> {
+    /// Runs images through the model, each with `more` beside it, tensors of one row; gives for each image all outputs of numbers by
+    /// their names.
+    pub(super) fn run_all(&self, images: &[Image], batch_size: usize, more: &Values) -> Result<Vec<Values>> {
         let mut entries: Vec<Values> = vec![];
-        self.each_batch(&self.processor, images, batch_size, |values| {
+        self.each_batch(&self.processor, images, batch_size, more, |values| {
             let first = entries.len();
             for (name, value) in values {
                 let Value::F32(value) = value else { continue };
@@ -75,17 +76,20 @@ impl<A: AnyModel> ImageModel<A> {
         Ok(entries)
     }
 
-    /// Hands the outputs of one batch after the other to `take`.
+    /// Hands the outputs of one batch after the other to `take`; `more` are tensors of one row that each image has beside it.
     fn each_batch(
         &self,
         processor: &ImageProcessor,
         images: &[Image],
         batch_size: usize,
+        more: &Values,
         mut take: impl FnMut(Values) -> Result<()>,
     ) -> Result<()> {
         let mut waiting: Vec<Values> = Vec::new();
         for image in images {
-            let values = self.inputs(processor.process(std::slice::from_ref(image))?);
+            let mut values = processor.process(std::slice::from_ref(image))?;
+            values.extend(more.clone());
+            let values = self.inputs(values);
             let full = waiting.len() == batch_size.max(1);
             if full || waiting.first().is_some_and(|first| !alike(first, &values)) {
                 take(self.model.run(joined(std::mem::take(&mut waiting))?)?)?;

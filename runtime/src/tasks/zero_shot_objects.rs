@@ -2,7 +2,7 @@
 //!
 //! Reference: `ZeroShotObjectDetectionPipeline`, and `post_process_object_detection` of the checkpoint's image processor.
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use super::batches::TextModel;
 use super::builder::opened;
@@ -13,9 +13,9 @@ use super::{Bounds, Detection, Pipeline, ScoreFunction, Task, TextOptions};
 use crate::any_model::AnyModel;
 use crate::image::{Image, ImageProcessor, Pixels};
 use crate::text::{Padding, Text};
-use crate::{Error, Result};
+use crate::{Error, Result, Values};
 
-/// Finds what texts say in an image, each with a box.
+/// Finds what texts say in an image, each with a box. Grounding DINO was trained on texts that end with a full stop: `a cat.`
 ///
 /// ```no_run
 /// # fn example<A: weft::Architecture>() -> weft::Result<()> {
@@ -87,31 +87,74 @@ impl<A: AnyModel> ZeroShotObjectDetection<A> {
         if candidate_labels.is_empty() {
             return Err(Error::input("candidate_labels", "are none", "name what is looked for"));
         }
-        let TextModel { model, tokenizer } = &self.text;
-        let texts: Vec<Text<'_>> = candidate_labels.iter().map(|label| Text::from(*label)).collect();
-        let rows = self.text.rows(&texts, &options.text)?;
-        let mut values = self.text.inputs(tokenizer.pad(&rows, &Padding::default())?);
-        values.extend(self.processor.process(std::slice::from_ref(image))?);
-        let outputs = model.run(model_inputs(model, values))?;
-        let of_image = |name: &str| -> Result<_> {
-            let values = output(&outputs, name)?;
-            Ok(values.clone().index_axis_move(Axis(0), 0))
-        };
-        let (logits, boxes) = (of_image("logits")?, of_image("pred_boxes")?);
-        let logits = two_axes("logits", logits.view())?;
-        let boxes = two_axes("pred_boxes", boxes.view())?;
-        if logits.ncols() != candidate_labels.len() || boxes.dim() != (logits.nrows(), 4) {
-            let problem = format!("has shape {:?} beside boxes of {:?}", logits.shape(), boxes.shape());
+        let pixels = self.processor.process(std::slice::from_ref(image))?;
+        let (height, width) = (image.height(), image.width());
+        if self.processor.class() == "GroundingDino" {
+            return self.label_by_label(&pixels, (height, width), candidate_labels, options);
+        }
+        let (logits, boxes) = self.logits_and_boxes(candidate_labels, pixels, options)?;
+        if logits.ncols() != candidate_labels.len() {
+            let problem = format!("has shape {:?} for {} texts", logits.shape(), candidate_labels.len());
             return Err(Error::input("logits", problem, "open a detector for this task"));
         }
-        let (height, width) = (image.height(), image.width());
         // Boxes are parts of what the processor padded to a square (`_scale_boxes`).
         let size = match self.processor.class() {
             "Owlv2" => (height.max(width), height.max(width)),
             _ => (height, width),
         };
-        Ok(best(&logits, &boxes, size, candidate_labels, options))
+        Ok(best(&logits.view(), &boxes.view(), size, candidate_labels, options))
     }
+
+    /// Objects of a model that has logits of a text's tokens (`GroundingDinoForObjectDetection`): each label is a text by itself, and a
+    /// box's score that of its most probable token (`post_process_object_detection`).
+    fn label_by_label(
+        &self,
+        pixels: &Values,
+        size: Pixels,
+        labels: &[&str],
+        options: &ZeroShotDetectionOptions,
+    ) -> Result<Vec<Detection>> {
+        let each = ZeroShotDetectionOptions { top_k: None, ..options.clone() };
+        let mut found = vec![];
+        for (class, label) in labels.iter().enumerate() {
+            let (logits, boxes) = self.logits_and_boxes(&[label], pixels.clone(), options)?;
+            let logits = most_of_tokens(&logits.view());
+            let of_label = best(&logits.view(), &boxes.view(), size, &[label], &each);
+            found.extend(of_label.into_iter().map(|found| Detection { class, ..found }));
+        }
+        Ok(sorted(found, options.top_k))
+    }
+
+    /// Of an image, the logits `[queries, …]` and boxes `[queries, 4]` of these texts.
+    fn logits_and_boxes(
+        &self,
+        texts: &[&str],
+        pixels: Values,
+        options: &ZeroShotDetectionOptions,
+    ) -> Result<(Array2<f32>, Array2<f32>)> {
+        let TextModel { model, tokenizer } = &self.text;
+        let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(*text)).collect();
+        let rows = self.text.rows(&texts, &options.text)?;
+        let mut values = self.text.inputs(tokenizer.pad(&rows, &Padding::default())?);
+        values.extend(pixels);
+        let outputs = model.run(model_inputs(model, values))?;
+        let of_image = |name: &str| -> Result<_> {
+            let values = output(&outputs, name)?.index_axis(Axis(0), 0);
+            Ok(two_axes(name, values)?.to_owned())
+        };
+        let (logits, boxes) = (of_image("logits")?, of_image("pred_boxes")?);
+        if boxes.dim() != (logits.nrows(), 4) {
+            let problem = format!("has shape {:?} beside boxes of {:?}", logits.shape(), boxes.shape());
+            return Err(Error::input("logits", problem, "open a detector for this task"));
+        }
+        Ok((logits, boxes))
+    }
+}
+
+/// The largest logit of each row: `[queries, tokens]` to `[queries, 1]`.
+fn most_of_tokens(logits: &ArrayView2<'_, f32>) -> Array2<f32> {
+    let most = logits.map_axis(Axis(1), |row| row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    most.insert_axis(Axis(1))
 }
 
 /// Boxes whose score for a text is above the threshold, best first; of equal ones those of the first text.
@@ -132,8 +175,13 @@ fn best(
             }
         }
     }
+    sorted(found, options.top_k)
+}
+
+/// The best first, as many as asked for.
+fn sorted(mut found: Vec<Detection>, top_k: Option<usize>) -> Vec<Detection> {
     found.sort_by(|a, b| b.score.total_cmp(&a.score));
-    found.truncate(options.top_k.unwrap_or(found.len()));
+    found.truncate(top_k.unwrap_or(found.len()));
     found
 }
 
@@ -142,6 +190,12 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+
+    #[test]
+    fn a_text_is_as_probable_as_its_surest_token() {
+        let tokens = array![[-1.0, 3.0, f32::NEG_INFINITY], [0.5, 0.25, f32::NEG_INFINITY]];
+        assert_eq!(most_of_tokens(&tokens.view()), array![[3.0], [0.5]]);
+    }
 
     #[test]
     fn boxes_of_all_texts_compete() {

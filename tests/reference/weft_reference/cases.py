@@ -36,7 +36,7 @@ class Case:
     `told` are inputs of the reference alone, which Weft finds by itself, `own` those of Weft alone, such as what the reference
     draws at random, which it is run `within` to take from there; `written` are fields as a published `config.json`
     has them where `save_pretrained` writes otherwise, `None` where it has none; outputs that begin with one of
-    `without` are not compared; `rename` gives the weights of a folder the names of published files that the reference
+    `without` are not compared, nor are those of `infinite` where they have −∞; `rename` gives the weights of a folder the names of published files that the reference
     reads with another package alone."""
 
     path: str
@@ -46,7 +46,7 @@ class Case:
     notes: str = ""
     store: Store | None = None
     forward: Mapping[str, Any] = field(default_factory=dict)
-    attention: str = "eager"
+    attention: str | dict[str, str] = "eager"
     build: Mapping[str, Any] = field(default_factory=dict)
     tolerance: float | None = None
     tolerance_reason: str | None = None
@@ -56,6 +56,7 @@ class Case:
     within: Callable[[], AbstractContextManager[Any]] = nullcontext
     written: Mapping[str, Any] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    infinite: tuple[str, ...] = ()
     rename: Callable[[Path], None] | None = None
 
     def make(self) -> Files:
@@ -63,7 +64,7 @@ class Case:
             folder = Path(temporary)
             model, parameters = self.model(folder)
             with self.within():
-                outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without)
+                outputs = run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
             rewrite(folder / "config.json", self.written)
             if self.rename:
                 self.rename(folder)
@@ -117,7 +118,7 @@ class Case:
                 if name:
                     module.register_forward_hook(keep(name))
             with self.within():
-                run(model, {**self.inputs, **self.told}, self.forward)
+                run(model, {**self.inputs, **self.told}, self.forward, self.without, self.infinite)
         return found
 
 
@@ -142,7 +143,7 @@ def deterministic() -> None:
 
 
 def ruled_model(
-    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0, attention: str = "eager", **build: Any
+    model_class: str, config: transformers.PreTrainedConfig, salt: int = 0, attention: str | dict[str, str] = "eager", **build: Any
 ) -> tuple[transformers.PreTrainedModel, dict[str, list[int]]]:
     """A model in eval mode with weights by the rule, and the names and shapes that were filled."""
     torch.manual_seed(0)
@@ -201,7 +202,11 @@ def save_config(model: transformers.PreTrainedModel, folder: Path) -> None:
 
 
 def run(
-    model: transformers.PreTrainedModel, inputs: Inputs, forward: Mapping[str, Any], without: tuple[str, ...] = ()
+    model: transformers.PreTrainedModel,
+    inputs: Inputs,
+    forward: Mapping[str, Any],
+    without: tuple[str, ...] = (),
+    infinite: tuple[str, ...] = (),
 ) -> dict[str, np.ndarray]:
     """The compared outputs of one forward call: of a tuple `name.0`, `name.1` ..., of a sub-model `name.last_hidden_state`."""
     arguments = {name: torch.from_numpy(value) for name, value in inputs.items()}
@@ -211,6 +216,8 @@ def run(
     outputs: dict[str, np.ndarray] = {}
     _flatten("", result, outputs)
     outputs = {name: value for name, value in outputs.items() if not name.startswith(without or ("\0",))}
+    hidden = [name for name, value in outputs.items() if name.startswith(infinite or ("\0",)) and np.isneginf(value).any()]
+    outputs = {name: value for name, value in outputs.items() if name not in hidden}
     if not outputs:
         raise ValueError(f"{type(model).__name__} returned nothing to compare, only {list(result)}")
     for name, value in outputs.items():

@@ -53,6 +53,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "mobilenet_v2", category: "vision", model_types: &["mobilenet_v2"] },
     KnownModel { name: "mobilevit", category: "vision", model_types: &["mobilevit"] },
     KnownModel { name: "mobilevitv2", category: "vision", model_types: &["mobilevitv2"] },
+    KnownModel { name: "oneformer", category: "vision", model_types: &["oneformer"] },
     KnownModel { name: "pixio", category: "vision", model_types: &["pixio"] },
     KnownModel { name: "pixtral", category: "vision", model_types: &["pixtral"] },
     KnownModel { name: "poolformer", category: "vision", model_types: &["poolformer"] },

@@ -5,6 +5,8 @@
 mod post_process;
 mod queries;
 mod semantic;
+#[cfg(feature = "text")]
+mod task_text;
 
 use ndarray::{Array2, ArrayD, Ix2, Ix3};
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,8 @@ use crate::{Error, Result, Values};
 pub struct ImageSegmentation<A> {
     images: ImageModel<A>,
     labels: Labels,
+    #[cfg(feature = "text")]
+    task_text: Option<task_text::TaskText>,
 }
 
 /// A segment of an image.
@@ -101,7 +105,12 @@ impl<A: AnyModel> Pipeline<A> for ImageSegmentation<A> {
 
     fn from_model(model: A) -> Result<Self> {
         let labels = Labels::read(model.raw_config());
-        Ok(Self { images: ImageModel::new(model)?, labels })
+        Ok(Self {
+            #[cfg(feature = "text")]
+            task_text: task_text::TaskText::of(&model)?,
+            images: ImageModel::new(model)?,
+            labels,
+        })
     }
 }
 
@@ -130,7 +139,12 @@ impl<A: AnyModel> ImageSegmentation<A> {
     /// # Errors
     /// As [`ImageSegmentation::run`], and when the model does not do the subtask.
     pub fn run_with(&self, images: &[Image], options: &SegmentationOptions) -> Result<Vec<Vec<Segment>>> {
-        let outputs = self.images.run_all(images, options.batch_size)?;
+        #[cfg(feature = "text")]
+        let more =
+            self.task_text.as_ref().map(|text| text.inputs(options.subtask)).transpose()?.unwrap_or_default();
+        #[cfg(not(feature = "text"))]
+        let more = Values::new();
+        let outputs = self.images.run_all(images, options.batch_size, &more)?;
         let both = images.iter().zip(outputs);
         both.map(|(image, outputs)| self.segments((image.height(), image.width()), &outputs, options))
             .collect()

@@ -21,6 +21,8 @@ pub(super) enum PostProcess {
     MaskFormer,
     /// Masks of 384 x 384 pixels (`Mask2FormerImageProcessor`).
     Mask2Former,
+    /// As MaskFormer, but instances by the rule of panoptic segments on logits (`OneFormerImageProcessor`).
+    OneFormer,
     /// Masks of the size of the model's images, without their padding (`EomtImageProcessor`).
     Eomt {
         /// `shortest_edge` and `longest_edge`, of which images are padded to the one and the other.
@@ -34,6 +36,7 @@ impl PostProcess {
         Ok(match processor.class() {
             "MaskFormer" => Self::MaskFormer,
             "Mask2Former" => Self::Mask2Former,
+            "OneFormer" => Self::OneFormer,
             "Eomt" => {
                 let size = processor.steps().iter().find_map(|step| match step {
                     Step::Resize { size: Size::Between { shortest, longest }, .. } => {
@@ -52,7 +55,7 @@ impl PostProcess {
     /// Each pixel's most probable label, `[height, width]`.
     pub(super) fn semantic_map(self, queries: &MaskQueries, size: Pixels) -> Array2<usize> {
         match self {
-            Self::Detr | Self::MaskFormer => queries.semantic_map(size),
+            Self::Detr | Self::MaskFormer | Self::OneFormer => queries.semantic_map(size),
             Self::Mask2Former => queries.resized(MASK2FORMER, None).semantic_map(size),
             Self::Eomt { size: padded } => queries.resized(padded, None).semantic_map(size),
         }
@@ -69,7 +72,12 @@ impl PostProcess {
         match self {
             Self::Detr => queries.segments(size, options),
             Self::MaskFormer if instances => best_instances(queries, size, options.threshold),
-            Self::MaskFormer => queries.segments(size, options),
+            Self::OneFormer if instances => {
+                let sure = |pair: &(usize, usize, f32)| pair.2 > options.threshold;
+                let pairs: Vec<_> = best_pairs(queries).into_iter().filter(sure).collect();
+                queries.by_logits(&pairs, size, options)
+            }
+            Self::MaskFormer | Self::OneFormer => queries.segments(size, options),
             Self::Mask2Former => {
                 let queries = queries.resized(MASK2FORMER, None);
                 match instances {
@@ -91,12 +99,16 @@ impl PostProcess {
 
 /// Instances of the best pairs of query and label, as many as there are queries, best first.
 fn best_instances(queries: &MaskQueries, size: Pixels, threshold: f32) -> Vec<QuerySegment> {
+    instances(queries, size, threshold, best_pairs(queries).into_iter())
+}
+
+/// The best pairs of query and label with the label's probability, as many as there are queries, best first.
+fn best_pairs(queries: &MaskQueries) -> Vec<(usize, usize, f32)> {
     let labels = queries.labels();
     let (count, classes) = (labels.nrows(), labels.ncols() - 1);
     let scores: Vec<f32> =
         labels.rows().into_iter().flat_map(|row| row.to_vec()[..classes].to_vec()).collect();
-    let best = top(&scores, count).into_iter().map(|pair| (pair / classes, pair % classes, scores[pair]));
-    instances(queries, size, threshold, best)
+    top(&scores, count).into_iter().map(|pair| (pair / classes, pair % classes, scores[pair])).collect()
 }
 
 /// Instances of each query with its best label, in the order of queries.
@@ -179,6 +191,26 @@ mod tests {
         assert_eq!(found(best), [(0, vec![t, t, f, f])]);
         assert_eq!(found(best_instances(&queries(), (1, 4), 0.3)), [(0, vec![f; 4]), (1, vec![t; 4])]);
         assert_eq!(found(query_instances(&queries(), (1, 2), 0.3)), [(0, vec![f; 2]), (1, vec![t; 2])]);
+    }
+
+    #[test]
+    fn instances_by_logits_count_where_these_are_large() {
+        let instances = |mask_threshold, subtask| {
+            let subtask = Some(subtask);
+            let options = SegmentationOptions {
+                threshold: 0.5,
+                mask_threshold,
+                subtask,
+                ..SegmentationOptions::default()
+            };
+            found(PostProcess::OneFormer.segments(&queries(), (1, 2), &options))
+        };
+        // 0.8 times 2 and -1, 0.6 times 0.5: of the second mask no place reaches 0.5.
+        let (t, f) = (true, false);
+        assert_eq!(instances(0.5, Subtask::Instance), [(0, vec![t, f])]);
+        assert_eq!(instances(1.7, Subtask::Instance), []);
+        // Of probabilities 0.7 and 0.21, and 0.37 twice, of which no more than a half is left.
+        assert_eq!(instances(0.3, Subtask::Panoptic), [(0, vec![t, f])]);
     }
 
     #[test]

@@ -102,30 +102,53 @@ impl MaskQueries {
             kept.filter(|(_, class, score)| *class != no_object && *score > options.threshold).collect();
         let chosen: Vec<usize> = kept.iter().map(|(query, ..)| *query).collect();
         let masks = self.masks.select(Axis(0), &chosen).mapv(sigmoid);
-        let masks = Interpolated::new(&masks.view(), size, Interpolation::Bilinear).maps();
-        let mut weighted = masks.clone();
-        for (mut mask, (_, _, score)) in weighted.axis_iter_mut(Axis(0)).zip(&kept) {
-            mask.mapv_inplace(|probability| probability * score);
-        }
-        let winners: Array2<usize> = weighted.map_axis(Axis(0), |pixel| largest(&pixel.to_vec()));
-        let own_masks = if own_mask == OwnMask::Weighted { weighted } else { masks };
-        let mut found = vec![];
-        for (index, (_, class, score)) in kept.into_iter().enumerate() {
-            let own = own_masks.index_axis(Axis(0), index);
-            let own = own.mapv(|probability| probability >= options.mask_threshold);
-            let mut mask = winners.mapv(|winner| winner == index);
-            let [area, own_area] = [&mask, &own].map(|mask| mask.iter().filter(|inside| **inside).count());
-            if own_mask == OwnMask::Unweighted {
-                mask.zip_mut_with(&own, |inside, own| *inside = *inside && *own);
-            }
-            let mask = Mask::new(mask);
-            let part = area as f32 / own_area as f32;
-            if own_area > 0 && mask.area() > 0 && part > options.overlap_mask_area_threshold {
-                found.push(QuerySegment { score, class, mask });
-            }
-        }
-        found
+        compute_segments(&masks, &kept, size, options, own_mask)
     }
+
+    /// The segments of these pairs of query and label, and the label's probability, by the logits of their masks and not their
+    /// probabilities (`OneFormerImageProcessor.post_process_instance_segmentation`).
+    pub(super) fn by_logits(
+        &self,
+        pairs: &[(usize, usize, f32)],
+        size: Pixels,
+        options: &SegmentationOptions,
+    ) -> Vec<QuerySegment> {
+        let chosen: Vec<usize> = pairs.iter().map(|(query, ..)| *query).collect();
+        compute_segments(&self.masks.select(Axis(0), &chosen), pairs, size, options, OwnMask::Weighted)
+    }
+}
+
+/// The segments of masks `[pairs, rows, columns]` of these queries and labels with the labels' probabilities (`compute_segments`).
+fn compute_segments(
+    masks: &Array3<f32>,
+    kept: &[(usize, usize, f32)],
+    size: Pixels,
+    options: &SegmentationOptions,
+    own_mask: OwnMask,
+) -> Vec<QuerySegment> {
+    let masks = Interpolated::new(&masks.view(), size, Interpolation::Bilinear).maps();
+    let mut weighted = masks.clone();
+    for (mut mask, (_, _, score)) in weighted.axis_iter_mut(Axis(0)).zip(kept) {
+        mask.mapv_inplace(|probability| probability * score);
+    }
+    let winners: Array2<usize> = weighted.map_axis(Axis(0), |pixel| largest(&pixel.to_vec()));
+    let own_masks = if own_mask == OwnMask::Weighted { weighted } else { masks };
+    let mut found = vec![];
+    for (index, &(_, class, score)) in kept.iter().enumerate() {
+        let own = own_masks.index_axis(Axis(0), index);
+        let own = own.mapv(|probability| probability >= options.mask_threshold);
+        let mut mask = winners.mapv(|winner| winner == index);
+        let [area, own_area] = [&mask, &own].map(|mask| mask.iter().filter(|inside| **inside).count());
+        if own_mask == OwnMask::Unweighted {
+            mask.zip_mut_with(&own, |inside, own| *inside = *inside && *own);
+        }
+        let mask = Mask::new(mask);
+        let part = area as f32 / own_area as f32;
+        if own_area > 0 && mask.area() > 0 && part > options.overlap_mask_area_threshold {
+            found.push(QuerySegment { score, class, mask });
+        }
+    }
+    found
 }
 
 /// What a query's own mask is, of which a segment must be a part that is large enough.

@@ -57,9 +57,10 @@ class VisionTaskCase:
     answers: Answers = pipeline
     store: Store | None = None
     generation: Mapping[str, Any] | None = None
+    attention: str | dict[str, str] = "eager"
 
     def make(self) -> Files:
-        model, parameters = ruled_model(self.model_class, self.config)
+        model, parameters = ruled_model(self.model_class, self.config, attention=self.attention)
         named = {name for call in self.calls for name in names(call.inputs)}
         shown = {name: data for name, data in pictures.files().items() if name in named}
         with tempfile.TemporaryDirectory() as temporary:
