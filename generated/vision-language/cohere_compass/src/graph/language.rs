@@ -66,10 +66,7 @@ pub(super) fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs
             rope.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)
         }
         (None, _) => {
-            let none = RopeParameters {
-                scaling: weft::nn::rope::RopeScaling::None,
-                ..RopeParameters::of(1.0)
-            };
+            let none = RopeParameters { scaling: nn::rope::RopeScaling::None, ..RopeParameters::of(1.0) };
             none.rotary(g, &inputs.position_ids, c.head_dim(), c.max_position_embeddings)
         }
     };

@@ -36,6 +36,7 @@ def tower(rng: Random, config: PreTrainedConfig) -> Changes:
             "hidden_size": towers * rng.choice((8, 12)),
             "out_hidden_size": heads * 8,
             "depth": 3,
+            "num_hidden_layers": 3,
         },
         "tie_word_embeddings": rng.random() < 0.5,
     }
