@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for PerLayer {
     }
 }
 
-/// Words: `"c2p|p2c"`, `["c2p", "p2c"]`, or none.
+/// Words: `"c2p|p2c"`, `["c2p", "p2c"]`, or none; `true` is the word `true`, and `false` none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StringSet(pub Vec<String>);
 
@@ -225,11 +225,13 @@ impl<'de> Deserialize<'de> for StringSet {
         #[serde(untagged, expecting = "expected words, as a list or with `|` between them")]
         enum Form {
             None(()),
+            Flag(bool),
             Text(String),
             List(Vec<String>),
         }
         Ok(Self(match Form::deserialize(deserializer)? {
-            Form::None(()) => vec![],
+            Form::None(()) | Form::Flag(false) => vec![],
+            Form::Flag(true) => vec!["true".to_owned()],
             Form::Text(text) => text.to_lowercase().split('|').map(|word| word.trim().to_owned()).collect(),
             Form::List(words) => words,
         }))

@@ -94,7 +94,7 @@ fn taken(inputs: &[Input], head: &Head) -> Vec<Field> {
         Field {
             name: spec.name.clone(),
             doc: format!("{} `[{}]`", spec.doc, shape.join(", ")),
-            type_name: array(shape.len(), spec.dtype),
+            type_name: array(&shape, spec.dtype),
             optional: spec.fill.is_some() || spec.optional,
             tuple: false,
             shown: input.shown.clone(),
@@ -141,7 +141,7 @@ fn tensor(name: &str, output: &OutputSpec) -> Field {
     Field {
         name: name.to_owned(),
         doc: format!("{} `[{}]`", output.doc, output.shape.join(", ")),
-        type_name: match array(output.shape.len(), output.dtype) {
+        type_name: match array(&output.shape, output.dtype) {
             array if output.tuple => format!("Vec<{array}>"),
             array => array,
         },
@@ -151,13 +151,17 @@ fn tensor(name: &str, output: &OutputSpec) -> Field {
     }
 }
 
-fn array(rank: usize, dtype: InputType) -> String {
+/// An array of as many axes; of any number where some are not always there, `input_size?`.
+fn array(shape: &[String], dtype: InputType) -> String {
     let element = match dtype {
         InputType::I64 => "i64",
         InputType::F32 => "f32",
         InputType::Bool => "bool",
     };
-    format!("Array{rank}<{element}>")
+    match shape.iter().any(|axis| axis.ends_with('?')) {
+        true => format!("ArrayD<{element}>"),
+        false => format!("Array{}<{element}>", shape.len()),
+    }
 }
 
 /// `text_model_output` as `TextModelOutput`.

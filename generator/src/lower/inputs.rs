@@ -110,7 +110,8 @@ fn shown(spec: &InputSpec) -> String {
                 InputType::Bool => "bool",
             };
             let lengths: Vec<_> = shape.iter().map(|&length| grouped(length as i64)).collect();
-            return format!("ndarray::Array{}::<{element}>::zeros(({}))", shape.len(), lengths.join(", "));
+            let any = if spec.shape.iter().any(|axis| axis.ends_with('?')) { ".into_dyn()" } else { "" };
+            return format!("ndarray::Array{}::<{element}>::zeros(({})){any}", shape.len(), lengths.join(", "));
         }
         None => {}
     }

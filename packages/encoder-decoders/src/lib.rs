@@ -35,6 +35,8 @@ pub use weft_pegasus as pegasus;
 pub use weft_pegasus_x as pegasus_x;
 #[cfg(feature = "plbart")]
 pub use weft_plbart as plbart;
+#[cfg(feature = "prophetnet")]
+pub use weft_prophetnet as prophetnet;
 #[cfg(feature = "t5")]
 pub use weft_t5 as t5;
 #[cfg(feature = "t5gemma")]
@@ -76,6 +78,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<pegasus_x::Model>(),
     #[cfg(feature = "plbart")]
     weft::DynArchitecture::of::<plbart::Model>(),
+    #[cfg(feature = "prophetnet")]
+    weft::DynArchitecture::of::<prophetnet::Model>(),
     #[cfg(feature = "t5")]
     weft::DynArchitecture::of::<t5::Model>(),
     #[cfg(feature = "t5gemma")]

@@ -3,12 +3,16 @@
 
 //! Time series: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "autoformer")]
+pub use weft_autoformer as autoformer;
 #[cfg(feature = "decision_transformer")]
 pub use weft_decision_transformer as decision_transformer;
 #[cfg(feature = "patchtsmixer")]
 pub use weft_patchtsmixer as patchtsmixer;
 #[cfg(feature = "patchtst")]
 pub use weft_patchtst as patchtst;
+#[cfg(feature = "time_series_transformer")]
+pub use weft_time_series_transformer as time_series_transformer;
 #[cfg(feature = "timesfm")]
 pub use weft_timesfm as timesfm;
 #[cfg(feature = "timesfm2_5")]
@@ -16,12 +20,16 @@ pub use weft_timesfm2_5 as timesfm2_5;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "autoformer")]
+    weft::DynArchitecture::of::<autoformer::Model>(),
     #[cfg(feature = "decision_transformer")]
     weft::DynArchitecture::of::<decision_transformer::Model>(),
     #[cfg(feature = "patchtsmixer")]
     weft::DynArchitecture::of::<patchtsmixer::Model>(),
     #[cfg(feature = "patchtst")]
     weft::DynArchitecture::of::<patchtst::Model>(),
+    #[cfg(feature = "time_series_transformer")]
+    weft::DynArchitecture::of::<time_series_transformer::Model>(),
     #[cfg(feature = "timesfm")]
     weft::DynArchitecture::of::<timesfm::Model>(),
     #[cfg(feature = "timesfm2_5")]

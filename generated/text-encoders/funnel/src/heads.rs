@@ -8,8 +8,8 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `FunnelModel`, `FunnelForPreTraining`, `FunnelForMaskedLM`, `FunnelForSequenceClassification`,
-/// `FunnelForTokenClassification` and `FunnelForQuestionAnswering` take.
+/// What `FunnelModel`, `FunnelBaseModel`, `FunnelForPreTraining`, `FunnelForMaskedLM`,
+/// `FunnelForSequenceClassification`, `FunnelForTokenClassification` and `FunnelForQuestionAnswering` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// Token ids. `[batch, sequence]`
@@ -28,26 +28,6 @@ impl Inputs {
 }
 
 weft::inputs!(Inputs { input_ids, attention_mask, token_type_ids });
-
-/// What `FunnelBaseModel` takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BaseModelInputs {
-    /// Token ids. `[batch, pooled_sequence, sequence]`
-    pub input_ids: Array3<i64>,
-    /// 1 for tokens, 0 for padding; all 1 if not given. `[batch, pooled_sequence, sequence]`
-    pub attention_mask: Option<Array3<i64>>,
-    /// The segment of each token, 2 for one that is in all segments; all 0 if not given. `[batch, pooled_sequence, sequence]`
-    pub token_type_ids: Option<Array3<i64>>,
-}
-
-impl BaseModelInputs {
-    /// What must be given; where the rest is `None`, it is as the reference has it.
-    pub fn new(input_ids: Array3<i64>) -> Self {
-        Self { input_ids, attention_mask: None, token_type_ids: None }
-    }
-}
-
-weft::inputs!(BaseModelInputs { input_ids, attention_mask, token_type_ids });
 
 /// What `FunnelForMultipleChoice` takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +70,7 @@ weft::outputs!(ModelOutput { last_hidden_state });
 pub type BaseModel = HeadModel<crate::Model, BaseModelOutput>;
 
 impl HeadOutput<crate::Model> for BaseModelOutput {
-    type Inputs = BaseModelInputs;
+    type Inputs = Inputs;
     const HEAD: Head = Head::BaseModel;
 }
 

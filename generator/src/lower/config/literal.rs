@@ -144,6 +144,10 @@ pub(super) fn literal(kind: ConfigType, value: &Scalar) -> Result<String, (Strin
             let pairs: Result<Vec<_>, _> = pairs.iter().map(count).collect();
             format!("BTreeMap::from([{}])", pairs?.join(", "))
         }
+        (ConfigType::Words, Scalar::Bool(value)) => {
+            format!("StringSet(vec![{}])", if *value { "\"true\".to_owned()" } else { "" })
+        }
+        (ConfigType::Words, Scalar::Text(text)) => format!("StringSet(vec![{text:?}.to_owned()])"),
         (ConfigType::Words, Scalar::List(_)) => {
             format!("StringSet({})", literal(ConfigType::Strings, value)?)
         }

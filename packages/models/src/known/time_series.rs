@@ -7,9 +7,11 @@ use weft::KnownModel;
 
 /// The models of the category `time-series`, by name.
 pub const MODELS: &[KnownModel] = &[
+    KnownModel { name: "autoformer", category: "time-series", model_types: &["autoformer"] },
     KnownModel { name: "decision_transformer", category: "time-series", model_types: &["decision_transformer"] },
     KnownModel { name: "patchtsmixer", category: "time-series", model_types: &["patchtsmixer"] },
     KnownModel { name: "patchtst", category: "time-series", model_types: &["patchtst"] },
+    KnownModel { name: "time_series_transformer", category: "time-series", model_types: &["time_series_transformer"] },
     KnownModel { name: "timesfm", category: "time-series", model_types: &["timesfm"] },
     KnownModel { name: "timesfm2_5", category: "time-series", model_types: &["timesfm2_5"] },
 ];

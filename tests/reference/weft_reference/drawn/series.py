@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
+from typing import Any
 
 import numpy as np
 import transformers
 
 from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, store
+from weft_reference.models import forecasters
 from weft_reference.models.decision_transformer import episodes
 from weft_reference.models.patchtst import observed, series
 from weft_reference.models.timesfm import values
@@ -130,4 +133,45 @@ def decision_transformer(rng: Random, path: str) -> Case:
     return Case(path, "DecisionTransformerModel", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"decision_transformer": decision_transformer, "timesfm": timesfm, "patchtsmixer": patchtsmixer, "patchtst": patchtst}
+def forecaster(model: str, rng: Random, path: str) -> Case:
+    classes = {"time_series_transformer": "TimeSeriesTransformer", "autoformer": "Autoformer"}[model]
+    heads, context = rng.choice((1, 2, 3)), rng.randint(3, 24)
+    categories = rng.randint(0, 2)
+    drawn: dict[str, Any] = {
+        "prediction_length": rng.randint(1, 12),
+        "context_length": context,
+        "lags_sequence": sorted(rng.sample(range(1, 9), rng.randint(1, 4))),
+        "input_size": rng.choice((1, 1, 2, 3)),
+        "distribution_output": rng.choice(("student_t", "normal", "negative_binomial")),
+        "scaling": rng.choice(("mean", "std", True, False)),
+        "num_time_features": rng.randint(1, 3),
+        "num_dynamic_real_features": rng.randint(0, 2),
+        "num_static_real_features": rng.randint(0, 2),
+        "num_static_categorical_features": categories,
+        "cardinality": [rng.randint(2, 9) for _ in range(categories)] or None,
+        "d_model": 2 * heads * rng.randint(1, 6),
+        "encoder_layers": rng.randint(1, 3),
+        "decoder_layers": rng.randint(1, 3),
+        "encoder_attention_heads": heads,
+        "decoder_attention_heads": heads,
+        "encoder_ffn_dim": rng.randint(4, 40),
+        "decoder_ffn_dim": rng.randint(4, 40),
+        "activation_function": rng.choice(ACTIVATIONS),
+    }
+    if model == "autoformer":
+        drawn |= {"label_length": rng.randint(2, context), "moving_average": rng.choice((1, 3, 5, 9))}
+        drawn["autocorrelation_factor"] = rng.randint(1, 3)
+    config = getattr(transformers, f"{classes}Config")(**drawn)
+    given = forecasters.series(model, config, rng.randint(1, 4), f"{path}.{rng.random()}", rng.random() < 0.5)
+    head = rng.choice(("Model", "ForPrediction", "ForPrediction"))
+    return Case(path, classes + head, config, notes="Drawn at random.", store=store(rng), **given)
+
+
+DRAWN = {
+    "autoformer": partial(forecaster, "autoformer"),
+    "time_series_transformer": partial(forecaster, "time_series_transformer"),
+    "decision_transformer": decision_transformer,
+    "timesfm": timesfm,
+    "patchtsmixer": patchtsmixer,
+    "patchtst": patchtst,
+}
