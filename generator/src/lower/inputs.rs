@@ -111,7 +111,11 @@ fn shown(spec: &InputSpec) -> String {
             };
             let lengths: Vec<_> = shape.iter().map(|&length| grouped(length as i64)).collect();
             let any = if spec.shape.iter().any(|axis| axis.ends_with('?')) { ".into_dyn()" } else { "" };
-            return format!("ndarray::Array{}::<{element}>::zeros(({})){any}", shape.len(), lengths.join(", "));
+            return format!(
+                "ndarray::Array{}::<{element}>::zeros(({})){any}",
+                shape.len(),
+                lengths.join(", ")
+            );
         }
         None => {}
     }

@@ -88,7 +88,33 @@ def random_kin(kin: bart.Kin, rng: Random, path: str) -> Case:
     return Case(path, kin.prefix + head, config, inputs, "Drawn at random.", store(rng))
 
 
+def prophetnet_case(rng: Random, path: str) -> Case:
+    """Steps are the whole with one head and one stream, or at one position."""
+    head = rng.choice(("Model", "ForConditionalGeneration"))
+    heads, layers, vocab_size = rng.choice((1, 2, 3)), rng.randint(1, 3), rng.randint(50, 200)
+    alone = head != "Model"
+    config = transformers.ProphetNetConfig(
+        vocab_size=vocab_size,
+        hidden_size=6 * heads,
+        num_encoder_layers=layers,
+        num_encoder_attention_heads=heads,
+        encoder_ffn_dim=rng.randint(8, 60),
+        num_decoder_layers=layers,
+        num_decoder_attention_heads=1 if alone else heads,
+        decoder_ffn_dim=rng.randint(8, 60),
+        max_position_embeddings=rng.randint(50, 60),
+        activation_function=rng.choice(ACTIVATIONS),
+        ngram=1 if alone else rng.randint(1, 4),
+        num_buckets=rng.choice((8, 32)),
+        relative_max_distance=rng.choice((10, 128)),
+    )
+    read = texts(rng, path, vocab_size, 40, "right")
+    inputs = without_mask(rng, read) | written(rng, path, vocab_size, len(read["input_ids"]))
+    return Case(path, f"ProphetNet{head}", config, inputs, "Drawn at random.", store(rng))
+
+
 DRAWN = {
+    "prophetnet": prophetnet_case,
     **{model: partial(random_case, prefix) for model, prefix in PREFIXES.items()},
     **{kin.model: partial(random_kin, kin) for kin in bart.KIN},
 }
