@@ -14,6 +14,7 @@ from weft_reference import waves
 from weft_reference.cases import Case
 from weft_reference.drawn.common import EPSILONS, Changes, lengths, store, texts
 from weft_reference.models import speecht5 as speecht5_cases
+from weft_reference.models import vits as vits_cases
 from weft_reference.models.wav2vec2 import LARGE, SMALL
 from weft_reference.weights import values
 
@@ -214,10 +215,28 @@ def speecht5(rng: Random, path: str) -> Case:
     return replace(case, path=path, store=store(rng))
 
 
+def vits(rng: Random, path: str) -> Case:
+    changes = {
+        "hidden_size": 4 * rng.randint(2, 6),
+        "num_hidden_layers": rng.randint(1, 3),
+        "window_size": rng.randint(1, 9),
+        "use_stochastic_duration_prediction": rng.random() < 0.6,
+        "duration_predictor_num_flows": rng.randint(2, 4),
+        "duration_predictor_flow_bins": rng.randint(3, 10),
+        "prior_encoder_num_flows": rng.randint(1, 4),
+        "flow_size": 2 * rng.randint(2, 6),
+        "wavenet_dilation_rate": rng.randint(1, 2),
+        "speaking_rate": rng.choice((0.7, 1.0, 1.5)),
+    }
+    case = vits_cases.case(path, "Drawn at random.", **changes)
+    return replace(case, path=path, store=store(rng))
+
+
 DRAWN = {model: partial(heard, prefix) for model, prefix in PREFIXES.items()} | {
     "whisper": whisper,
     "wav2vec2-bert": wav2vec2_bert,
     "speech_to_text": speech_to_text,
     "moonshine": moonshine,
     "speecht5": speecht5,
+    "vits": vits,
 }
