@@ -15,6 +15,8 @@ pub use weft_granite_speech as granite_speech;
 pub use weft_granite_speech_plus as granite_speech_plus;
 #[cfg(feature = "lasr_ctc")]
 pub use weft_lasr_ctc as lasr_ctc;
+#[cfg(feature = "moonshine")]
+pub use weft_moonshine as moonshine;
 #[cfg(feature = "moss_transcribe_diarize")]
 pub use weft_moss_transcribe_diarize as moss_transcribe_diarize;
 #[cfg(feature = "musicflamingo")]
@@ -25,10 +27,16 @@ pub use weft_parakeet_ctc as parakeet_ctc;
 pub use weft_qwen2_audio as qwen2_audio;
 #[cfg(feature = "qwen3_asr")]
 pub use weft_qwen3_asr as qwen3_asr;
+#[cfg(feature = "speech_to_text")]
+pub use weft_speech_to_text as speech_to_text;
+#[cfg(feature = "speecht5")]
+pub use weft_speecht5 as speecht5;
 #[cfg(feature = "speecht5_hifigan")]
 pub use weft_speecht5_hifigan as speecht5_hifigan;
 #[cfg(feature = "vibevoice_asr")]
 pub use weft_vibevoice_asr as vibevoice_asr;
+#[cfg(feature = "vits")]
+pub use weft_vits as vits;
 #[cfg(feature = "voxtral")]
 pub use weft_voxtral as voxtral;
 #[cfg(feature = "whisper")]
@@ -48,6 +56,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<granite_speech_plus::Model>(),
     #[cfg(feature = "lasr_ctc")]
     weft::DynArchitecture::of::<lasr_ctc::Model>(),
+    #[cfg(feature = "moonshine")]
+    weft::DynArchitecture::of::<moonshine::Model>(),
     #[cfg(feature = "moss_transcribe_diarize")]
     weft::DynArchitecture::of::<moss_transcribe_diarize::Model>(),
     #[cfg(feature = "musicflamingo")]
@@ -58,10 +68,16 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen2_audio::Model>(),
     #[cfg(feature = "qwen3_asr")]
     weft::DynArchitecture::of::<qwen3_asr::Model>(),
+    #[cfg(feature = "speech_to_text")]
+    weft::DynArchitecture::of::<speech_to_text::Model>(),
+    #[cfg(feature = "speecht5")]
+    weft::DynArchitecture::of::<speecht5::Model>(),
     #[cfg(feature = "speecht5_hifigan")]
     weft::DynArchitecture::of::<speecht5_hifigan::Model>(),
     #[cfg(feature = "vibevoice_asr")]
     weft::DynArchitecture::of::<vibevoice_asr::Model>(),
+    #[cfg(feature = "vits")]
+    weft::DynArchitecture::of::<vits::Model>(),
     #[cfg(feature = "voxtral")]
     weft::DynArchitecture::of::<voxtral::Model>(),
     #[cfg(feature = "whisper")]

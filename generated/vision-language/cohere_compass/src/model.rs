@@ -89,6 +89,7 @@ impl weft::Architecture for Model {
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageTextToText, &[Head::ForConditionalGeneration]),
+        TaskHeads::new(Task::VideoTextToText, &[Head::ForConditionalGeneration]),
     ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {

@@ -25,3 +25,20 @@
 /// # }
 /// ```
 pub type ImageTextToText = weft::tasks::ImageTextToText<crate::Model>;
+
+/// Video-text-to-text: a continuation of a text with videos, or the reply in a chat with videos.
+///
+/// Takes checkpoints of `CohereCompassForConditionalGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::video::Video;
+///
+/// let model = weft_cohere_compass::tasks::VideoTextToText::open("CohereLabs/North-Micro-Vision-Instruct")?.load()?;
+/// let clip = Video::open("clip.gif")?;
+/// let answers = model.run(&[clip], "<|vision_start|><|video_pad|><|vision_end|>What happens?")?;
+/// println!("{}", answers[0].new_text());
+/// # Ok(())
+/// # }
+/// ```
+pub type VideoTextToText = weft::tasks::VideoTextToText<crate::Model>;
