@@ -84,7 +84,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,

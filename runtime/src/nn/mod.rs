@@ -147,8 +147,8 @@ pub use patches::{
     mean_patches, merge_features, patch_embedding, pixel_shuffle, pixel_unshuffle, prepend_tokens,
     unflatten_feature_map,
 };
-pub use pixel_patches::PixelPatches;
 pub use phrases::phrases;
+pub use pixel_patches::PixelPatches;
 pub use pooled_output::PooledOutput;
 pub use pooling::{
     argmax_pool, cls_dense_pool, eos_pool, last_token_pool, mask_hidden_states, masked_mean_pool,

@@ -170,10 +170,10 @@ pub use text_to_image::{
 pub use text_to_text::{Rewritten, Summarization, Summary, Text2TextGeneration, Translated, Translation};
 #[cfg(feature = "text")]
 pub use token_classification::{Aggregation, Entity, TokenClassification, TokenOptions};
-#[cfg(all(feature = "text", feature = "video"))]
-pub use video_text_to_text::{VideoTextOptions, VideoTextToText};
 #[cfg(feature = "video")]
 pub use video_classification::{VideoClassification, VideoClassificationOptions};
+#[cfg(all(feature = "text", feature = "video"))]
+pub use video_text_to_text::{VideoTextOptions, VideoTextToText};
 #[cfg(all(feature = "image", feature = "text"))]
 pub use visual_document_retrieval::{VisualDocumentRetrieval, score_multi_vector};
 #[cfg(all(feature = "image", feature = "text"))]

@@ -32,10 +32,10 @@ mod pipelines;
 mod shapes;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod speech;
-#[cfg(all(feature = "text", feature = "video"))]
-mod video_text;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod text_to_audio;
+#[cfg(all(feature = "text", feature = "video"))]
+mod video_text;
 
 use std::ops::ControlFlow;
 
