@@ -149,7 +149,8 @@ def forecaster(model: str, rng: Random, path: str) -> Case:
         "num_static_real_features": rng.randint(0, 2),
         "num_static_categorical_features": categories,
         "cardinality": [rng.randint(2, 9) for _ in range(categories)] or None,
-        "d_model": 2 * heads * rng.randint(1, 6),
+        # Normalised states of two numbers are 1 and -1, so that delays are equally strong.
+        "d_model": 2 * heads * rng.randint(3, 6),
         "encoder_layers": rng.randint(1, 3),
         "decoder_layers": rng.randint(1, 3),
         "encoder_attention_heads": heads,
