@@ -119,7 +119,7 @@ mod tests {
         let angles = angles.f32("angles").unwrap();
         // The second window begins after a second; its second position sounds at 1.5 s.
         let near = |at: [usize; 3], wanted: f32| {
-            assert!((angles[at] - wanted).abs() < 1e-5, "{at:?} {}", angles[at])
+            assert!((angles[at] - wanted).abs() < 1e-5, "{at:?} {}", angles[at]);
         };
         near([0, 1, 0], 0.0);
         near([0, 1, 2], 0.25 * 2.0 * PI * -PI);

@@ -15,7 +15,7 @@ use super::outputs::output;
 use super::{Pipeline, Task};
 use crate::any_model::{AnyModel, DynModel};
 use crate::audio::Audio;
-use crate::text::{EncodeOptions, Padding, Text, Tokenizer};
+use crate::text::{EncodeOptions, Encoding, Padding, Text, Tokenizer};
 use crate::{Error, Result, Value, Values};
 use characters::Characters;
 
@@ -200,7 +200,7 @@ impl<A: AnyModel> TextToAudio<A> {
             Texts::Characters(characters) => characters.encode(text)?,
             Texts::Tokenizer(tokenizer) => {
                 let rows = tokenizer.encode(&[Text::from(text)], &EncodeOptions::default())?;
-                if rows.iter().any(|row| row.is_blank()) {
+                if rows.iter().any(Encoding::is_blank) {
                     return Err(Error::input("text", "is empty", "give a text with letters"));
                 }
                 tokenizer.pad(&rows, &Padding::default())?.into_values()
