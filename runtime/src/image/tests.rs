@@ -125,6 +125,8 @@ fn defaults_are_the_references() {
                 // Of masks, which are not prepared.
                 "mask_size",
                 "mask_pad_size",
+                // Where names of classes are downloaded from, for masks to learn from.
+                "repo_path",
                 // By the means, whatever is written.
                 "background_color",
                 "high_res_background_color",

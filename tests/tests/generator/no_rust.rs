@@ -5,8 +5,8 @@ use std::path::Path;
 use weft_generator::spec::yaml::{Data, Node, parse};
 use weft_tests::root;
 
-/// Keys under which prose stands.
-const PROSE: [&str; 5] = ["about", "because", "doc", "no_effect", "read_by"];
+/// Keys under which prose stands, or JSON (`arguments`).
+const PROSE: [&str; 6] = ["about", "arguments", "because", "doc", "no_effect", "read_by"];
 
 /// What no word, name or expression has in it, and Rust that reads a configuration or builds a graph does.
 const RUST: [&str; 15] =

@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn neighbours_share_what_stands_around_them() {
         let form = Form::Shared("|".to_owned());
-        assert_eq!(given(&form, "a|x||x|b|x| c<|", &["", "", ""]).text, "a|x|x| b| x| c<|");
+        assert_eq!(given(&form, "a|<i>||<i>|b|<i>| c<|", &["", "", ""]).text, "a|<i>|<i>| b|<i>| c<|");
     }
 
     #[test]
