@@ -4,8 +4,8 @@ use super::Windows;
 use crate::graph::{Binary, Dim, Dtype, Graph, PadMode, Tensor, show};
 use crate::{Result, dims};
 
-/// Shifted windows over a grid of any size (`Swin2SRLayer`, `MaskFormerSwinLayer`); the grid is zero-padded below and on the right
-/// to whole windows. [`Windows`] has those of a grid that the configuration gives.
+/// Shifted windows over a grid of any size (`SwinLayer`, `Swin2SRLayer`, `MaskFormerSwinLayer`); the grid is zero-padded below and
+/// on the right to whole windows. [`Windows`] has those of a grid that the configuration gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnyWindows {
     /// Rows and columns of the grid.
@@ -14,6 +14,8 @@ pub struct AnyWindows {
     pub window: usize,
     /// The cyclic shift (`shift_size`): rows and columns are rolled up and left by it before they are partitioned.
     pub shift: usize,
+    /// Whether a grid is shifted that is no longer than a window, too (`always_partition`).
+    pub always_partition: bool,
 }
 
 impl AnyWindows {
@@ -36,7 +38,7 @@ impl AnyWindows {
         let ([rows, columns], width) = (&self.grid, width(g, x)?);
         let x = g.reshape(x, dims![&x.shape()[0], rows, columns, width])?;
         let x = self.pad(g, &x)?;
-        let x = self.roll(g, &x, [self.shift.into(), self.shift.into()])?;
+        let x = self.roll(g, &x, false)?;
         self.cut(g, &x, width)
     }
 
@@ -50,9 +52,7 @@ impl AnyWindows {
         let x = g.reshape(x, dims![batch, &down, &across, window, window, width])?;
         let x = g.transpose(&x, &[0, 1, 3, 2, 4, 5])?;
         let x = g.reshape(&x, dims![batch, &high, &wide, width])?;
-        let shift = Dim::from(self.shift);
-        let x = self.roll(g, &x, [high - shift.clone(), wide - shift])?;
-        let mut x = x;
+        let mut x = self.roll(g, &x, true)?;
         for (axis, length) in [(1, rows), (2, columns)] {
             if x.shape()[axis] != *length {
                 x = g.slice_dims(&x, axis, 0.into(), length.clone())?;
@@ -102,10 +102,10 @@ impl AnyWindows {
     /// Of each row or column whether it is in a window that the shift joins, and on which side of it: 0, 1 or 2, `[length]` f32.
     fn regions(&self, g: &mut Graph, length: &Dim) -> Result<Tensor> {
         let positions = g.arange(length);
-        let last = g.slice_dims(&positions, 0, length.clone() - 1.into(), length.clone())?;
+        let last = last(g, length)?;
         let mut region = None;
-        for before in [self.window, self.shift] {
-            let before = g.integer(before as i64);
+        let window = g.integer(self.window as i64);
+        for before in [window, self.shift(g)?] {
             let edge = g.sub(&last, &before)?;
             let behind = g.binary(Binary::Greater, &positions, &edge)?;
             let behind = g.cast(&behind, Dtype::F32);
@@ -138,21 +138,61 @@ impl AnyWindows {
         g.reshape(&x, dims![windows, window * window, width])
     }
 
-    /// Rows and columns rolled up and left (`torch.roll`), where there is a shift.
-    fn roll(&self, g: &mut Graph, x: &Tensor, shifts: [Dim; 2]) -> Result<Tensor> {
+    /// The cyclic shift; where not all grids are partitioned, `[1]` i64, and 0 if one edge is no longer than a window
+    /// (`set_shift_and_window_size`).
+    fn shift(&self, g: &mut Graph) -> Result<Tensor> {
+        let shift = g.integer(self.shift as i64);
+        if self.always_partition {
+            return Ok(shift);
+        }
+        let (zero, window) = (g.integer(0), g.integer(self.window as i64));
+        self.grid.iter().try_fold(shift, |shift, length| {
+            let last = last(g, length)?;
+            let fits = g.binary(Binary::Less, &last, &window)?;
+            g.select(&fits, &zero, &shift)
+        })
+    }
+
+    /// `[batch, rows, columns, width]` rolled up and left by the shift (`torch.roll`), or back again.
+    fn roll(&self, g: &mut Graph, x: &Tensor, back: bool) -> Result<Tensor> {
         let mut x = x.clone();
         if self.shift == 0 {
             return Ok(x);
         }
-        for (axis, shift) in [1, 2].into_iter().zip(shifts) {
-            let first = g.slice_dims(&x, axis, 0.into(), shift.clone())?;
-            let rest = g.slice_dims(&x, axis, shift, x.shape()[axis].clone())?;
-            let shape = x.shape().to_vec();
-            let rolled = g.concat(&[&rest, &first], axis)?;
-            x = g.reshape(&rolled, shape)?;
+        for axis in [1, 2] {
+            let length = x.shape()[axis].clone();
+            x = if self.always_partition {
+                let shift = Dim::from(self.shift);
+                let shift = if back { length.clone() - shift } else { shift };
+                let first = g.slice_dims(&x, axis, 0.into(), shift.clone())?;
+                let rest = g.slice_dims(&x, axis, shift, length)?;
+                let shape = x.shape().to_vec();
+                let rolled = g.concat(&[&rest, &first], axis)?;
+                g.reshape(&rolled, shape)?
+            } else {
+                let from = self.rolled(g, &length, back)?;
+                g.gather(&x, &from, axis)?
+            };
         }
         Ok(x)
     }
+
+    /// The rows or columns that come to stand at each place of an axis: `[length]` i64.
+    fn rolled(&self, g: &mut Graph, length: &Dim, back: bool) -> Result<Tensor> {
+        let (positions, last, one) = (g.arange(length), last(g, length)?, g.integer(1));
+        let (count, shift) = (g.add(&last, &one)?, self.shift(g)?);
+        let shift = if back { g.sub(&count, &shift)? } else { shift };
+        let from = g.add(&positions, &shift)?;
+        let behind = g.binary(Binary::Greater, &from, &last)?;
+        let around = g.sub(&from, &count)?;
+        g.select(&behind, &around, &from)
+    }
+}
+
+/// The last index of an axis: `[1]` i64.
+fn last(g: &mut Graph, length: &Dim) -> Result<Tensor> {
+    let positions = g.arange(length);
+    g.slice_dims(&positions, 0, length.clone() - 1.into(), length.clone())
 }
 
 /// Patch merging (`MaskFormerSwinPatchMerging`) before its norm and projection, as [`patch_merge`](super::patch_merge): `[batch, rows *
@@ -196,7 +236,8 @@ mod tests {
 
     fn both(rows: usize, columns: usize, shift: usize) -> (Windows, AnyWindows) {
         let grid = [rows, columns];
-        (Windows { grid, window: 4, shift }, AnyWindows { grid: grid.map(Dim::from), window: 4, shift })
+        let any = AnyWindows { grid: grid.map(Dim::from), window: 4, shift, always_partition: true };
+        (Windows { grid, window: 4, shift }, any)
     }
 
     #[test]
@@ -223,6 +264,36 @@ mod tests {
             let want = evaluate(&[], |g| bias(g).and_then(|bias| known.mask(g, &bias, &2.into(), -100.0)));
             let got = evaluate(&[], |g| bias(g).and_then(|bias| any.mask(g, &bias, &2.into(), -100.0)));
             assert_eq!(got, want);
+        }
+    }
+
+    #[test]
+    fn a_grid_no_longer_than_a_window_is_not_shifted() {
+        for (rows, columns, shift) in [(8, 12, 2), (7, 9, 2), (5, 6, 1), (4, 9, 2), (9, 4, 2), (3, 9, 2)] {
+            let (mut known, mut any) = both(rows, columns, shift);
+            known.shift = if rows.min(columns) > 4 { shift } else { 0 };
+            any.always_partition = false;
+            let want = evaluate(&[], |g| numbers(g, rows, columns).and_then(|x| known.partition(g, &x)));
+            let got = evaluate(&[], |g| numbers(g, rows, columns).and_then(|x| any.partition(g, &x)));
+            assert_eq!(got, want);
+            let back = |g: &mut Graph| {
+                let x = numbers(g, rows, columns)?;
+                let x = any.partition(g, &x)?;
+                any.reverse(g, &x, &2.into())
+            };
+            assert_eq!(evaluate(&[], back), evaluate(&[], |g| numbers(g, rows, columns)));
+            let bias = |g: &mut Graph| g.constant(&[1, 2, 16, 16], (0..512).map(|n| n as f32).collect());
+            let mask = evaluate(&[], |g| bias(g).and_then(|bias| any.mask(g, &bias, &2.into(), -100.0)));
+            let windows = rows.div_ceil(4) * columns.div_ceil(4);
+            let want = if known.shift > 0 {
+                evaluate(&[], |g| bias(g).and_then(|bias| known.mask(g, &bias, &2.into(), -100.0)))
+            } else {
+                evaluate(&[], |g| {
+                    let bias = bias(g)?;
+                    g.expand(&bias, dims![2 * windows, 2, 16, 16])
+                })
+            };
+            assert_eq!(mask, want);
         }
     }
 

@@ -25,9 +25,20 @@ impl ShiftedWindows {
         let Windows { window, shift, .. } = Windows::of_layer(index, [0; 2], window, side);
         let of = match known(grid) {
             Some(grid) => Grid::Known(Windows { grid, window, shift }),
-            None => Grid::Any(AnyWindows { grid: grid.clone(), window, shift }),
+            None => Grid::Any(AnyWindows { grid: grid.clone(), window, shift, always_partition: true }),
         };
         Self { window, of }
+    }
+
+    /// The windows of a stage's layer of this index, which do not shift over a grid that is no longer than a window
+    /// (`set_shift_and_window_size`); over one that is known they are no larger than it.
+    pub fn of_grid(index: usize, grid: &[Dim; 2], window: usize) -> Self {
+        let side = known(grid).map_or(usize::MAX, |[rows, columns]| rows.min(columns));
+        let mut windows = Self::of_layer(index, grid, window, side);
+        if let Grid::Any(any) = &mut windows.of {
+            any.always_partition = false;
+        }
+        windows
     }
 
     /// Window partition: `[batch, rows * columns, width]` to `[batch * windows, window², width]`.
@@ -104,11 +115,16 @@ mod tests {
         assert_eq!(of(&fixed, 1, 6).of, Grid::Known(Windows { grid: [6, 9], window: 4, shift: 2 }));
         assert_eq!(of(&fixed, 1, 3).of, Grid::Known(Windows { grid: [6, 9], window: 3, shift: 0 }));
         let any = [HEIGHT, WIDTH];
-        let shifted = |shift| Grid::Any(AnyWindows { grid: any.clone(), window: 4, shift });
+        let shifted =
+            |shift| Grid::Any(AnyWindows { grid: any.clone(), window: 4, shift, always_partition: true });
         assert_eq!(of(&any, 1, usize::MAX).of, shifted(2));
         assert_eq!(of(&any, 0, usize::MAX).of, shifted(0));
         let half_known = [Dim::Fixed(6), WIDTH];
         assert_eq!(of(&half_known, 0, 4).window, 4);
         assert!(matches!(of(&half_known, 0, 4).of, Grid::Any(_)));
+        let of_grid = |grid: &[Dim; 2]| ShiftedWindows::of_grid(1, grid, 4);
+        assert_eq!(of_grid(&fixed), of(&fixed, 1, 6));
+        assert_eq!(of_grid(&[Dim::Fixed(9), Dim::Fixed(3)]).window, 3);
+        assert!(matches!(of_grid(&any).of, Grid::Any(AnyWindows { shift: 2, always_partition: false, .. })));
     }
 }

@@ -224,12 +224,14 @@ struct WindowContext {
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than a grid that is known, but in backbones.
+/// The context of a stage's layer: but in backbones, windows do not shift over a grid that is no longer than one.
 fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
     let Stage { grid, width, heads, always_partition } = stage;
-    let known = grid.iter().filter_map(Dim::fixed).min();
-    let side = known.filter(|_| !always_partition).unwrap_or(usize::MAX);
-    WindowContext { windows: ShiftedWindows::of_layer(index, &grid, c.window_size, side), width, heads }
+    let windows = match always_partition {
+        true => ShiftedWindows::of_layer(index, &grid, c.window_size, usize::MAX),
+        false => ShiftedWindows::of_grid(index, &grid, c.window_size),
+    };
+    WindowContext { windows, width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.

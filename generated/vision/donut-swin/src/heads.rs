@@ -12,7 +12,7 @@ use crate::Head;
 /// What `DonutSwinModel` and `DonutSwinForImageClassification` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
+    /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
     pub pixel_values: Array4<f32>,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Reference: `transformers`, `models/swin/modeling_swin.py`.
 
-use weft::graph::dims::BATCH;
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor};
 use weft::nn::{self, ShiftedWindows};
 use weft::{Result, dims};
@@ -49,15 +49,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Masked image modelling (`SwinForMaskedImageModeling`): reconstructs the pixels of all patches.
+/// Masked image modelling (`SwinForMaskedImageModeling`): reconstructs the pixels of all patches of images of the configuration's size.
 ///
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = images(g, c);
-    let count = [c.image_size.height, c.image_size.width]
-        .map(|edge| edge.div_ceil(c.patch_size))
-        .iter()
-        .product::<usize>();
+    let (height, width) = (c.image_size.height, c.image_size.width);
+    let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, height, width]));
+    let count = [height, width].map(|edge| edge.div_ceil(c.patch_size)).iter().product::<usize>();
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swin");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
@@ -84,9 +82,13 @@ fn backbone(g: &mut Graph, c: &Config) -> Result<()> {
 /// The epsilon of normalisations that the configuration has no field for.
 const EPSILON: f64 = 1e-5;
 
-/// The input: images `[batch, num_channels, height, width]`.
+/// The input: images `[batch, num_channels, height, width]`, of the configuration's size where positions are added to patches.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
+    let [height, width] = match c.use_absolute_embeddings {
+        true => [c.image_size.height.into(), c.image_size.width.into()],
+        false => [HEIGHT, WIDTH],
+    };
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, height, width]))
 }
 
 /// Patch embeddings, then the stages: `[batch, positions, width]`.
@@ -214,12 +216,14 @@ struct WindowContext {
     heads: usize,
 }
 
-/// The context of a stage's layer: windows are no larger than a grid that is known, but in backbones.
+/// The context of a stage's layer: but in backbones, windows do not shift over a grid that is no longer than one.
 fn window_context(c: &Config, _: usize, stage: Stage, index: usize) -> WindowContext {
     let Stage { grid, width, heads, always_partition } = stage;
-    let known = grid.iter().filter_map(Dim::fixed).min();
-    let side = known.filter(|_| !always_partition).unwrap_or(usize::MAX);
-    WindowContext { windows: ShiftedWindows::of_layer(index, &grid, c.window_size, side), width, heads }
+    let windows = match always_partition {
+        true => ShiftedWindows::of_layer(index, &grid, c.window_size, usize::MAX),
+        false => ShiftedWindows::of_grid(index, &grid, c.window_size),
+    };
+    WindowContext { windows, width, heads }
 }
 
 /// Patch merging (`SwinPatchMerging`): squares of four patches, normalised and reduced to twice the width of one.

@@ -11,7 +11,7 @@ use crate::Head;
 /// What `SwinModel`, `SwinForImageClassification` and `SwinBackbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
+    /// The images, as the checkpoint's processor makes them; of the configuration's size if it has absolute position embeddings. `[batch, num_channels, height, width]`
     pub pixel_values: Array4<f32>,
 }
 
@@ -27,7 +27,7 @@ weft::inputs!(Inputs { pixel_values });
 /// What `SwinForMaskedImageModeling` takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForMaskedImageModelingInputs {
-    /// The images of the configuration's size, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
+    /// The images, as the checkpoint's processor makes them; of the configuration's size if it has absolute position embeddings. `[batch, num_channels, height, width]`
     pub pixel_values: Array4<f32>,
     /// Which patches are masked; none if not given. Only masked image modelling takes it. `[batch, patches]`
     pub bool_masked_pos: Option<Array2<bool>>,

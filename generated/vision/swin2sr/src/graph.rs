@@ -166,7 +166,7 @@ fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Resul
                 c.window_size,
                 c.image_size.height,
             );
-            let windows = AnyWindows { grid: grid.clone(), window, shift };
+            let windows = AnyWindows { grid: grid.clone(), window, shift, always_partition: true };
             let context = WindowContext { windows, width: c.embed_dim, heads, pretrained: 0 };
             h = layer(g, c, &own.scope("layers").index(index), &h, &context)?;
         }

@@ -6,7 +6,7 @@
 //!
 //! Reference: `transformers`, `models/swinv2/modeling_swinv2.py`.
 
-use weft::graph::dims::BATCH;
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
 use weft::graph::{
     Binary, Conv, Dim, Graph, Input, InputDefault, PadMode, Scope, Tensor, Unary,
 };
@@ -52,15 +52,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)
 }
 
-/// Masked image modelling (`SwinForMaskedImageModeling`): reconstructs the pixels of all patches.
+/// Masked image modelling (`SwinForMaskedImageModeling`): reconstructs the pixels of all patches of images of the configuration's size.
 ///
 /// Outputs: `reconstruction` `[batch, num_channels, height, width]`.
 fn swin_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = images(g, c);
-    let count = [c.image_size.height, c.image_size.width]
-        .map(|edge| edge.div_ceil(c.patch_size))
-        .iter()
-        .product::<usize>();
+    let (height, width) = (c.image_size.height, c.image_size.width);
+    let pixels = g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, height, width]));
+    let count = [height, width].map(|edge| edge.div_ceil(c.patch_size)).iter().product::<usize>();
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, count]).or(InputDefault::Zeros));
     let base = g.scope("swinv2");
     let embedded = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
@@ -89,7 +87,7 @@ const EPSILON: f64 = 1e-5;
 
 /// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size.height, c.image_size.width]))
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
 /// Patch embeddings, then the stages: `[batch, positions, width]`.

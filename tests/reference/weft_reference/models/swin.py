@@ -39,10 +39,12 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:
-    def case(name: str, head: str, notes: str, store: Store | None = None, inputs: dict | None = None, **changes: Any) -> Case:
+    def case(
+        name: str, head: str, notes: str, store: Store | None = None, inputs: dict | None = None, size: tuple | None = None, **changes: Any
+    ) -> Case:
         config = getattr(transformers, f"{prefix}Config")(**(TINY | {"embed_dim": WIDTHS[model]} | changes))
         edge = config.image_size
-        size = edge if isinstance(edge, list) else [edge, edge]
+        size = size or (edge if isinstance(edge, list) else [edge, edge])
         pixels = {"pixel_values": floats("pixels", (2, config.num_channels, *size), -2.0, 2.0)}
         return Case(f"{model}/{name}", prefix + head, config, pixels | (inputs or {}), notes, store)
 
@@ -61,6 +63,8 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
         layer_norm_eps=1e-2,
     )
     yield case("wide", "Model", "Images that are no squares, nor multiples of patches; one channel.", image_size=[13, 21], window_size=3, num_channels=1)
+    yield case("any-size", "Model", "Images of another size than the configuration's.", size=(23, 30), window_size=3)
+    yield case("one-window", "Model", "Images so small that a later stage is one window, which does not shift.", size=(12, 30), window_size=3)
     yield case("image-classification", classes, "Three classes.", num_labels=3)
     if model != "donut-swin":
         masked = {"bool_masked_pos": integers("masked", (2, 64), 0, 2).astype(bool)}

@@ -89,7 +89,7 @@ fn window_attention(
     grid: &[Dim; 2],
     stage: usize,
 ) -> Result<Tensor> {
-    let windows = AnyWindows { grid: grid.clone(), window: c.window_size, shift: 0 };
+    let windows = AnyWindows { grid: grid.clone(), window: c.window_size, shift: 0, always_partition: true };
     let h = windows.partition(g, x)?;
     let attention = nn::MultiHead {
         projections: ["qkv", "qkv", "qkv", "proj"],

@@ -82,7 +82,12 @@ fn stages(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result
         let w = w.scope("encoder.layers").index(stage);
         for index in 0..depth {
             let shift = if index.is_multiple_of(2) { 0 } else { c.window_size / 2 };
-            let windows = AnyWindows { grid: grid.clone(), window: c.window_size, shift };
+            let windows = AnyWindows {
+                grid: grid.clone(),
+                window: c.window_size,
+                shift,
+                always_partition: true,
+            };
             x = layer(g, c, &w.scope("blocks").index(index), &x, &WindowContext { windows, width, heads })?;
         }
         states.push((x.clone(), grid.clone()));
