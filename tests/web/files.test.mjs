@@ -12,10 +12,12 @@ let kept;
 let full;
 let broken;
 let etag;
+let modified;
 let bytes;
 
 beforeEach(() => {
   etag = '"1"';
+  modified = undefined;
   bytes = BYTES;
   asked = [];
   kept = new Map();
@@ -23,7 +25,7 @@ beforeEach(() => {
   broken = undefined;
   globalThis.fetch = async (url, { method, headers }) => {
     if (!url.endsWith('.safetensors')) return new Response('', { status: 404 });
-    const version = etag ? { ETag: etag } : {};
+    const version = etag ? { ETag: etag } : modified ? { 'Last-Modified': modified } : {};
     if (method === 'HEAD') return new Response('', { headers: { ...version, 'Content-Length': `${bytes.length}` } });
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.Range).map(Number);
     asked.push([start, Math.min(end + 1, bytes.length)]);
@@ -113,6 +115,19 @@ test('another version of a file is fetched again, and the old one is not kept', 
     };
     assert.deepEqual(await files().read(URL, 200_000, 3), changed.slice(200_000, 200_003));
     globalThis.fetch = server;
+    assert.deepEqual(asked, []);
+  }
+});
+
+test('a server without ETag tells versions apart by the time of the last change', async () => {
+  etag = undefined;
+  const [before, after] = ['Mon, 02 Nov 2026 10:00:00 GMT', 'Tue, 03 Nov 2026 10:00:00 GMT'];
+  const changed = BYTES.map((byte) => byte ^ 1);
+  for (const [time, now] of [[before, BYTES], [after, changed]]) {
+    [modified, bytes] = [time, now];
+    assert.deepEqual(await files().read(URL, 200_000, 3), now.slice(200_000, 200_003));
+    asked.length = 0;
+    assert.deepEqual(await files().read(URL, 200_000, 3), now.slice(200_000, 200_003));
     assert.deepEqual(asked, []);
   }
 });

@@ -81,12 +81,15 @@ try {
   console.log('calls, abort signals and errors');
 
   asked.length = 0;
+  await page.evaluate(async () => {
+    for (const name of await caches.keys()) await caches.delete(name);
+  });
   for (const hardware of ['cpu', 'webgpu']) {
     const ran = await page.evaluate(async ([base, model, hardware, offset]) => {
       const { Engine } = await import(`${base}/package/engine.js`);
       const { Files } = await import(`${base}/package/files.js`);
       const files = new Files({ cache: true, headers: {}, progress() {} });
-      const engine = new Engine({ files, threads: 0, ort: `${base}/ort/` });
+      const engine = new Engine({ files, threads: 0, ort: `${base}/ort/`, jspi: true });
       const version = await engine.version(hardware);
       const file = { path: 'model.safetensors', url: `${base}/model/model.safetensors`, ranges: [[offset, 16]] };
       const argument = { hardware, files: [file], memory: [], exclusive: true };

@@ -33,7 +33,7 @@ export function serve(port, mounts, { isolated = false } = {}) {
     try {
       if (!prefix || inner.startsWith('..')) throw new Error('outside');
       file = await open(join(folder, inner));
-      const { size } = await file.stat();
+      const { size, mtime } = await file.stat();
       const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
       const start = range ? Number(range[1]) : 0;
       const end = range && range[2] ? Math.min(Number(range[2]), size - 1) : size - 1;
@@ -41,10 +41,13 @@ export function serve(port, mounts, { isolated = false } = {}) {
         'Content-Type': TYPES[extname(inner)] ?? 'application/octet-stream',
         'Content-Length': end - start + 1,
         'Accept-Ranges': 'bytes',
+        'Last-Modified': mtime.toUTCString(),
       });
       if (range) headers['Content-Range'] = `bytes ${start}-${end}/${size}`;
-      asked.push({ path, start, end: end + 1 });
       response.writeHead(range ? 206 : 200, headers);
+      // Who asks for the headers alone gets no bytes.
+      if (request.method === 'HEAD') return void response.end();
+      asked.push({ path, start, end: end + 1 });
       if (size === 0) return void response.end();
       await pipeline(file.createReadStream({ start, end, autoClose: false }), response);
     } catch {

@@ -28,15 +28,16 @@ export class Engine {
 
   /** What runs a backend here; an error that says what this browser lacks. */
   async version(hardware) {
-    if (!this.#options.jspi && hardware !== 'cpu') throw new Error('this browser has no JavaScript Promise Integration');
+    if (!(hardware in PROVIDERS)) throw new Error('a page has no such backend: it has wasm, webgpu and webnn');
+    if (!this.#options.jspi && hardware !== 'cpu') {
+      throw new Error('this browser has no JavaScript Promise Integration, without which there is wasm alone: Chrome and Edge have it from 137 on');
+    }
     if (hardware === 'webgpu') {
       const adapter = await navigator.gpu?.requestAdapter();
       if (!navigator.gpu) throw new Error('this browser has no WebGPU here');
       if (!adapter) throw new Error('this browser has WebGPU, but offers no graphics processor to it');
-    } else if (hardware === 'webnn') {
-      if (!navigator.ml) throw new Error('this browser has no WebNN here');
-    } else if (hardware !== 'cpu') {
-      throw new Error('a page has no such backend: it has wasm, webgpu and webnn');
+    } else if (hardware === 'webnn' && !navigator.ml) {
+      throw new Error('this browser has no WebNN here');
     }
     const ort = await this.#load();
     const name = { cpu: 'WebAssembly', webgpu: 'WebGPU', webnn: 'WebNN' }[hardware];

@@ -1,8 +1,8 @@
 // Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept in the browser's cache
-// by its URL and version (`ETag` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what
-// failed or is not there is not kept. `caches.delete('weft-2')` removes all of it.
+// by its URL and version (`ETag`, `Last-Modified` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what
+// failed or is not there is not kept. `caches.delete('weft-3')` removes all of it.
 
-const NAME = 'weft-2';
+const NAME = 'weft-3';
 const PART = 'weft-part';
 const WEIGHTS = /\.safetensors$/;
 // With the length of the file, most headers come in the first answer.
@@ -32,8 +32,8 @@ export class Files {
 
   constructor(options) {
     this.#options = options;
-    // Earlier releases kept files without their versions.
-    globalThis.caches?.delete?.('weft-1').catch(() => {});
+    // What earlier releases kept says less of versions.
+    for (const earlier of ['weft-1', 'weft-2']) globalThis.caches?.delete?.(earlier).catch(() => {});
     // Only secure contexts have it.
     this.#cache = options.cache && globalThis.caches ? caches.open(NAME).catch(() => undefined) : Promise.resolve();
   }
@@ -133,10 +133,10 @@ export class Files {
       throw new Error(`the server of ${url} does not say how long the file is: ${help}`);
     }
     const size = range ? Number(range[1]) : head.length;
-    const etag = response.headers.get('ETag');
-    const version = etag ?? String(size);
+    const validator = validatorOf(response);
+    const version = validator ?? String(size);
     const headers = { 'x-weft-size': String(size), 'x-weft-version': version };
-    await this.#keep(url, 'head', head, etag ? { ...headers, 'x-weft-etag': etag } : headers);
+    await this.#keep(url, 'head', head, validator ? { ...headers, 'x-weft-validator': validator } : headers);
     return { size, version, head };
   }
 
@@ -151,7 +151,7 @@ export class Files {
     if (response.status === 404 || response.status === 410) return false;
     // Some servers know no HEAD.
     if (!response.ok) return true;
-    const [before, today] = [kept.headers.get('x-weft-etag'), response.headers.get('ETag')];
+    const [before, today] = [kept.headers.get('x-weft-validator'), validatorOf(response)];
     if (before && today) return before === today;
     // The length of a small file may be that of its compressed form: it is fetched again.
     const length = response.headers.get('Content-Length');
@@ -295,6 +295,11 @@ function place(url, part) {
   const place = new URL(url);
   place.searchParams.set(PART, part);
   return place.href;
+}
+
+/** What a server tells versions of a file apart by; other origins see `ETag` only where it is exposed, and `Last-Modified` always. */
+function validatorOf({ headers }) {
+  return headers.get('ETag') ?? headers.get('Last-Modified');
 }
 
 /** A URL without the part of the file that is kept under it. */

@@ -16,7 +16,7 @@ export interface LoadOptions {
   progress?: (progress: Progress) => void;
   /** Ends loading; what was fetched is kept. */
   signal?: AbortSignal;
-  /** Keeps what was fetched in the browser's cache, `weft-2`; true where not given. */
+  /** Keeps what was fetched in the browser's cache, `weft-3`; true where not given. */
   cache?: boolean;
   /** The hub that ids are of; `https://huggingface.co` where not given. */
   host?: string;
