@@ -37,6 +37,8 @@ pub use weft_pegasus_x as pegasus_x;
 pub use weft_plbart as plbart;
 #[cfg(feature = "prophetnet")]
 pub use weft_prophetnet as prophetnet;
+#[cfg(feature = "rag")]
+pub use weft_rag as rag;
 #[cfg(feature = "t5")]
 pub use weft_t5 as t5;
 #[cfg(feature = "t5gemma")]
@@ -80,6 +82,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<plbart::Model>(),
     #[cfg(feature = "prophetnet")]
     weft::DynArchitecture::of::<prophetnet::Model>(),
+    #[cfg(feature = "rag")]
+    weft::DynArchitecture::of::<rag::Model>(),
     #[cfg(feature = "t5")]
     weft::DynArchitecture::of::<t5::Model>(),
     #[cfg(feature = "t5gemma")]

@@ -24,6 +24,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "pegasus_x", category: "encoder-decoders", model_types: &["pegasus_x"] },
     KnownModel { name: "plbart", category: "encoder-decoders", model_types: &["plbart"] },
     KnownModel { name: "prophetnet", category: "encoder-decoders", model_types: &["prophetnet"] },
+    KnownModel { name: "rag", category: "encoder-decoders", model_types: &["rag"] },
     KnownModel { name: "t5", category: "encoder-decoders", model_types: &["t5"] },
     KnownModel { name: "t5gemma", category: "encoder-decoders", model_types: &["t5gemma"] },
     KnownModel { name: "umt5", category: "encoder-decoders", model_types: &["umt5"] },

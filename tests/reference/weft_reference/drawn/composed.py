@@ -10,6 +10,7 @@ import transformers
 from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, store, texts, without_mask
 from weft_reference.drawn.text_to_text import written
+from weft_reference.inputs import floats, text_batch
 
 
 def t5gemma_stack(rng: Random, vocab_size: int) -> dict[str, Any]:
@@ -90,4 +91,39 @@ def encoder_decoder(rng: Random, path: str) -> Case:
     return Case(path, "EncoderDecoderModel", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"encoder-decoder": encoder_decoder, "t5gemma": t5gemma}
+def rag(rng: Random, path: str) -> Case:
+    """Passages of any number; questions alone have no place in the reference without an index."""
+    heads, vocab_size, n_docs = rng.choice((1, 2, 3)), rng.randint(30, 200), rng.randint(1, 4)
+    question = transformers.DPRConfig(
+        vocab_size=40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    sizes = {"d_model": heads * rng.randint(3, 12), "decoder_start_token_id": 0, "vocab_size": vocab_size}
+    if rng.random() < 0.5:
+        generator = transformers.BartConfig(
+            encoder_layers=rng.randint(1, 3),
+            decoder_layers=rng.randint(1, 3),
+            encoder_attention_heads=heads,
+            decoder_attention_heads=heads,
+            encoder_ffn_dim=rng.randint(8, 40),
+            decoder_ffn_dim=rng.randint(8, 40),
+            max_position_embeddings=rng.randint(40, 60),
+            activation_function=rng.choice(ACTIVATIONS),
+            scale_embedding=rng.random() < 0.5,
+            **sizes,
+        )
+    else:
+        feed_forward = rng.choice(("relu", "gated-gelu"))
+        generator = transformers.T5Config(num_layers=2, num_heads=heads, feed_forward_proj=feed_forward, **sizes)
+    head = rng.choice(("Model", "SequenceForGeneration", "TokenForGeneration"))
+    config = transformers.RagConfig.from_question_encoder_generator_configs(
+        question, generator, n_docs=n_docs, do_marginalize=rng.random() < 0.5
+    )
+    questions = rng.randint(1, 3)
+    lengths = [rng.randint(1, 38) for _ in range(questions * n_docs)]
+    passages = text_batch(vocab_size, tuple(lengths), rng.choice(("right", "left")), pad=1, key=path)
+    inputs = {f"context_{name}": passages[name] for name in ("input_ids", "attention_mask")}
+    inputs |= {"doc_scores": floats(path, (questions, n_docs), -4.0, 4.0)} | written(rng, path, vocab_size, questions)
+    return Case(path, f"Rag{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"encoder-decoder": encoder_decoder, "rag": rag, "t5gemma": t5gemma}

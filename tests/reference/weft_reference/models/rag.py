@@ -1,0 +1,94 @@
+"""RAG: BART and T5 as generators, marginalised and not, questions alone, passages of several lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import transformers
+from transformers.models.rag.retrieval_rag import RagRetriever
+
+from weft_reference import stores
+from weft_reference.cases import Case, Inputs
+from weft_reference.inputs import Padding, floats, text_batch
+from weft_reference.models import bart, t5
+
+QUESTION: dict[str, Any] = {
+    "vocab_size": 40,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 20,
+    "max_position_embeddings": 30,
+    "type_vocab_size": 2,
+}
+PASSAGES = (13, 9, 4, 11, 13, 6)
+
+
+class Retriever(RagRetriever):
+    """The same passages for all questions: what the reference needs to give a question's embedding."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, _ids: Any, vectors: np.ndarray, n_docs: int, **_: Any) -> dict[str, Any]:
+        passages = text_batch(40, (5,) * n_docs * len(vectors), key="retrieved")
+        embeds = floats("retrieved", (len(vectors), n_docs, vectors.shape[1]))
+        found = {f"context_{name}": passages[name] for name in ("input_ids", "attention_mask")}
+        found |= {"retrieved_doc_embeds": embeds, "doc_ids": np.zeros((len(vectors), n_docs), np.int64)}
+        return transformers.BatchEncoding(found, tensor_type="pt")
+
+
+def config(
+    generator: transformers.PreTrainedConfig | None = None, question: dict[str, Any] | None = None, **changes: Any
+) -> transformers.RagConfig:
+    encoder = transformers.DPRConfig(**(QUESTION | (question or {})))
+    generator = generator or transformers.BartConfig(**bart.TINY)
+    return transformers.RagConfig.from_question_encoder_generator_configs(encoder, generator, **({"n_docs": 3} | changes))
+
+
+def inputs(n_docs: int = 3, padding: Padding = "right", written: Padding = "none") -> dict[str, np.ndarray]:
+    passages = text_batch(40, PASSAGES[: 2 * n_docs], padding, pad=1)
+    read = {f"context_{name}": passages[name] for name in ("input_ids", "attention_mask")}
+    scores = floats("doc_scores", (2, n_docs), -3.0, 3.0)
+    return read | {"doc_scores": scores} | t5.decoder_text((7, 7) if written == "none" else (7, 5), written)
+
+
+def question(padding: Padding = "right") -> dict[str, np.ndarray]:
+    batch = text_batch(40, (11, 6), padding)
+    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+
+
+def case(name: str, head: str, notes: str, given: Inputs, **changes: Any) -> Case:
+    return Case(f"rag/{name}", f"Rag{head}", config(**changes), given, notes)
+
+
+def asked(name: str, head: str, notes: str, given: Inputs, **changes: Any) -> Case:
+    """A question alone, of whose passages nothing is compared."""
+    made = case(name, head, notes, given, **changes)
+    rest = ("logits", "doc_scores", "generator", "context", "retrieved", "question_enc_")
+    return Case(**{**made.__dict__, "build": {"retriever": Retriever()}, "without": rest})
+
+
+def goldens() -> Iterator[Case]:
+    both, t5_generator = inputs(), t5.config()
+    yield case("base", "Model", "BART over three passages a question, of several lengths.", both)
+    yield case("base-t5", "Model", "T5 as the generator.", both, generator=t5_generator)
+    sequence, token = "SequenceForGeneration", "TokenForGeneration"
+    yield case("sequence", sequence, "Logits of each passage; padding on the left.", inputs(padding="left"))
+    yield case("token", token, "Logits of each passage.", both)
+    notes = "Marginalised over passages; a decoder input with padding."
+    yield case("token-marginalized", token, notes, inputs(written="right"), do_marginalize=True)
+    notes = "T5, marginalised over two passages."
+    yield case("token-t5", token, notes, inputs(2), generator=t5_generator, do_marginalize=True, n_docs=2)
+    untied = transformers.BartConfig(**bart.TINY, tie_word_embeddings=False, scale_embedding=True)
+    notes = "Scores of tokens of their own; one passage a question."
+    yield case("untied", token, notes, inputs(1), generator=untied, n_docs=1, do_marginalize=True)
+    yield asked("question", "Model", "The embeddings of questions, of two lengths.", question())
+    notes = "Embeddings of another width; no mask: 0 is padding."
+    ids = {"input_ids": question()["input_ids"]}
+    yield asked("question-projected", token, notes, ids, question={"projection_dim": 10})
+    for name, generator in (("file", None), ("file-t5", t5_generator)):
+        stored = case(name, token, "model.safetensors as written.", both, generator=generator, do_marginalize=True)
+        yield Case(**{**stored.__dict__, "store": stores.whole})
