@@ -21,6 +21,8 @@ pub use weft_codegen as codegen;
 pub use weft_cohere as cohere;
 #[cfg(feature = "cohere2")]
 pub use weft_cohere2 as cohere2;
+#[cfg(feature = "cpmant")]
+pub use weft_cpmant as cpmant;
 #[cfg(feature = "ctrl")]
 pub use weft_ctrl as ctrl;
 #[cfg(feature = "cwm")]
@@ -148,6 +150,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<cohere::Model>(),
     #[cfg(feature = "cohere2")]
     weft::DynArchitecture::of::<cohere2::Model>(),
+    #[cfg(feature = "cpmant")]
+    weft::DynArchitecture::of::<cpmant::Model>(),
     #[cfg(feature = "ctrl")]
     weft::DynArchitecture::of::<ctrl::Model>(),
     #[cfg(feature = "cwm")]

@@ -16,6 +16,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "codegen", category: "text-decoders", model_types: &["codegen"] },
     KnownModel { name: "cohere", category: "text-decoders", model_types: &["cohere"] },
     KnownModel { name: "cohere2", category: "text-decoders", model_types: &["cohere2"] },
+    KnownModel { name: "cpmant", category: "text-decoders", model_types: &["cpmant"] },
     KnownModel { name: "ctrl", category: "text-decoders", model_types: &["ctrl"] },
     KnownModel { name: "cwm", category: "text-decoders", model_types: &["cwm"] },
     KnownModel { name: "diffllama", category: "text-decoders", model_types: &["diffllama"] },

@@ -10,6 +10,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn import (
     backbones,
     composed,
+    cpmant,
     decoders,
     dense,
     detectors,
@@ -39,6 +40,7 @@ DRAWN: dict[str, Draw] = {
     **audio_language.DRAWN,
     **backbones.DRAWN,
     **composed.DRAWN,
+    **cpmant.DRAWN,
     **dense.DRAWN,
     **detectors.DRAWN,
     **images_to_images.DRAWN,
