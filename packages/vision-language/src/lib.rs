@@ -141,6 +141,10 @@ pub use weft_siglip as siglip;
 pub use weft_siglip2 as siglip2;
 #[cfg(feature = "smolvlm")]
 pub use weft_smolvlm as smolvlm;
+#[cfg(feature = "t5gemma2")]
+pub use weft_t5gemma2 as t5gemma2;
+#[cfg(feature = "t5gemma2_encoder")]
+pub use weft_t5gemma2_encoder as t5gemma2_encoder;
 #[cfg(feature = "tipsv2")]
 pub use weft_tipsv2 as tipsv2;
 #[cfg(feature = "trocr")]
@@ -298,6 +302,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<siglip2::Model>(),
     #[cfg(feature = "smolvlm")]
     weft::DynArchitecture::of::<smolvlm::Model>(),
+    #[cfg(feature = "t5gemma2")]
+    weft::DynArchitecture::of::<t5gemma2::Model>(),
+    #[cfg(feature = "t5gemma2_encoder")]
+    weft::DynArchitecture::of::<t5gemma2_encoder::Model>(),
     #[cfg(feature = "tipsv2")]
     weft::DynArchitecture::of::<tipsv2::Model>(),
     #[cfg(feature = "trocr")]

@@ -76,6 +76,8 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "siglip", category: "vision-language", model_types: &["siglip"] },
     KnownModel { name: "siglip2", category: "vision-language", model_types: &["siglip2"] },
     KnownModel { name: "smolvlm", category: "vision-language", model_types: &["smolvlm"] },
+    KnownModel { name: "t5gemma2", category: "vision-language", model_types: &["t5gemma2"] },
+    KnownModel { name: "t5gemma2_encoder", category: "vision-language", model_types: &["t5gemma2_encoder"] },
     KnownModel { name: "tipsv2", category: "vision-language", model_types: &["tipsv2"] },
     KnownModel { name: "trocr", category: "vision-language", model_types: &["trocr"] },
     KnownModel { name: "ultravbert", category: "vision-language", model_types: &["ultravbert"] },

@@ -11,6 +11,7 @@ from weft_reference.cases import Case
 from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, store, texts, without_mask
 from weft_reference.drawn.text_to_text import written
 from weft_reference.inputs import floats, text_batch
+from weft_reference.models import t5gemma2 as t5gemma2_cases
 
 
 def t5gemma_stack(rng: Random, vocab_size: int) -> dict[str, Any]:
@@ -126,4 +127,32 @@ def rag(rng: Random, path: str) -> Case:
     return Case(path, f"Rag{head}", config, inputs, "Drawn at random.", store(rng))
 
 
-DRAWN = {"encoder-decoder": encoder_decoder, "rag": rag, "t5gemma": t5gemma}
+def t5gemma2(rng: Random, path: str) -> Case:
+    """Texts alone or with an image each; both halves have one width and vocabulary."""
+    common = t5gemma_stack(rng, rng.randint(95, 200))
+    stacks = []
+    for _ in range(2):
+        drawn = t5gemma_stack(rng, 0) | {name: common[name] for name in ("vocab_size", "hidden_size")}
+        drawn["num_attention_heads"] = rng.choice([n for n in (1, 2, 3, 4, 6) if drawn["hidden_size"] % n == 0])
+        drawn["num_key_value_heads"] = 1
+        del drawn["attn_logit_softcapping"], drawn["rope_parameters"]
+        stacks.append(drawn | {"max_position_embeddings": 64, "bos_token_id": 3})
+    images = rng.random() < 0.6
+    encoder = t5gemma2_cases.encoder(stacks[0])
+    config = transformers.T5Gemma2Config(
+        encoder=encoder,
+        decoder=stacks[1],
+        image_token_index=t5gemma2_cases.IMAGE,
+        tie_word_embeddings=rng.random() < 0.7,
+        num_labels=rng.randint(1, 5),
+    )
+    padding = rng.choice(("right", "left"))
+    places = [[rng.randint(0, 4)] for _ in range(rng.randint(1, 3))]
+    inputs = t5gemma2_cases.read(places, padding) if images else texts(rng, path, 90, 30, padding)
+    head = rng.choice(("Model", "ForConditionalGeneration", "ForSequenceClassification", "ForTokenClassification"))
+    if "Classification" not in head:
+        inputs |= written(rng, path, 90, len(inputs["input_ids"]))
+    return Case(path, f"T5Gemma2{head}", config, inputs, "Drawn at random.", store(rng))
+
+
+DRAWN = {"encoder-decoder": encoder_decoder, "rag": rag, "t5gemma": t5gemma, "t5gemma2": t5gemma2}
