@@ -141,6 +141,10 @@ pub use weft_radio as radio;
 pub use weft_regnet as regnet;
 #[cfg(feature = "resnet")]
 pub use weft_resnet as resnet;
+#[cfg(feature = "rf_detr")]
+pub use weft_rf_detr as rf_detr;
+#[cfg(feature = "rf_detr_dinov2")]
+pub use weft_rf_detr_dinov2 as rf_detr_dinov2;
 #[cfg(feature = "rt_detr")]
 pub use weft_rt_detr as rt_detr;
 #[cfg(feature = "rt_detr_resnet")]
@@ -350,6 +354,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<regnet::Model>(),
     #[cfg(feature = "resnet")]
     weft::DynArchitecture::of::<resnet::Model>(),
+    #[cfg(feature = "rf_detr")]
+    weft::DynArchitecture::of::<rf_detr::Model>(),
+    #[cfg(feature = "rf_detr_dinov2")]
+    weft::DynArchitecture::of::<rf_detr_dinov2::Model>(),
     #[cfg(feature = "rt_detr")]
     weft::DynArchitecture::of::<rt_detr::Model>(),
     #[cfg(feature = "rt_detr_resnet")]

@@ -143,9 +143,9 @@ pub use norms::{
 };
 pub use packed_attention::packed_attention;
 pub use patches::{
-    expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_pos_encoding, mask_patches,
-    mean_patches, merge_features, patch_embedding, pixel_shuffle, pixel_unshuffle, prepend_tokens,
-    unflatten_feature_map,
+    expand_tokens, flatten_feature_map, interpolable_pixel_values, interpolate_by_weights,
+    interpolate_pos_encoding, mask_patches, mean_patches, merge_features, patch_embedding, pixel_shuffle,
+    pixel_unshuffle, prepend_tokens, unflatten_feature_map,
 };
 pub use phrases::phrases;
 pub use pixel_patches::PixelPatches;

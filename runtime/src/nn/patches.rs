@@ -119,6 +119,27 @@ pub fn interpolate_pos_encoding(
     g.concat(&parts.iter().collect::<Vec<_>>(), 1)
 }
 
+/// Position embeddings of a `trained` grid `[1, rows * columns, width]` at another one by weights over its rows and columns, those of
+/// [`interpolation_weights`](crate::image::interpolation_weights): `[1, new rows * new columns, width]`.
+///
+/// # Errors
+/// When the positions are not those of the grid, or a weight is not `[new, trained]`.
+pub fn interpolate_by_weights(
+    g: &mut Graph,
+    positions: &Tensor,
+    trained: [usize; 2],
+    weights: [&Tensor; 2],
+) -> Result<Tensor> {
+    let width = positions.dim(-1).cloned().unwrap_or(Dim::Fixed(0));
+    let [rows, columns] = weights.map(|weights| weights.dim(0).cloned().unwrap_or(Dim::Fixed(0)));
+    let [down, across] = weights;
+    let x = g.reshape(positions, dims![trained[0], Dim::from(trained[1]) * width.clone()])?;
+    let x = g.matmul(down, &x)?;
+    let x = g.reshape(&x, dims![&rows, trained[1], &width])?;
+    let x = g.matmul(across, &x)?;
+    g.reshape(&x, dims![1, rows * columns, width])
+}
+
 /// Mask tokens (`bool_masked_pos`): where `masked` `[batch, patches]` holds, the learned token of this name replaces the patch of
 /// x `[batch, patches, width]`.
 ///

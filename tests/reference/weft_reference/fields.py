@@ -321,7 +321,11 @@ def configurations(cls: type[PreTrainedConfig], path: str = "") -> Iterator[tupl
     held = {name: within.config_class for name, within in cls.sub_configs_defaults.items()}
     for name, other in held.items():
         if not issubclass(other, PreTrainedConfig):
-            held[name] = CONFIG_MAPPING[cls.sub_configs_defaults[name].model_type]
+            model_type = cls.sub_configs_defaults[name].model_type
+            if model_type not in CONFIG_MAPPING:
+                # `rf_detr_vit` of RF-DETR, which `__post_init__` makes a configuration of another model.
+                model_type = getattr(cls(), name).model_type
+            held[name] = CONFIG_MAPPING[model_type]
     # Older classes say it by the type of a field alone: `attn_config: MptAttentionConfig | dict`.
     beside = {name: other for name, other in vars(inspect.getmodule(cls)).items() if inspect.isclass(other)}
     for field in dataclasses.fields(cls):

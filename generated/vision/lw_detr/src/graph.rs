@@ -32,8 +32,11 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `last_hidden_state` `[batch, num_queries, d_model]`, what each layer gave, and the boxes of the chosen positions.
 fn lw_detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
-    let hidden = detector(g, c, &g.root())?;
-    hidden_outputs(g, &hidden, &hidden.chosen)
+    let maps = feature_maps(g, c, &g.scope("backbone"))?;
+    let hidden = detector(g, c, &g.root(), &maps)?;
+    hidden_outputs(g, &hidden)?;
+    g.output("enc_outputs_class", &hidden.chosen)?;
+    g.output("enc_outputs_coord_logits", &hidden.boxes)
 }
 
 /// Object detection, class logits and a box for each object query (`LwDetrForObjectDetection`).
@@ -42,7 +45,8 @@ fn lw_detr_hidden_states(g: &mut Graph, c: &Config) -> Result<()> {
 /// the image; and those of the base model.
 fn lw_detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     let w = g.scope("model");
-    let hidden = detector(g, c, &w)?;
+    let maps = feature_maps(g, c, &w.scope("backbone"))?;
+    let hidden = detector(g, c, &w, &maps)?;
     let Some(last) = hidden.layers.last() else {
         return Err(Error::Graph {
             op: "Linear".to_owned(),
@@ -56,7 +60,9 @@ fn lw_detr_detection(g: &mut Graph, c: &Config) -> Result<()> {
     g.output("logits", &logits)?;
     g.output("pred_boxes", &boxes)?;
     let proposals = g.linear(&w.scope("enc_out_class_embed").index(0), &hidden.chosen, c.num_labels())?;
-    hidden_outputs(g, &hidden, &proposals)
+    hidden_outputs(g, &hidden)?;
+    g.output("enc_outputs_class", &proposals)?;
+    g.output("enc_outputs_coord_logits", &hidden.boxes)
 }
 
 /// The epsilon of the decoder's layer normalisation.
@@ -86,10 +92,9 @@ struct FeatureMaps {
     valid_ratios: Tensor,
 }
 
-/// Images to hidden states.
-fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
-    let maps = feature_maps(g, c, &w.scope("backbone"))?;
-    let (chosen, boxes) = proposals(g, c, w, &maps)?;
+/// Feature maps to hidden states.
+fn detector(g: &mut Graph, c: &Config, w: &Scope, maps: &FeatureMaps) -> Result<Hidden> {
+    let (chosen, boxes) = proposals(g, c, w, maps)?;
     let of_queries = |g: &mut Graph, name: &str, width: usize| {
         // Those of the first group; the others are for training.
         let all = g.weight(&w.scope(name).name("weight"), &[c.num_queries * c.group_detr, width])?;
@@ -99,7 +104,7 @@ fn detector(g: &mut Graph, c: &Config, w: &Scope) -> Result<Hidden> {
     let deltas = of_queries(g, "reference_point_embed", 4)?;
     let target = of_queries(g, "query_feat", c.d_model)?;
     let reference = nn::refine_extents(g, &boxes, &deltas)?;
-    let layers = decoder(g, c, &w.scope("decoder"), &maps, &target, &reference)?;
+    let layers = decoder(g, c, &w.scope("decoder"), maps, &target, &reference)?;
     Ok(Hidden { layers, reference, chosen, boxes })
 }
 
@@ -283,8 +288,8 @@ fn decoder(
     Ok(layers)
 }
 
-/// The outputs that base model and detector share; `proposals` are what the detector makes of the chosen positions.
-fn hidden_outputs(g: &mut Graph, hidden: &Hidden, proposals: &Tensor) -> Result<()> {
+/// The outputs that all classes share.
+fn hidden_outputs(g: &mut Graph, hidden: &Hidden) -> Result<()> {
     let Some(last) = hidden.layers.last() else { return Ok(()) };
     g.output("last_hidden_state", last)?;
     let layers = hidden.layers.iter().map(|x| g.unsqueeze(x, 0)).collect::<Result<Vec<_>>>()?;
@@ -292,7 +297,5 @@ fn hidden_outputs(g: &mut Graph, hidden: &Hidden, proposals: &Tensor) -> Result<
     g.output("intermediate_hidden_states", &layers)?;
     let reference = g.unsqueeze(&hidden.reference, 0)?;
     g.output("intermediate_reference_points", &reference)?;
-    g.output("init_reference_points", &hidden.reference)?;
-    g.output("enc_outputs_class", proposals)?;
-    g.output("enc_outputs_coord_logits", &hidden.boxes)
+    g.output("init_reference_points", &hidden.reference)
 }

@@ -76,6 +76,8 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "radio", category: "vision", model_types: &["radio"] },
     KnownModel { name: "regnet", category: "vision", model_types: &["regnet"] },
     KnownModel { name: "resnet", category: "vision", model_types: &["resnet"] },
+    KnownModel { name: "rf_detr", category: "vision", model_types: &["rf_detr"] },
+    KnownModel { name: "rf_detr_dinov2", category: "vision", model_types: &["rf_detr_dinov2"] },
     KnownModel { name: "rt_detr", category: "vision", model_types: &["rt_detr"] },
     KnownModel { name: "rt_detr_resnet", category: "vision", model_types: &["rt_detr_resnet"] },
     KnownModel { name: "rt_detr_v2", category: "vision", model_types: &["rt_detr_v2"] },

@@ -12,6 +12,18 @@ fn counting(g: &mut Graph, shape: &[usize]) -> Result<Tensor> {
 }
 
 #[test]
+fn positions_are_weighed_by_rows_and_columns() {
+    let found = |g: &mut Graph| {
+        let positions = g.constant(&[1, 4, 1], vec![1.0, 2.0, 3.0, 4.0])?;
+        let down = g.constant(&[1, 2], vec![0.25, 0.75])?;
+        let across = g.constant(&[3, 2], vec![1.0, 0.0, 0.5, 0.5, 0.0, 1.0])?;
+        interpolate_by_weights(g, &positions, [2, 2], [&down, &across])
+    };
+    // A quarter of the row above and three of that below: 2.5 and 3.5.
+    expect(&[], found, &[1, 3, 1], &[2.5, 3.0, 3.5]);
+}
+
+#[test]
 fn patches_are_embedded_row_by_row() {
     // The sum of a patch, and its upper right pixel plus 100.
     let weight = [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0];

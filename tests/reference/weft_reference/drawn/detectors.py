@@ -167,11 +167,51 @@ def lw_detr(rng: Random, path: str) -> Case:
     return Case(path, f"LwDetr{rng.choice(HEADS)}", transformers.LwDetrConfig(backbone_config=vit, **made), inputs, "Drawn at random.", store(rng))
 
 
+def rf_detr(rng: Random, path: str) -> Case:
+    count, patch, layers, heads = rng.randint(1, 3), rng.choice((4, 8)), rng.randint(1, 4), rng.choice((1, 2, 3))
+    dinov2 = transformers.RfDetrDinov2Config(
+        hidden_size=heads * 4 * rng.randint(1, 3),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        mlp_ratio=rng.randint(1, 4),
+        hidden_act=rng.choice(("gelu", "relu")),
+        patch_size=patch,
+        image_size=patch * rng.randint(2, 12),
+        num_windows=count,
+        qkv_bias=rng.random() < 0.5,
+        use_swiglu_ffn=rng.random() < 0.3,
+        apply_layernorm=rng.random() < 0.7,
+        out_indices=sorted(rng.sample(range(layers + 1), rng.randint(1, layers))),
+    )
+    decoder_heads = rng.choice((1, 2, 4))
+    made = {
+        "d_model": 8 * decoder_heads,
+        "num_queries": rng.randint(1, 4),
+        "group_detr": rng.randint(1, 3),
+        "decoder_layers": rng.randint(1, 3),
+        "decoder_ffn_dim": rng.randint(4, 24),
+        "decoder_n_points": rng.randint(1, 4),
+        "decoder_self_attention_heads": decoder_heads,
+        "decoder_cross_attention_heads": rng.choice((1, 2, 8)),
+        "decoder_activation_function": rng.choice(("relu", "gelu", "silu")),
+        "activation_function": rng.choice(("relu", "gelu", "silu")),
+        "c2f_num_blocks": rng.randint(0, 3),
+        "attention_bias": rng.random() < 0.7,
+        "mask_downsample_ratio": rng.randint(1, 5),
+        "intermediate_size": rng.randint(4, 24),
+        "num_labels": rng.randint(2, 5),
+    }
+    head = rng.choice((*HEADS, "ForInstanceSegmentation"))
+    inputs = images(rng, path, count * patch, least=64, masked=rng.random() < 0.5)
+    return Case(path, f"RfDetr{head}", transformers.RfDetrConfig(backbone_config=dinov2, **made), inputs, "Drawn at random.", store(rng))
+
+
 DRAWN = {
     "conditional_detr": conditional,
     "dab-detr": dab,
     "deformable_detr": deformable,
     "lw_detr": lw_detr,
+    "rf_detr": rf_detr,
     "rt_detr": partial(rt_detr, "RTDetr"),
     "rt_detr_v2": partial(rt_detr, "RTDetrV2"),
 }

@@ -58,7 +58,7 @@ fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Re
 
 /// Interpolates position embeddings to a grid of any size: `[1, patches, hidden_size]`.
 fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]: [Dim; 2]) -> Result<Tensor> {
-    let (patch, side, width) = (c.patch_size, c.image_size / c.patch_size, c.hidden_size);
+    let (patch, side) = (c.patch_size, c.image_size / c.patch_size);
     let mut weights = |name: &str, length: &Dim, axis| {
         let input = Input::f32(name, dims![length, side]);
         g.input(
@@ -66,11 +66,7 @@ fn interpolate(g: &mut Graph, c: &Config, positions: &Tensor, [rows, columns, ]:
         )
     };
     let (down, across) = (weights("row_shares", &rows, 2), weights("column_shares", &columns, 3));
-    let x = g.reshape(positions, dims![side, side * width])?;
-    let x = g.matmul(&down, &x)?;
-    let x = g.reshape(&x, dims![&rows, side, width])?;
-    let x = g.matmul(&across, &x)?;
-    g.reshape(&x, dims![1, rows * columns, width])
+    nn::interpolate_by_weights(g, positions, [side; 2], [&down, &across])
 }
 
 /// One pre-norm layer (`ViTLayer`, `CLIPEncoderLayer`): self-attention and feed-forward.
