@@ -5,6 +5,8 @@ mod browser;
 #[cfg(not(any(feature = "browser", target_family = "wasm")))]
 #[path = "browser/absent.rs"]
 mod browser;
+#[cfg(any(feature = "browser", target_family = "wasm"))]
+mod external_data;
 #[cfg(any(feature = "browser", feature = "openvino"))]
 mod folder;
 mod kv_state;

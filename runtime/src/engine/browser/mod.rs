@@ -10,7 +10,6 @@ mod running;
 mod server;
 mod shared;
 mod tensors;
-mod weights;
 
 use super::{Compiled, Options};
 use crate::lower::Lowered;

@@ -9,7 +9,7 @@ use super::placement::{self, Report};
 use super::server::{BINARY, Resource};
 use super::shared::{Browser, Tab, lock};
 use super::tensors;
-use super::weights::{self, Served};
+use crate::engine::external_data::{self, Prepared};
 use crate::engine::{Compiled, Options, Placement};
 use crate::graph::Dtype;
 use crate::lower::Lowered;
@@ -45,13 +45,18 @@ impl Running {
         lowered: &Lowered,
         options: &Options,
     ) -> Result<(Arc<Tab>, Placement)> {
-        let Served { model, data } = weights::prepare(lowered)?;
+        let Prepared { model, files, memory } = external_data::prepare(lowered)?;
+        let on_disk = |(location, (path, _))| (location, Resource::File { path, kind: BINARY });
+        let in_memory = |(location, bytes): (_, Vec<u8>)| {
+            (location, Resource::Bytes { bytes: bytes.into(), kind: BINARY })
+        };
+        let data = files.into_iter().map(on_disk).chain(memory.into_iter().map(in_memory));
         let bytes: Arc<[u8]> = prost::Message::encode_to_vec(&model).into();
         let mut size = bytes.len() as u64;
         let model =
             browser.server.mount(&format!("{number}/model.onnx"), Resource::Bytes { bytes, kind: BINARY });
         let mut external = vec![];
-        for (index, (location, resource)) in data.into_iter().enumerate() {
+        for (index, (location, resource)) in data.enumerate() {
             size += resource.size();
             let url = browser.server.mount(&format!("{number}/data/{index}"), resource);
             external.push(json!({ "path": location, "data": url }));

@@ -1,7 +1,6 @@
 //! ONNX Runtime Web in the page that this code runs in; one engine for all backends. The page's script holds the models
 //! ([`crate::host`]): they are told apart by number here.
 
-mod external;
 #[path = "../browser/placement.rs"]
 mod placement;
 mod running;

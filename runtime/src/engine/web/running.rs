@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use js_sys::{Array, Uint8Array};
 use serde_json::{Value as Json, json};
 
-use super::external::{self, Prepared};
 use super::placement::{self, Report};
 use super::tensors;
+use crate::engine::external_data::{self, Prepared};
 use crate::engine::{Compiled, Options, Placement};
 use crate::graph::Dtype;
 use crate::lower::Lowered;
@@ -23,11 +23,11 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) fn open(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Self> {
-        let Prepared { model, fetched, memory } = external::prepare(lowered)?;
+        let Prepared { model, files, memory } = external_data::prepare(lowered)?;
         let types = input_types(&model);
-        let files: Vec<Json> = fetched
+        let files: Vec<Json> = files
             .into_iter()
-            .map(|(location, (url, ranges))| json!({ "path": location, "url": url, "ranges": ranges }))
+            .map(|(location, (path, ranges))| json!({ "path": location, "url": path.to_string_lossy(), "ranges": ranges }))
             .collect();
         let argument = json!({
             "hardware": hardware.name(),

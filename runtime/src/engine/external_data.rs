@@ -1,7 +1,8 @@
 //! Weights as ONNX Runtime Web takes them: ranges of the checkpoint's files; bfloat16, which it has no kernels for, widened.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use crate::graph::Dtype;
 use crate::lower::{Lowered, Memory};
@@ -14,8 +15,8 @@ const WIDENED: &str = "widened.float32";
 /// A model and the files that it names.
 pub(super) struct Prepared {
     pub model: Model,
-    /// What is fetched, by the location that the model gives: the file's URL, and the ranges that are read.
-    pub fetched: BTreeMap<String, (String, Vec<[u64; 2]>)>,
+    /// What lies in files, by the location that the model gives: where the file is, and offsets and lengths of what is read.
+    pub files: BTreeMap<String, (PathBuf, Vec<[u64; 2]>)>,
     /// What is in memory, by the location that the model gives.
     pub memory: BTreeMap<String, Vec<u8>>,
 }
@@ -24,7 +25,7 @@ pub(super) struct Prepared {
 pub(super) fn prepare(lowered: &Lowered) -> Result<Prepared> {
     let mut model = lowered.model.clone();
     let folder = lowered.folder.as_deref().unwrap_or(Path::new(""));
-    let mut fetched: BTreeMap<String, (String, Vec<[u64; 2]>)> = BTreeMap::new();
+    let mut files: BTreeMap<String, (PathBuf, Vec<[u64; 2]>)> = BTreeMap::new();
     let mut memory = BTreeMap::new();
     let mut widened = vec![];
     for weight in model.graph.iter_mut().flat_map(|graph| &mut graph.initializer) {
@@ -40,9 +41,9 @@ pub(super) fn prepare(lowered: &Lowered) -> Result<Prepared> {
             match lowered.memory.get(location) {
                 Some(bytes) => drop(memory.entry(location.to_owned()).or_insert_with(|| bytes.to_vec())),
                 None => {
-                    let url = || (folder.join(location).to_string_lossy().into_owned(), vec![]);
+                    let file = || (folder.join(location), vec![]);
                     let range = [number(weight, "offset"), number(weight, "length")];
-                    fetched.entry(location.to_owned()).or_insert_with(url).1.push(range);
+                    files.entry(location.to_owned()).or_insert_with(file).1.push(range);
                 }
             }
         }
@@ -50,7 +51,7 @@ pub(super) fn prepare(lowered: &Lowered) -> Result<Prepared> {
     if !widened.is_empty() {
         memory.insert(WIDENED.to_owned(), widened);
     }
-    Ok(Prepared { model, fetched, memory })
+    Ok(Prepared { model, files, memory })
 }
 
 fn entry<'a>(weight: &'a Tensor, key: &str) -> Option<&'a str> {
@@ -71,5 +72,52 @@ fn bytes(weight: &Tensor, folder: &Path, memory: &Memory) -> Result<Vec<u8>> {
     }
     let path = folder.join(location);
     let range = files::range(&path, number(weight, "offset"), number(weight, "length"));
-    range.map_err(|e| Error::io(path, e))
+    range.map_err(|e| match e.kind() {
+        ErrorKind::UnexpectedEof => {
+            let problem = format!("ends within tensor `{}`", weight.name);
+            Error::weights(path, problem, "download the file again")
+        }
+        _ => Error::io(path, e),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bfloat16_is_widened_and_the_rest_stays_in_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let half = half::bf16::from_f32(-1.5).to_le_bytes();
+        std::fs::write(folder.path().join("model.safetensors"), [&[9, 9][..], &half, &[7; 4]].concat())
+            .unwrap();
+        let file = "model.safetensors";
+        let inline =
+            Tensor::inline("inline", Dtype::Bf16, &[1], half::bf16::from_f32(2.0).to_le_bytes().to_vec());
+        let initializer = vec![
+            Tensor::external("narrow", Dtype::Bf16, &[1], file, 2, 2),
+            Tensor::external("kept", Dtype::F32, &[1], file, 4, 4),
+            inline,
+        ];
+        let graph = onnx::Graph { initializer, ..onnx::Graph::default() };
+        let model = Model { graph: Some(graph), ..Model::default() };
+        let mut lowered = Lowered {
+            model,
+            folder: Some(folder.path().to_path_buf()),
+            memory: BTreeMap::new(),
+            operators: BTreeMap::new(),
+        };
+        let prepared = prepare(&lowered).unwrap();
+        let weights = &prepared.model.graph.unwrap().initializer;
+        let places: Vec<_> = weights.iter().map(|w| (entry(w, "location"), entry(w, "offset"))).collect();
+        let widened = Some(WIDENED);
+        assert_eq!(places, [(widened, Some("0")), (Some(file), Some("4")), (widened, Some("4"))]);
+        assert!(weights.iter().all(|weight| weight.data_type == onnx::data_type(Dtype::F32)));
+        assert_eq!(prepared.memory[WIDENED], [(-1.5_f32).to_le_bytes(), 2.0_f32.to_le_bytes()].concat());
+        assert_eq!(prepared.files[file], (folder.path().join(file), vec![[4, 4]]));
+
+        let short = Tensor::external("narrow", Dtype::Bf16, &[9], file, 2, 18);
+        lowered.model.graph.as_mut().unwrap().initializer.push(short);
+        assert!(prepare(&lowered).err().unwrap().to_string().contains("ends within tensor `narrow`"));
+    }
 }
