@@ -91,6 +91,8 @@ pub use weft_mistral as mistral;
 pub use weft_modernbert_decoder as modernbert_decoder;
 #[cfg(feature = "mpt")]
 pub use weft_mpt as mpt;
+#[cfg(feature = "muse_glimmer_assistant")]
+pub use weft_muse_glimmer_assistant as muse_glimmer_assistant;
 #[cfg(feature = "nanochat")]
 pub use weft_nanochat as nanochat;
 #[cfg(feature = "nemotron")]
@@ -220,6 +222,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<modernbert_decoder::Model>(),
     #[cfg(feature = "mpt")]
     weft::DynArchitecture::of::<mpt::Model>(),
+    #[cfg(feature = "muse_glimmer_assistant")]
+    weft::DynArchitecture::of::<muse_glimmer_assistant::Model>(),
     #[cfg(feature = "nanochat")]
     weft::DynArchitecture::of::<nanochat::Model>(),
     #[cfg(feature = "nemotron")]

@@ -51,6 +51,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "mistral", category: "text-decoders", model_types: &["mistral"] },
     KnownModel { name: "modernbert-decoder", category: "text-decoders", model_types: &["modernbert-decoder"] },
     KnownModel { name: "mpt", category: "text-decoders", model_types: &["mpt"] },
+    KnownModel { name: "muse_glimmer_assistant", category: "text-decoders", model_types: &["muse_glimmer_assistant"] },
     KnownModel { name: "nanochat", category: "text-decoders", model_types: &["nanochat"] },
     KnownModel { name: "nemotron", category: "text-decoders", model_types: &["nemotron"] },
     KnownModel { name: "olmo", category: "text-decoders", model_types: &["olmo"] },
