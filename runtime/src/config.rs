@@ -1,11 +1,13 @@
 //! What typed configurations are made of besides numbers and texts, and what older files say otherwise.
 
 mod conv_block;
+mod depth_bins;
 mod layer_numbers;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use conv_block::ConvBlock;
+pub use depth_bins::DepthBins;
 pub use layer_numbers::LayerNumbers;
 pub use serde_json::Value as Json;
 

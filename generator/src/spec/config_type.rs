@@ -48,6 +48,9 @@ pub enum ConfigType {
     /// Stages of layers that are each a list of numbers; truth values among these are 0 and 1.
     #[serde(rename = "[[numbers]]")]
     NumberLists,
+    /// Bins of heads of metric depth, each a map of `name`, `n_bins`, `min_depth` and `max_depth`; there is no default.
+    #[serde(rename = "[depth_bins]")]
+    DepthBins,
     /// Height and width: one number for both, a list of two, or a map of the two names.
     #[serde(rename = "pair")]
     Pair,

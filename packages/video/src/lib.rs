@@ -11,6 +11,8 @@ pub use weft_llava_next_video as llava_next_video;
 pub use weft_timesformer as timesformer;
 #[cfg(feature = "tvp")]
 pub use weft_tvp as tvp;
+#[cfg(feature = "video_llama_3")]
+pub use weft_video_llama_3 as video_llama_3;
 #[cfg(feature = "video_llava")]
 pub use weft_video_llava as video_llava;
 #[cfg(feature = "videomae")]
@@ -36,6 +38,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<timesformer::Model>(),
     #[cfg(feature = "tvp")]
     weft::DynArchitecture::of::<tvp::Model>(),
+    #[cfg(feature = "video_llama_3")]
+    weft::DynArchitecture::of::<video_llama_3::Model>(),
     #[cfg(feature = "video_llava")]
     weft::DynArchitecture::of::<video_llava::Model>(),
     #[cfg(feature = "videomae")]

@@ -213,6 +213,8 @@ pub use weft_vitpose_backbone as vitpose_backbone;
 pub use weft_xclip_vision as xclip_vision;
 #[cfg(feature = "yolos")]
 pub use weft_yolos as yolos;
+#[cfg(feature = "zoedepth")]
+pub use weft_zoedepth as zoedepth;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
@@ -426,4 +428,6 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<xclip_vision::Model>(),
     #[cfg(feature = "yolos")]
     weft::DynArchitecture::of::<yolos::Model>(),
+    #[cfg(feature = "zoedepth")]
+    weft::DynArchitecture::of::<zoedepth::Model>(),
 ];

@@ -38,6 +38,7 @@ mod mamba2;
 mod mask_queries;
 mod mask_units;
 mod masked_lm;
+mod metric_bins;
 mod mlp;
 mod mlstm;
 mod mrope;
@@ -132,6 +133,7 @@ pub use mamba2::{GatedNorm, Mamba2, time_step_limit};
 pub use mask_queries::{mask_boxes, mask_logits};
 pub use mask_units::{MaskUnitAttention, max_pool_tokens, reorder_tokens, unroll_order};
 pub use masked_lm::masked_lm_decoder;
+pub use metric_bins::{attract, log_binomial_softmax, sort_channels};
 pub use mlp::{FusedGatedMlp, GatedMlp, Mlp, adjusted_width, glu, sigmoid_gate};
 pub use mlstm::Mlstm;
 pub use mrope::MropeSections;
@@ -181,6 +183,9 @@ pub use tubelets::{sinusoidal_in_turns, tubelet_embedding};
 pub use two_way::{TwoWayTransformer, mask_decoder_mlp};
 pub use uper_head::{UperHead, adaptive_avg_pool};
 pub use weighted_layer_sum::weighted_layer_sum;
-pub use windows::{Windows, patch_merge, relative_bias_with_cls};
+pub use windows::{
+    Windows, interpolate_relative_bias_with_cls, patch_merge, relative_bias_with_cls,
+    relative_position_index_with_cls,
+};
 pub use xielu::learned_activation;
 pub use zamba::ZambaMamba;

@@ -1,7 +1,7 @@
 //! Shifted windows of Swin Transformer (Liu et al., 2021, arXiv:2103.14030): partition, reverse, position bias, attention mask,
 //! patch merging.
 
-use crate::graph::{Dim, Graph, PadMode, Tensor, show};
+use crate::graph::{Dim, Graph, Interpolation, PadMode, Tensor, show};
 use crate::{Result, dims};
 
 /// Shifted windows over a grid of patches (`SwinLayer`); the grid is zero-padded below and on the right to whole windows.
@@ -124,13 +124,13 @@ fn apart(side: usize, place: usize, other: usize) -> i64 {
     (down * (2 * side - 1) + across) as i64
 }
 
-/// BEiT's relative position bias (`BeitRelativePositionBias`) `[1, heads, 1 + side², 1 + side²]`, from a table
-/// `[(2 * side - 1)² + 3, heads]` whose last three rows are for the class token to patches, patches to it, and itself.
+/// Which row of a table of relative position bias each pair of positions has, class token and `side²` patches
+/// (`generate_relative_position_index` of `BeitRelativePositionBias`): `[1 + side², 1 + side²]` i64.
 ///
 /// # Errors
-/// When the table has another shape.
-pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, side: usize) -> Result<Tensor> {
-    let (distances, positions) = ((2 * side - 1).pow(2) as i64, side * side + 1);
+/// When the table is too large.
+pub fn relative_position_index_with_cls(g: &mut Graph, side: usize) -> Result<Tensor> {
+    let (distances, positions) = ((2 * side).saturating_sub(1).pow(2) as i64, side * side + 1);
     g.table(&[positions, positions])?;
     let row = |pair: usize| match (pair / positions, pair % positions) {
         (0, 0) => distances + 2,
@@ -138,8 +138,41 @@ pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, side: usize) -> Res
         (_, 0) => distances + 1,
         (place, other) => apart(side, place - 1, other - 1),
     };
-    let rows = g.integers(&[positions, positions], (0..positions * positions).map(row).collect())?;
-    let bias = g.gather(table, &rows, 0)?;
+    g.integers(&[positions, positions], (0..positions * positions).map(row).collect())
+}
+
+/// A table of relative position bias `[(2 * side - 1)² + 3, heads]` for patches of another grid, by bilinear interpolation
+/// (`BeitRelativePositionBias`): `[(2 * rows - 1) * (2 * columns - 1) + 3, heads]`. Its last three rows stay as they are.
+///
+/// # Errors
+/// When the table has another shape.
+pub fn interpolate_relative_bias_with_cls(
+    g: &mut Graph,
+    table: &Tensor,
+    side: usize,
+    grid: &[Dim; 2],
+) -> Result<Tensor> {
+    let apart = (2 * side).saturating_sub(1);
+    let heads = table.dim(-1).cloned().unwrap_or(Dim::Fixed(0));
+    let [rows, columns] = grid.clone().map(|length| length * Dim::Fixed(2) - Dim::Fixed(1));
+    let patches = g.slice(table, 0, 0..apart * apart)?;
+    let others = g.slice(table, 0, apart * apart..apart * apart + 3)?;
+    let map = g.reshape(&patches, dims![1, apart, apart, &heads])?;
+    let map = g.transpose(&map, &[0, 3, 1, 2])?;
+    let map = g.resize(&map, [rows.clone(), columns.clone()], Interpolation::Bilinear, false)?;
+    let map = g.transpose(&map, &[0, 2, 3, 1])?;
+    let patches = g.reshape(&map, dims![rows * columns, heads])?;
+    g.concat(&[&patches, &others], 0)
+}
+
+/// BEiT's relative position bias (`BeitRelativePositionBias`) `[1, heads, positions, positions]`, from a table
+/// `[distances, heads]` whose last three rows are for the class token to patches, patches to it, and itself, and the row
+/// `[positions, positions]` that each pair has.
+///
+/// # Errors
+/// When the table has not two axes.
+pub fn relative_bias_with_cls(g: &mut Graph, table: &Tensor, index: &Tensor) -> Result<Tensor> {
+    let bias = g.gather(table, index, 0)?;
     let bias = g.transpose(&bias, &[2, 0, 1])?;
     g.unsqueeze(&bias, 0)
 }

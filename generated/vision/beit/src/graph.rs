@@ -7,6 +7,7 @@
 
 use weft::graph::dims::BATCH;
 use weft::graph::{Conv, Dim, Graph, Input, InputDefault, Scope, Tensor};
+use weft::image::relative_position_index;
 use weft::nn::{self, Activation};
 use weft::{Error, Result, dims};
 
@@ -53,12 +54,13 @@ fn image_classification(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, patches, vocab_size]`.
 fn beit_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = images(g, c);
+    let pixels = configured_images(g, c);
     let patches = (c.image_size / c.patch_size).pow(2);
     let masked = g.input(Input::bool("bool_masked_pos", dims![BATCH, patches]).or(InputDefault::Zeros));
     let base = g.scope("beit");
     let x = embeddings(g, c, &base.scope("embeddings"), &pixels, Some(&masked))?;
-    let x = layers(g, c, &base, x)?;
+    let grid = self::patches(g, c, &pixels)?;
+    let x = layers(g, c, &base, x, &grid)?;
     let x = g.layer_norm(&g.scope("layernorm"), &x, c.layer_norm_eps)?;
     let x = g.slice(&x, 1, 1..patches + 1)?;
     let logits = g.linear(&g.scope("lm_head"), &x, c.vocab_size)?;
@@ -69,7 +71,7 @@ fn beit_masked_image_modeling(g: &mut Graph, c: &Config) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, num_labels, rows, columns]`.
 fn beit_segmentation(g: &mut Graph, c: &Config) -> Result<()> {
-    let pixels = images(g, c);
+    let pixels = configured_images(g, c);
     let base = g.scope("beit");
     let maps = feature_maps(g, c, &base, &pixels)?;
     let head = nn::UperHead::new(c.hidden_size, &c.pool_scales, c.num_labels());
@@ -92,7 +94,8 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
         return Err(Error::Graph { op: "ConvTranspose".to_owned(), scope: "fpn".to_owned(), problem });
     }
     let x = embeddings(g, c, &base.scope("embeddings"), pixels, None)?;
-    let states = hidden_states(g, c, base, x, deepest)?;
+    let patches = patches(g, c, pixels)?;
+    let states = hidden_states(g, c, base, x, deepest, &patches)?;
     for index in deepest..c.num_hidden_layers {
         g.unused_scope(&base.scope("layers").index(index));
     }
@@ -121,15 +124,47 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
     Ok(maps)
 }
 
-/// The input: images `[batch, num_channels, image_size, image_size]`.
+/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where `interpolate_pos_encoding` was asked for.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
+    nn::interpolable_pixel_values(g, BATCH, c.num_channels, c.image_size)
+}
+
+/// The input of classes that take images of the configuration's size alone: `[batch, num_channels, image_size, image_size]`.
+fn configured_images(g: &mut Graph, c: &Config) -> Tensor {
     g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, c.image_size, c.image_size]))
+}
+
+/// The patches of images.
+struct Patches {
+    /// Rows and columns.
+    size: [Dim; 2],
+    /// The row of a table of relative position bias that each pair of positions has, where a layer has such a bias:
+    /// `[1 + patches, 1 + patches]`.
+    index: Option<Tensor>,
+}
+
+/// The patches of images `[batch, num_channels, height, width]`.
+fn patches(g: &mut Graph, c: &Config, pixel_values: &Tensor) -> Result<Patches> {
+    let (patch, side) = (c.patch_size, c.image_size / c.patch_size);
+    let size = [2, 3].map(|axis: usize| pixel_values.shape()[axis].floor_div(patch));
+    if !c.use_relative_position_bias && !c.use_shared_relative_position_bias {
+        return Ok(Patches { size, index: None });
+    }
+    let index = if size == [side; 2].map(Dim::Fixed) {
+        nn::relative_position_index_with_cls(g, side)?
+    } else {
+        let positions = Dim::Fixed(1) + size[0].clone() * size[1].clone();
+        let input = Input::i64("relative_position_index", dims![&positions, &positions]);
+        g.input(input.computed(move |values| relative_position_index(values, patch)))
+    };
+    Ok(Patches { size, index: Some(index) })
 }
 
 /// Embeddings, then the layers: `[batch, 1 + patches, hidden_size]`.
 fn encoder(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let x = embeddings(g, c, &w.scope("embeddings"), pixel_values, None)?;
-    layers(g, c, w, x)
+    let patches = patches(g, c, pixel_values)?;
+    layers(g, c, w, x, &patches)
 }
 
 /// Pooling (`BeitPooler`): the mean of patches, normalised, or the class token, `[batch, hidden_size]`.
@@ -151,7 +186,7 @@ fn embeddings(
     masked: Option<&Tensor>,
 ) -> Result<Tensor> {
     let conv = Conv::patches(c.hidden_size, c.patch_size);
-    let (mut x, _) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
+    let (mut x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
     match masked {
         Some(masked) => x = nn::mask_patches(g, &w.name("mask_token"), &x, masked)?,
         None => g.unused_weight(&w.name("mask_token")),
@@ -163,12 +198,13 @@ fn embeddings(
     }
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, side * side + 1, c.hidden_size])?;
+    let positions = nn::interpolate_pos_encoding(g, &positions, 1, [side; 2], grid)?;
     g.add(&x, &positions)
 }
 
 /// `num_hidden_layers` layers, and the final norm unless mean pooling has its own: `[batch, 1 + patches, hidden_size]`.
-fn layers(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
-    let mut states = hidden_states(g, c, w, x.clone(), c.num_hidden_layers)?;
+fn layers(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, patches: &Patches) -> Result<Tensor> {
+    let mut states = hidden_states(g, c, w, x.clone(), c.num_hidden_layers, patches)?;
     let x = states.pop().unwrap_or(x);
     match c.use_mean_pooling {
         true => Ok(x),
@@ -177,29 +213,41 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, x: Tensor) -> Result<Tensor> {
 }
 
 /// The hidden states before the first layer and after each of `depth` layers, `[batch, 1 + patches, hidden_size]`.
-fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, x: Tensor, depth: usize) -> Result<Vec<Tensor>> {
+fn hidden_states(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: Tensor,
+    depth: usize,
+    patches: &Patches,
+) -> Result<Vec<Tensor>> {
     let mut shared = None;
     if c.use_shared_relative_position_bias {
-        shared = Some(relative_position_bias(g, c, &w.scope("shared_position_bias"))?);
+        shared = relative_position_bias(g, c, &w.scope("shared_position_bias"), patches)?;
     }
     let mut states = vec![x];
     for index in 0..depth {
-        states.push(layer(g, c, &w.scope("layers").index(index), &states[index], shared.as_ref())?);
+        states.push(layer(g, c, &w.scope("layers").index(index), &states[index], shared.as_ref(), patches)?);
     }
     Ok(states)
 }
 
 /// One layer (`BeitLayer`): pre-norm attention and feed-forward, each with layer scale.
-fn layer(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, shared: Option<&Tensor>) -> Result<Tensor> {
+fn layer(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    x: &Tensor,
+    shared: Option<&Tensor>,
+    patches: &Patches,
+) -> Result<Tensor> {
     let mut mask = shared.cloned();
     if c.use_relative_position_bias {
-        let own = relative_position_bias(g, c, &w.scope("relative_position_bias"))?;
-        mask = Some(
-            match shared {
-                Some(shared) => g.add(&own, shared)?,
-                None => own,
-            },
-        );
+        let own = relative_position_bias(g, c, &w.scope("relative_position_bias"), patches)?;
+        mask = match (own, shared) {
+            (Some(own), Some(shared)) => Some(g.add(&own, shared)?),
+            (own, _) => own,
+        };
     }
     let h = g.layer_norm(&w.scope("layernorm_before"), &x, c.layer_norm_eps)?;
     let attention = nn::MultiHead {
@@ -221,13 +269,17 @@ fn layer_scale(g: &mut Graph, c: &Config, name: &str, x: Tensor) -> Result<Tenso
     if c.layer_scale_init_value > 0.0 { nn::layer_scale(g, name, &x) } else { Ok(x) }
 }
 
-/// Relative position bias of patches and class token (`BeitRelativePositionBias`):
-/// `[1, heads, 1 + patches, 1 + patches]`.
-fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+/// Relative position bias of patches and class token, interpolated to their grid (`BeitRelativePositionBias`):
+/// `[1, heads, 1 + patches, 1 + patches]`; nothing where no layer has one.
+fn relative_position_bias(g: &mut Graph, c: &Config, w: &Scope, patches: &Patches) -> Result<Option<Tensor>> {
+    let Some(index) = &patches.index else { return Ok(None) };
     let side = c.image_size / c.patch_size;
-    let rows = (2 * side - 1).pow(2) + 3;
-    let table = g.weight(&w.name("relative_position_bias_table"), &[rows, c.num_attention_heads])?;
-    nn::relative_bias_with_cls(g, &table, side)
+    let rows = (2 * side).saturating_sub(1).pow(2) + 3;
+    let mut table = g.weight(&w.name("relative_position_bias_table"), &[rows, c.num_attention_heads])?;
+    if patches.size != [side; 2].map(Dim::Fixed) {
+        table = nn::interpolate_relative_bias_with_cls(g, &table, side, &patches.size)?;
+    }
+    nn::relative_bias_with_cls(g, &table, index).map(Some)
 }
 
 /// The feed-forward layer: two linear layers with an activation function between them.

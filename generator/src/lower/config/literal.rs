@@ -61,6 +61,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::PairLists => "Vec<Vec<ImageSize>>",
         ConfigType::ConvBlocks => "Vec<Vec<ConvBlock>>",
         ConfigType::NumberLists => "Vec<Vec<LayerNumbers>>",
+        ConfigType::DepthBins => "Vec<DepthBins>",
         ConfigType::Pair => "ImageSize",
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",

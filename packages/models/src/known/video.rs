@@ -11,6 +11,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "llava_next_video", category: "video", model_types: &["llava_next_video"] },
     KnownModel { name: "timesformer", category: "video", model_types: &["timesformer"] },
     KnownModel { name: "tvp", category: "video", model_types: &["tvp"] },
+    KnownModel { name: "video_llama_3", category: "video", model_types: &["video_llama_3"] },
     KnownModel { name: "video_llava", category: "video", model_types: &["video_llava"] },
     KnownModel { name: "videomae", category: "video", model_types: &["videomae"] },
     KnownModel { name: "videoprism", category: "video", model_types: &["videoprism"] },

@@ -112,4 +112,5 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "vitpose_backbone", category: "vision", model_types: &["vitpose_backbone"] },
     KnownModel { name: "xclip-vision", category: "vision", model_types: &["xclip_vision_model"] },
     KnownModel { name: "yolos", category: "vision", model_types: &["yolos"] },
+    KnownModel { name: "zoedepth", category: "vision", model_types: &["zoedepth"] },
 ];

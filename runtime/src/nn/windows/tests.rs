@@ -60,10 +60,22 @@ fn bias_is_by_head_and_distance() {
 fn bias_of_the_class_token_has_rows_of_its_own() {
     let build = |g: &mut Graph| {
         let table = g.weight("table", &[4, 1])?;
-        relative_bias_with_cls(g, &table, 1)
+        let index = relative_position_index_with_cls(g, 1)?;
+        relative_bias_with_cls(g, &table, &index)
     };
     // Class token to itself and to the patch, then the patch to it and to itself.
     expect(&[("table", &[10.0, 11.0, 12.0, 13.0])], build, &[1, 1, 2, 2], &[13.0, 11.0, 12.0, 10.0]);
+}
+
+#[test]
+fn tables_of_bias_are_interpolated_but_for_the_class_token() {
+    let table: Vec<f32> = (0..12).map(|row| row as f32).collect();
+    let build = |g: &mut Graph| {
+        let table = g.weight("table", &[12, 1])?;
+        interpolate_relative_bias_with_cls(g, &table, 2, &[1, 2].map(Dim::Fixed))
+    };
+    // The middle of three rows.
+    expect(&[("table", &table)], build, &[6, 1], &[3.0, 4.0, 5.0, 9.0, 10.0, 11.0]);
 }
 
 #[test]

@@ -97,6 +97,39 @@ def upernet(rng: Random, path: str) -> Case:
     return Case(path, "UperNetForSemanticSegmentation", config, inputs, "Drawn at random.", store(rng))
 
 
+def zoedepth(rng: Random, path: str) -> Case:
+    count = rng.randint(2, 4)
+    made = transformer(rng) | {"num_hidden_layers": count + 1, "num_channels": 3}
+    made["image_size"] = made["patch_size"] * rng.randint(2, 6)
+    indices = sorted(rng.sample(range(count + 2), count))
+    biases = {"use_relative_position_bias": rng.random() < 0.6, "use_shared_relative_position_bias": rng.random() < 0.4}
+    places = {"use_absolute_position_embeddings": rng.random() < 0.4, "use_mean_pooling": rng.random() < 0.5}
+    backbone = transformers.BeitConfig(**made, **biases, **places, out_indices=indices, reshape_hidden_states=False)
+    names = rng.choice(([None], ["nyu", "kitti"]))
+    bins = [{"name": name, "n_bins": rng.randint(2, 12), "min_depth": 0.001, "max_depth": rng.randint(5, 80)} for name in names]
+    sizes = neck(rng, count)
+    # The smallest map is made with a stride, at most one.
+    sizes["reassemble_factors"] = [4, 2, 1, 0.5][-count:]
+    config = transformers.ZoeDepthConfig(
+        backbone_config=backbone,
+        **sizes,
+        bottleneck_features=sizes["fusion_hidden_size"],
+        num_relative_features=rng.randint(1, 6),
+        num_attractors=[rng.randint(1, 5) for _ in range(4)],
+        bin_embedding_dim=2 * rng.randint(1, 6),
+        attractor_kind=rng.choice(("mean", "sum")),
+        bin_centers_type=rng.choice(("normed", "softplus")),
+        bin_configurations=bins,
+        use_batch_norm_in_fusion_residual=rng.random() < 0.4,
+        num_patch_transformer_layers=4,
+        patch_transformer_hidden_size=128,
+        patch_transformer_intermediate_size=rng.randint(4, 20),
+        patch_transformer_num_attention_heads=rng.choice((1, 2, 4)),
+    )
+    inputs = pixels(rng, path, 3, *(made["patch_size"] * rng.randint(2, 7) for _ in range(2)))
+    return Case(path, "ZoeDepthForDepthEstimation", config, inputs, "Drawn at random.", store(rng))
+
+
 DRAWN = {
     "beit": partial(segments, "Beit"),
     "data2vec-vision": partial(segments, "Data2VecVision"),
@@ -105,4 +138,5 @@ DRAWN = {
     "dpt": dpt,
     "glpn": glpn,
     "upernet": upernet,
+    "zoedepth": zoedepth,
 }

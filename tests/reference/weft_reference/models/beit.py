@@ -43,10 +43,10 @@ def sizes(model: str, **changes: Any) -> dict[str, Any]:
 
 
 def kin(model: str, prefix: str) -> Iterator[Case]:
-    def case(name: str, head: str, notes: str, store: Store | None = None, inputs: dict | None = None, **changes: Any) -> Case:
+    def case(name: str, head: str, notes: str, store: Store | None = None, inputs: dict | None = None, told: dict | None = None, **changes: Any) -> Case:
         config = getattr(transformers, f"{prefix}Config")(**sizes(model, **changes))
         pixels = {"pixel_values": floats("pixels", (2, 3, config.image_size, config.image_size), -2.0, 2.0)}
-        return Case(f"{model}/{name}", prefix + head, config, pixels | (inputs or {}), notes, store)
+        return Case(f"{model}/{name}", prefix + head, config, pixels | (inputs or {}), notes, store, forward=told or {})
 
     classes = "ForImageClassification"
     own, shared = {"use_relative_position_bias": True}, {"use_shared_relative_position_bias": True}
@@ -54,6 +54,9 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
     yield case("own-biases", "Model", "Each layer has biases by distance; the class token is the pooled one.", use_mean_pooling=False, **own)
     yield case("shared-biases", "Model", "Layers share biases by distance; positions are added.", use_absolute_position_embeddings=True, **shared)
     yield case("both-biases", classes, "Biases of each layer and of all; no scales.", num_labels=3, layer_scale_init_value=0.0, **own, **shared)
+    told, wide = {"interpolate_pos_encoding": True}, {"pixel_values": floats("wide", (2, 3, 28, 20), -2.0, 2.0)}
+    yield case("interpolated", "Model", "Images of another size; biases of each layer.", inputs=wide, told=told, **own)
+    yield case("interpolated-both", classes, "Images of another size; biases of all, and positions.", inputs=wide, told=told, num_labels=3, **shared, **POSITIONS)
     yield case("class-token", classes, "Classes by the class token.", num_labels=3, use_mean_pooling=False)
     yield case("file", classes, "model.safetensors as save_pretrained writes it.", stores.whole, num_labels=3, **own, **shared)
     places = "ForSemanticSegmentation"

@@ -10,6 +10,7 @@ from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.models.vision_language.merged import MERGED
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
 from weft_reference.models.vision_language.packed import PACKED
@@ -273,4 +274,4 @@ TILED = (
     ),
 )
 
-FAMILIES = TILED + PACKED + NATIVE + DELTAS + COMPASS + NESTED + PADDLEOCR_VL + QUERIES + TOWERS
+FAMILIES = TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + PADDLEOCR_VL + QUERIES + TOWERS
