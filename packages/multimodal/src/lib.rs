@@ -5,9 +5,17 @@
 
 #[cfg(feature = "flava")]
 pub use weft_flava as flava;
+#[cfg(feature = "qwen2_5_omni_thinker")]
+pub use weft_qwen2_5_omni_thinker as qwen2_5_omni_thinker;
+#[cfg(feature = "qwen3_omni_moe_thinker")]
+pub use weft_qwen3_omni_moe_thinker as qwen3_omni_moe_thinker;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "flava")]
     weft::DynArchitecture::of::<flava::Model>(),
+    #[cfg(feature = "qwen2_5_omni_thinker")]
+    weft::DynArchitecture::of::<qwen2_5_omni_thinker::Model>(),
+    #[cfg(feature = "qwen3_omni_moe_thinker")]
+    weft::DynArchitecture::of::<qwen3_omni_moe_thinker::Model>(),
 ];

@@ -79,10 +79,14 @@ pub use weft_internvl as internvl;
 pub use weft_janus as janus;
 #[cfg(feature = "kosmos-2")]
 pub use weft_kosmos_2 as kosmos_2;
+#[cfg(feature = "kosmos2_5")]
+pub use weft_kosmos2_5 as kosmos2_5;
 #[cfg(feature = "layoutlmv3")]
 pub use weft_layoutlmv3 as layoutlmv3;
 #[cfg(feature = "lfm2_vl")]
 pub use weft_lfm2_vl as lfm2_vl;
+#[cfg(feature = "lfm3_vl")]
+pub use weft_lfm3_vl as lfm3_vl;
 #[cfg(feature = "lighton_ocr")]
 pub use weft_lighton_ocr as lighton_ocr;
 #[cfg(feature = "llama4")]
@@ -240,10 +244,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<janus::Model>(),
     #[cfg(feature = "kosmos-2")]
     weft::DynArchitecture::of::<kosmos_2::Model>(),
+    #[cfg(feature = "kosmos2_5")]
+    weft::DynArchitecture::of::<kosmos2_5::Model>(),
     #[cfg(feature = "layoutlmv3")]
     weft::DynArchitecture::of::<layoutlmv3::Model>(),
     #[cfg(feature = "lfm2_vl")]
     weft::DynArchitecture::of::<lfm2_vl::Model>(),
+    #[cfg(feature = "lfm3_vl")]
+    weft::DynArchitecture::of::<lfm3_vl::Model>(),
     #[cfg(feature = "lighton_ocr")]
     weft::DynArchitecture::of::<lighton_ocr::Model>(),
     #[cfg(feature = "llama4")]

@@ -4,7 +4,7 @@ use ndarray::{ArrayD, Axis, Slice};
 
 use crate::GraphKind;
 use crate::golden::Case;
-use crate::graph::{Dim, Input};
+use crate::graph::{Dim, Input, InputDefault};
 use crate::{AnyModel, Cache, Result, Value, Values};
 
 const SEQUENCE: &str = "sequence";
@@ -85,7 +85,10 @@ fn positions(case: &Case, deltas: &ArrayD<i64>, start: usize, end: usize) -> Opt
 /// Whether the case has all that a part needs.
 fn has_all(inputs: &[Input], case: &Case) -> bool {
     let mut needed = inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
+    let mut apart =
+        inputs.iter().filter(|input| matches!(input.default, Some(InputDefault::LeftOut { .. }))).peekable();
     needed.all(|input| case.inputs.contains_key(&input.name))
+        && (apart.peek().is_none() || apart.any(|input| case.inputs.contains_key(&input.name)))
 }
 
 /// Padding that sees nothing but padding gets the mean of all values, and a step has fewer of them: nobody reads it.

@@ -53,6 +53,14 @@ pub enum InputDefault {
     Ones,
     /// This number everywhere.
     Full(i64),
+    /// Of a modality that is left out while another is given, whose encoder runs nevertheless: so many along each axis that is
+    /// symbolic, and `fill` everywhere. No token stands for what it gives.
+    LeftOut {
+        /// The length of symbolic axes.
+        length: usize,
+        /// The number everywhere.
+        fill: i64,
+    },
     /// 0, 1, 2 … along the last axis; where a cache is continued, on from its length.
     Positions,
     /// What a cache holds; nothing at first.

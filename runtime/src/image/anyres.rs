@@ -180,8 +180,8 @@ pub fn image_token_indices(values: &Values, token: usize, of: &str, each: usize)
     feature_token_indices(values, &[FeatureTokens { token, of, each, what: "image" }])
 }
 
-/// As [`image_token_indices`], where a mask `[batch, sequence]` i64 marks the places of features (`image_embeds_position_mask` of
-/// KOSMOS-2), whatever ids stand there.
+/// As [`image_token_indices`], where a mask `[batch, sequence]` i64 marks the places of features by 1 (`image_embeds_position_mask` of
+/// KOSMOS-2), whatever ids stand there; -1 are the tokens around them (KOSMOS-2.5).
 ///
 /// # Errors
 /// When the mask is missing, or there are not as many marks as features.
@@ -189,14 +189,14 @@ pub fn marked_image_indices(values: &Values, mask: &str, of: &str, each: usize) 
     let missing = || Error::input(mask, "is required and was not given", "give it as i64 [batch, sequence]");
     let marks = values.get(mask).ok_or_else(missing)?.i64(mask)?;
     let features = values.get(of).and_then(|value| value.shape().first()).map_or(0, |count| count * each);
-    let marked = marks.iter().filter(|&&mark| mark != 0).count();
+    let marked = marks.iter().filter(|&&mark| mark > 0).count();
     if marked != features {
         let problem = format!("marks {marked} places, but the images give {features} features");
         return Err(Error::input(mask, problem, "make text and images with the checkpoint's processor"));
     }
     let mut feature = marks.len() as i64;
     let place = |(position, &mark): (usize, &i64)| {
-        if mark == 0 {
+        if mark <= 0 {
             return position as i64;
         }
         feature += 1;

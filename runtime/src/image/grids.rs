@@ -69,6 +69,41 @@ pub fn patch_rows(values: &Values, merge: usize) -> Result<Value> {
     Ok(Value::I64(Array1::from_vec(all).into_dyn()))
 }
 
+/// The patches around each patch of its frame, row after row of a `kernel` by `kernel` square whose centre it is: `[patches, kernel²]`
+/// i64, from `image_grid_thw` `[images, 3]`; what lies outside of the frame is `patches`, one behind the last.
+///
+/// # Errors
+/// As [`patch_position_ids`].
+pub fn patch_neighbours(values: &Values, merge: usize, kernel: usize) -> Result<Value> {
+    let all = grids(values, merge)?;
+    let count: usize = all.iter().filter_map(|grid| grid.count()).sum();
+    let (mut neighbours, mut first) = (vec![], 0);
+    for grid in all {
+        let mut places = vec![0; grid.rows * grid.columns];
+        for (index, (row, column)) in grid.patches(merge).enumerate() {
+            places[row * grid.columns + column] = index;
+        }
+        for _ in 0..grid.frames {
+            for (row, column) in grid.patches(merge) {
+                for at in 0..kernel * kernel {
+                    // Half a kernel is taken away behind the sum: nothing is below 0.
+                    let (down, across) = (row + at / kernel, column + at % kernel);
+                    let inside = |place: usize, length: usize| {
+                        place.checked_sub(kernel / 2).filter(|place| *place < length)
+                    };
+                    let place = inside(down, grid.rows).zip(inside(across, grid.columns));
+                    let place =
+                        place.map_or(count, |(row, column)| first + places[row * grid.columns + column]);
+                    neighbours.push(place as i64);
+                }
+            }
+            first += grid.rows * grid.columns;
+        }
+    }
+    let neighbours = Array2::from_shape_vec((count, kernel * kernel), neighbours).unwrap_or_default();
+    Ok(Value::I64(neighbours.into_dyn()))
+}
+
 /// The frame of an image that each square of `merge` by `merge` patches is of, which attends to itself alone: `[features]` i64,
 /// from `image_grid_thw` `[images, 3]` (`get_vision_cu_seqlens`).
 ///
@@ -240,6 +275,17 @@ mod tests {
             numbers(&patch_windows(&values, 2, 1).unwrap()),
             array![0, 1, 2, 3, 4, 5, 6, 7].into_dyn()
         );
+    }
+
+    #[test]
+    fn neighbours_stand_around_and_outside_of_a_frame_is_none() {
+        let around = numbers(&patch_neighbours(&values(array![[1, 2, 4], [1, 2, 2]]), 2, 3).unwrap());
+        assert_eq!(around.shape(), [12, 9]);
+        let row = |patch: usize| around.iter().copied().skip(9 * patch).take(9).collect::<Vec<_>>();
+        // Squares of two by two: the first row is 0 1 4 5, the second 2 3 6 7.
+        assert_eq!(row(0), [12, 12, 12, 12, 0, 1, 12, 2, 3]);
+        assert_eq!(row(3), [0, 1, 4, 2, 3, 6, 12, 12, 12]);
+        assert_eq!(row(8), [12, 12, 12, 12, 8, 9, 12, 10, 11]);
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, 
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
 pub use grids::{
-    bilinear_ids, bilinear_weights, patch_frames, patch_position_ids, patch_rows, patch_windows,
+    bilinear_ids, bilinear_weights, patch_frames, patch_neighbours, patch_position_ids, patch_rows,
+    patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
@@ -63,7 +64,7 @@ pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
 pub use mask::Mask;
 pub use merge_sizes::{middle_patches, sized_patch_frames, sized_patch_position_ids};
-pub use mrope::{rope_deltas, rope_deltas_by_seconds, rope_index, rope_index_by_seconds};
+pub use mrope::{padding_positions, rope_deltas, rope_deltas_by_seconds, rope_index, rope_index_by_seconds};
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
 pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};

@@ -5,6 +5,7 @@
 use ndarray::{Array1, Array3};
 
 use super::grids::{GRIDS, grids, two_axes};
+use crate::multimodal::LEFT_OUT;
 use crate::{Error, Result, Value, Values};
 
 /// Positions of tokens along time, height and width (M-RoPE, `get_rope_index`): `[3, batch, sequence]` i64, from `input_ids` and
@@ -53,6 +54,18 @@ pub fn rope_deltas_by_seconds(
 ) -> Result<Value> {
     let deltas = Array1::from_vec(positions(values, token, merge, Some(per_second))?.1);
     Ok(Value::I64(deltas.insert_axis(ndarray::Axis(1)).into_dyn()))
+}
+
+/// 1 for padding and 0 for tokens, by which positions of padding differ where the reference begins with ones
+/// (`Qwen2_5OmniThinkerModel`): `[1, batch, sequence]` i64, from `input_ids` and `attention_mask` `[batch, sequence]`.
+///
+/// # Errors
+/// When one of them is missing.
+pub fn padding_positions(values: &Values) -> Result<Value> {
+    let (ids, seen) = (two_axes(values, "input_ids")?, two_axes(values, "attention_mask")?);
+    let (batch, sequence) = ids.dim();
+    let padding = |(_, row, at)| i64::from(seen.get((row, at)) == Some(&0));
+    Ok(Value::I64(Array3::from_shape_fn((1, batch, sequence), padding).into_dyn()))
 }
 
 fn positions(
@@ -105,6 +118,7 @@ fn positions(
     }
     match images.next() {
         None => Ok((all, deltas)),
+        Some(_) if values.contains_key(LEFT_OUT) => Ok((all, deltas)),
         Some(_) => Err(mismatched("more")),
     }
 }
@@ -119,6 +133,19 @@ mod tests {
     use ndarray::array;
 
     use super::*;
+
+    #[test]
+    fn padding_has_positions_of_its_own() {
+        let tensor = |value: ndarray::ArrayD<i64>| Value::I64(value);
+        let mut values = Values::from([
+            ("input_ids".to_owned(), tensor(array![[0, 5, 6], [5, 6, 7]].into_dyn())),
+            ("attention_mask".to_owned(), tensor(array![[0, 1, 1], [1, 1, 1]].into_dyn())),
+        ]);
+        let padding = tensor(array![[[1, 0, 0], [0, 0, 0]]].into_dyn());
+        assert_eq!(padding_positions(&values).unwrap(), padding);
+        values.remove("input_ids");
+        assert!(padding_positions(&values).is_err());
+    }
 
     #[test]
     fn times_of_a_video_are_apart_by_its_seconds() {

@@ -74,7 +74,7 @@ fn whole_chunks(seen: &Array2<bool>, chunk: usize, name: &str) -> Result<Vec<Vec
     Ok(seen.outer_iter().map(|row| row.to_vec().chunks(chunk).map(count).collect()).collect())
 }
 
-fn seen(values: &Values, mask: &str) -> Result<Array2<bool>> {
+pub(super) fn seen(values: &Values, mask: &str) -> Result<Array2<bool>> {
     let missing = || {
         Error::input(mask, "must be a mask [recordings, frames]", "make it with the checkpoint's processor")
     };

@@ -1,17 +1,22 @@
 //! What models of several kinds of inputs compute of these before a run: which token stands for which feature, which frames of
 //! recordings are no padding, and when they sound.
 
+mod audio_chunks;
 mod frames;
 mod placeholders;
 mod time_rotary;
 
 use ndarray::{ArrayD, IxDyn};
 
+pub use audio_chunks::AudioChunks;
 pub use frames::{chunk_rows, chunk_windows, unpadded_rows};
 pub use placeholders::{FeatureTokens, feature_token_indices};
 pub use time_rotary::TimeRotary;
 
 use crate::Value;
+
+/// Among inputs of which others are computed: some modality is left out, and none of its features stands for a token.
+pub(crate) const LEFT_OUT: &str = "left_out";
 
 fn array(shape: &[usize], values: Vec<i64>) -> Value {
     ArrayD::from_shape_vec(IxDyn(shape), values).unwrap_or_else(|_| ArrayD::zeros(IxDyn(shape))).into()

@@ -2,7 +2,7 @@
 //!
 //! Reference: `masked_scatter` of multimodal models, whose placeholder tokens become features in order.
 
-use super::array;
+use super::{LEFT_OUT, array};
 use crate::{Error, Result, Value, Values};
 
 /// Features that stand in the places of a token: `each` for every element of the input `of`.
@@ -34,7 +34,7 @@ pub fn feature_token_indices(values: &Values, kinds: &[FeatureTokens<'_>]) -> Re
         let features =
             values.get(*of).and_then(|value| value.shape().first()).map_or(0, |count| count * each);
         let tokens = ids.iter().filter(|&&id| id == *token as i64).count();
-        if tokens != features {
+        if tokens != features && (tokens > 0 || !values.contains_key(LEFT_OUT)) {
             let problem =
                 format!("has {tokens} {what} tokens ({token}), but the {what}s give {features} features");
             let help = format!("make text and {what}s with the checkpoint's processor");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 
 use crate::graph::{Dim, Dtype, Input, InputDefault, Limit, show};
+use crate::multimodal::LEFT_OUT;
 use crate::value::last_positions;
 use crate::{Error, Result, Value, Values};
 
@@ -84,6 +85,7 @@ pub(super) fn complete(
     for symbol in [PAST, PAST_BATCH] {
         symbols.entry(symbol.to_owned()).or_insert((0, "the cache".to_owned()));
     }
+    leave_out(inputs, &mut given, kept);
     for input in inputs.iter().filter(|input| input.allows_integers) {
         if let Some(value) = given.get_mut(&input.name)
             && let Value::I64(numbers) = value
@@ -111,6 +113,7 @@ pub(super) fn complete(
             given.insert(input.name.clone(), value);
         }
     }
+    given.remove(LEFT_OUT);
     limits.check(&symbols)?;
     for input in inputs {
         if let (None, false, Some(default)) = (given.get(&input.name), kept(&input.name), input.default) {
@@ -130,6 +133,24 @@ fn cut_to_new(input: &Input, inputs: &[Input], given: &mut Values) {
         && value.shape()[axis] > new
     {
         *value = last_positions(value, axis, new);
+    }
+}
+
+/// Gives inputs of modalities that are left out what stands for them, and says so to what is computed of them.
+fn leave_out(inputs: &[Input], given: &mut Values, kept: &dyn Fn(&str) -> bool) {
+    for input in inputs {
+        let Some(InputDefault::LeftOut { length, fill }) = input.default else { continue };
+        if kept(&input.name) || given.contains_key(&input.name) {
+            continue;
+        }
+        let shape: Vec<usize> = input.shape.iter().map(|dim| dim.fixed().unwrap_or(length)).collect();
+        let value = match input.dtype {
+            Dtype::F32 => Value::F32(ArrayD::from_elem(shape, fill as f32)),
+            Dtype::Bool => Value::Bool(ArrayD::from_elem(shape, fill != 0)),
+            _ => Value::I64(ArrayD::from_elem(shape, fill)),
+        };
+        given.insert(input.name.clone(), value);
+        given.insert(LEFT_OUT.to_owned(), Value::Bool(ArrayD::from_elem(IxDyn(&[]), true)));
     }
 }
 
@@ -229,9 +250,14 @@ fn default_value(
     Ok(match (input.dtype, default) {
         (Dtype::F32, _) => Value::F32(ArrayD::from_elem(shape, everywhere as f32)),
         (Dtype::Bool, _) => Value::Bool(ArrayD::from_elem(shape, everywhere != 0)),
-        (_, InputDefault::Zeros | InputDefault::Past | InputDefault::Ones | InputDefault::Full(_)) => {
-            Value::I64(ArrayD::from_elem(shape, everywhere))
-        }
+        (
+            _,
+            InputDefault::Zeros
+            | InputDefault::LeftOut { .. }
+            | InputDefault::Past
+            | InputDefault::Ones
+            | InputDefault::Full(_),
+        ) => Value::I64(ArrayD::from_elem(shape, everywhere)),
         (_, InputDefault::Positions | InputDefault::PositionsFrom(_)) => {
             let first = if let InputDefault::PositionsFrom(first) = default { first } else { 0 };
             let past = symbols.get(PAST).map_or(0, |(past, _)| *past);

@@ -14,7 +14,7 @@ use crate::clock::Instant;
 use crate::engine::{KvState, Options};
 use crate::graph::dims::BATCH;
 use crate::graph::probe::Probe;
-use crate::graph::{Dim, Graph, Input, SHARED_NAME, Stored};
+use crate::graph::{Dim, Graph, Input, InputDefault, SHARED_NAME, Stored};
 use crate::lower::Target;
 use crate::weights::{Bytes, WeightData, Weights};
 use crate::{Architecture, GraphKind, Head};
@@ -86,7 +86,13 @@ impl Subgraph {
     pub(super) fn has_all(&self, given: &Values) -> bool {
         let mut needed =
             self.inputs.iter().filter(|input| input.default.is_none() && input.computed.is_none());
+        let mut apart = self
+            .inputs
+            .iter()
+            .filter(|input| matches!(input.default, Some(InputDefault::LeftOut { .. })))
+            .peekable();
         needed.all(|input| given.contains_key(&input.name))
+            && (apart.peek().is_none() || apart.any(|input| given.contains_key(&input.name)))
     }
 
     /// Whether it takes everything that is given.

@@ -8,4 +8,6 @@ use weft::KnownModel;
 /// The models of the category `multimodal`, by name.
 pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "flava", category: "multimodal", model_types: &["flava"] },
+    KnownModel { name: "qwen2_5_omni_thinker", category: "multimodal", model_types: &["qwen2_5_omni_thinker"] },
+    KnownModel { name: "qwen3_omni_moe_thinker", category: "multimodal", model_types: &["qwen3_omni_moe_thinker"] },
 ];

@@ -10,8 +10,10 @@ from weft_reference.models import (
     florence2,
     fuyu,
     git,
+    kosmos2_5,
     kosmos_2,
     modernvbert,
+    omni,
     pix2struct,
     vision_encoder_decoder,
 )
@@ -25,8 +27,10 @@ OWN = (
     florence2,
     fuyu,
     git,
+    kosmos2_5,
     kosmos_2,
     modernvbert,
+    omni,
     pix2struct,
     vision_encoder_decoder,
 )

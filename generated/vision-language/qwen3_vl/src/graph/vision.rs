@@ -36,8 +36,7 @@ pub(super) fn features(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tens
         x = layer(g, c, &w.scope("blocks").index(index), &x, &rotary, &mask)?;
         if let Some(at) = c.deepstack_visual_indexes.iter().position(|layer| *layer == index)
         {
-            deepstack
-                .push(deepstack_merger(g, c, &w.scope("deepstack_merger_list").index(at), &x, &features)?);
+            deepstack.push(deepstack_merger(g, c, w, at, &x, &features)?);
         }
     }
     let mut all = vec![merger(g, c, w, &x, &features) ?];
@@ -110,10 +109,18 @@ fn merger(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, features: &Dim) -> R
 }
 
 /// The same with the norm over squares, for features of earlier layers (`use_postshuffle_norm`): `[features, out_hidden_size]`.
-fn deepstack_merger(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor, features: &Dim) -> Result<Tensor> {
+fn deepstack_merger(
+    g: &mut Graph,
+    c: &Config,
+    w: &Scope,
+    at: usize,
+    x: &Tensor,
+    features: &Dim,
+) -> Result<Tensor> {
+    let w = w.scope("deepstack_merger_list").index(at);
     let x = g.reshape(x, dims![features, c.spatial_merge_size * c.spatial_merge_size * c.hidden_size])?;
     let x = g.layer_norm(&w.scope("norm"), &x, 1e-6)?;
-    merger_mlp(g, c, w, &x)
+    merger_mlp(g, c, &w, &x)
 }
 
 /// The MLP over squares `[features, spatial_merge_size² * hidden_size]`: `[features, out_hidden_size]`.

@@ -332,4 +332,49 @@ PACKED = (
         vary=lambda rng, config: {"text": sections(rng, 8), "vision": glm4v_tower(rng, config)},
         told=modalities,
     ),
+    Family(
+        "lfm3_vl",
+        "Lfm3Vl",
+        {
+            "model_type": "lfm3",
+            "head_dim": 6,
+            "sliding_window": 5,
+            "num_hidden_layers": 3,
+            "layer_types": ["conv", "sliding_attention", "full_attention"],
+        },
+        {
+            "hidden_size": 32,
+            "intermediate_size": 20,
+            "num_hidden_layers": 3,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "in_channels": 3,
+            "patch_size": 4,
+        },
+        {"image_token_id": IMAGE, "projector_hidden_size": 14},
+        packed,
+        {
+            "large-kernel": (
+                "Kernels as large as an image, attention between convolutions, no biases in the projector.",
+                {"vision": {"conv_kernel_size": 5, "layer_types": ["conv", "full_attention", "conv"]}, "projector_bias": False, "projector_hidden_act": "relu"},
+            ),
+            "untied": (
+                "Scores of tokens have a table of their own; every patch is a token.",
+                {"tie_word_embeddings": False, "text": {"tie_word_embeddings": False}, "vision": {"spatial_merge_size": 1}},
+            ),
+        },
+        vary=lambda rng, _: {
+            "vision": {
+                "num_attention_heads": (heads := rng.choice((2, 4))),
+                "num_key_value_heads": heads // rng.choice((1, 2)),
+                "hidden_size": heads * rng.choice((4, 8, 12)),
+                "num_hidden_layers": 3,
+                "layer_types": [rng.choice(("conv", "full_attention")) for _ in range(3)],
+                "conv_kernel_size": rng.choice((1, 3, 5)),
+                "spatial_merge_size": rng.choice((1, 2)),
+            },
+            "projector_hidden_size": rng.randint(5, 30),
+        },
+        without=("image_pooler_output",),
+    ),
 )
