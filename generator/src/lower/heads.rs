@@ -93,12 +93,20 @@ pub(super) fn heads(
             }
         }
         // Modules that something is wrong with have no inputs.
-        let known = |name: &&String| graph.inputs.iter().any(|input| input.spec.name == **name);
+        let known = |name: &&String| {
+            graph.modules.contains_key(*name) || graph.inputs.iter().any(|input| input.spec.name == **name)
+        };
         let sound = lowering.problems.is_empty();
         for name in part.front.takes.iter().filter(|name| sound && !known(name)) {
             let message = format!("`{name}` is an input of no template of `{}`", graph.template);
             lowering.problems.push(part.place("takes").problem("takes", message));
         }
+        // A module's name stands for all that it reads.
+        let takes = part.front.takes.iter().flat_map(|name| match graph.modules.get(name) {
+            Some(module) => module.graph.inputs.iter().map(|input| input.spec.name.clone()).collect(),
+            None => vec![name.clone()],
+        });
+        let takes = takes.collect();
         let own = Value::Object(own);
         let part_name = name.text().unwrap_or_default().to_owned();
         let taken = heads.iter().any(|head| head.part == part_name && head.options != own);
@@ -117,7 +125,7 @@ pub(super) fn heads(
             about: part.front.about.clone(),
             outputs,
             holds: part.front.holds.clone(),
-            takes: part.front.takes.clone(),
+            takes,
             graphs: if part.front.graphs == [GraphKind::Forward] { vec![] } else { graphs.collect() },
             axes: part.front.axes.clone(),
             key: part.key.clone(),

@@ -31,7 +31,7 @@ pub struct Front {
     /// Heads: what it gives.
     #[serde(default)]
     pub outputs: Vec<OutputSpec>,
-    /// Heads: the inputs that it takes; all of the model's where it does not say.
+    /// Heads: the inputs that it takes, or modules all of whose inputs it takes; all of the model's where it does not say.
     #[serde(default)]
     pub takes: Vec<String>,
     /// Heads: the graphs it builds, where that is more than the reference's `forward`; its function then takes the kind.

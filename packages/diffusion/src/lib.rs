@@ -3,6 +3,8 @@
 
 //! Diffusion: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "aura-flow")]
+pub use weft_aura_flow as aura_flow;
 #[cfg(feature = "auraflow-transformer-2d")]
 pub use weft_auraflow_transformer_2d as auraflow_transformer_2d;
 #[cfg(feature = "autoencoder-dc")]
@@ -21,6 +23,8 @@ pub use weft_autoencoder_kl_wan as autoencoder_kl_wan;
 pub use weft_autoencoder_tiny as autoencoder_tiny;
 #[cfg(feature = "bria-transformer-2d")]
 pub use weft_bria_transformer_2d as bria_transformer_2d;
+#[cfg(feature = "chroma")]
+pub use weft_chroma as chroma;
 #[cfg(feature = "chroma-transformer-2d")]
 pub use weft_chroma_transformer_2d as chroma_transformer_2d;
 #[cfg(feature = "chronoedit-transformer-3d")]
@@ -45,6 +49,8 @@ pub use weft_flux as flux;
 pub use weft_flux_controlnet as flux_controlnet;
 #[cfg(feature = "flux-transformer-2d")]
 pub use weft_flux_transformer_2d as flux_transformer_2d;
+#[cfg(feature = "flux2-klein")]
+pub use weft_flux2_klein as flux2_klein;
 #[cfg(feature = "flux2-transformer-2d")]
 pub use weft_flux2_transformer_2d as flux2_transformer_2d;
 #[cfg(feature = "hunyuan-dit-2d")]
@@ -61,6 +67,8 @@ pub use weft_krea2_transformer_2d as krea2_transformer_2d;
 pub use weft_longcat_image_transformer_2d as longcat_image_transformer_2d;
 #[cfg(feature = "ltx-video-transformer-3d")]
 pub use weft_ltx_video_transformer_3d as ltx_video_transformer_3d;
+#[cfg(feature = "lumina2")]
+pub use weft_lumina2 as lumina2;
 #[cfg(feature = "lumina2-transformer-2d")]
 pub use weft_lumina2_transformer_2d as lumina2_transformer_2d;
 #[cfg(feature = "ovis-image-transformer-2d")]
@@ -73,10 +81,14 @@ pub use weft_pixart_transformer_2d as pixart_transformer_2d;
 pub use weft_prior_transformer as prior_transformer;
 #[cfg(feature = "prx-transformer-2d")]
 pub use weft_prx_transformer_2d as prx_transformer_2d;
+#[cfg(feature = "qwen-image")]
+pub use weft_qwen_image as qwen_image;
 #[cfg(feature = "qwen-image-controlnet")]
 pub use weft_qwen_image_controlnet as qwen_image_controlnet;
 #[cfg(feature = "qwen-image-transformer-2d")]
 pub use weft_qwen_image_transformer_2d as qwen_image_transformer_2d;
+#[cfg(feature = "sana")]
+pub use weft_sana as sana;
 #[cfg(feature = "sana-controlnet")]
 pub use weft_sana_controlnet as sana_controlnet;
 #[cfg(feature = "sana-transformer-2d")]
@@ -120,6 +132,8 @@ pub use weft_z_image_transformer_2d as z_image_transformer_2d;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "aura-flow")]
+    weft::DynArchitecture::of::<aura_flow::Model>(),
     #[cfg(feature = "auraflow-transformer-2d")]
     weft::DynArchitecture::of::<auraflow_transformer_2d::Model>(),
     #[cfg(feature = "autoencoder-dc")]
@@ -138,6 +152,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
     #[cfg(feature = "bria-transformer-2d")]
     weft::DynArchitecture::of::<bria_transformer_2d::Model>(),
+    #[cfg(feature = "chroma")]
+    weft::DynArchitecture::of::<chroma::Model>(),
     #[cfg(feature = "chroma-transformer-2d")]
     weft::DynArchitecture::of::<chroma_transformer_2d::Model>(),
     #[cfg(feature = "chronoedit-transformer-3d")]
@@ -162,6 +178,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<flux_controlnet::Model>(),
     #[cfg(feature = "flux-transformer-2d")]
     weft::DynArchitecture::of::<flux_transformer_2d::Model>(),
+    #[cfg(feature = "flux2-klein")]
+    weft::DynArchitecture::of::<flux2_klein::Model>(),
     #[cfg(feature = "flux2-transformer-2d")]
     weft::DynArchitecture::of::<flux2_transformer_2d::Model>(),
     #[cfg(feature = "hunyuan-dit-2d")]
@@ -178,6 +196,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<longcat_image_transformer_2d::Model>(),
     #[cfg(feature = "ltx-video-transformer-3d")]
     weft::DynArchitecture::of::<ltx_video_transformer_3d::Model>(),
+    #[cfg(feature = "lumina2")]
+    weft::DynArchitecture::of::<lumina2::Model>(),
     #[cfg(feature = "lumina2-transformer-2d")]
     weft::DynArchitecture::of::<lumina2_transformer_2d::Model>(),
     #[cfg(feature = "ovis-image-transformer-2d")]
@@ -190,10 +210,14 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<prior_transformer::Model>(),
     #[cfg(feature = "prx-transformer-2d")]
     weft::DynArchitecture::of::<prx_transformer_2d::Model>(),
+    #[cfg(feature = "qwen-image")]
+    weft::DynArchitecture::of::<qwen_image::Model>(),
     #[cfg(feature = "qwen-image-controlnet")]
     weft::DynArchitecture::of::<qwen_image_controlnet::Model>(),
     #[cfg(feature = "qwen-image-transformer-2d")]
     weft::DynArchitecture::of::<qwen_image_transformer_2d::Model>(),
+    #[cfg(feature = "sana")]
+    weft::DynArchitecture::of::<sana::Model>(),
     #[cfg(feature = "sana-controlnet")]
     weft::DynArchitecture::of::<sana_controlnet::Model>(),
     #[cfg(feature = "sana-transformer-2d")]

@@ -49,7 +49,7 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
     let options = TextToImageOptions {
         negative_prompt: asked["negative_prompt"].as_str().map(str::to_owned),
         num_inference_steps: whole("num_inference_steps"),
-        guidance_scale: number("guidance_scale"),
+        guidance_scale: number("guidance_scale").or_else(|| number("true_cfg_scale")),
         guidance_rescale: number("guidance_rescale").unwrap_or_default(),
         height: whole("height"),
         width: whole("width"),
@@ -59,6 +59,7 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
         seed: call["seed"].as_u64(),
         seeds: call["seed"].as_array().into_iter().flatten().filter_map(Json::as_u64).collect(),
         latents: None,
+        vae_tiling: call["tiled"].as_bool().unwrap_or(false),
         control_image: None,
         controlnet_conditioning_scale: number("controlnet_conditioning_scale").unwrap_or(1.0),
         control_guidance_start: asked["control_guidance_start"].as_f64().unwrap_or(0.0),
@@ -169,6 +170,7 @@ fn controlnets_agree_with_the_reference() {
 fn stable_diffusion_3_agrees_with_the_reference() {
     agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3");
     agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3-without-t5");
+    agrees::<weft_stable_diffusion_3::Model>("stable-diffusion-3-inpainting");
 }
 
 #[test]
@@ -185,6 +187,36 @@ fn pixart_agrees_with_the_reference() {
 #[test]
 fn z_image_agrees_with_the_reference() {
     agrees::<weft_z_image::Model>("z-image");
+}
+
+#[test]
+fn aura_flow_agrees_with_the_reference() {
+    agrees::<weft_aura_flow::Model>("aura-flow");
+}
+
+#[test]
+fn chroma_agrees_with_the_reference() {
+    agrees::<weft_chroma::Model>("chroma");
+}
+
+#[test]
+fn lumina2_agrees_with_the_reference() {
+    agrees::<weft_lumina2::Model>("lumina2");
+}
+
+#[test]
+fn sana_agrees_with_the_reference() {
+    agrees::<weft_sana::Model>("sana");
+}
+
+#[test]
+fn qwen_image_agrees_with_the_reference() {
+    agrees::<weft_qwen_image::Model>("qwen-image");
+}
+
+#[test]
+fn flux2_klein_agrees_with_the_reference() {
+    agrees::<weft_flux2_klein::Model>("flux2-klein");
 }
 
 #[test]

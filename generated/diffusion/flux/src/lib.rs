@@ -10,11 +10,12 @@
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {
-//! use weft::tasks::TextToImageOptions;
+//! use weft::image::Image;
+//! use weft::tasks::ImageToImageOptions;
 //!
-//! let pipeline = weft_flux::tasks::TextToImage::open("black-forest-labs/FLUX.1-schnell")?.load()?;
-//! let options = TextToImageOptions { seed: Some(42), ..TextToImageOptions::default() };
-//! pipeline.run(&["A loom at night."], &options)?[0].save("image.png")?;
+//! let pipeline = weft_flux::tasks::ImageToImage::open("black-forest-labs/FLUX.1-schnell")?.load()?;
+//! let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
+//! pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
 //! # Ok(())
 //! # }
 //! ```

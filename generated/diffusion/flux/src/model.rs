@@ -94,7 +94,11 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
-    const TASKS: &'static [TaskHeads<Head>] = &[TaskHeads::new(Task::TextToImage, &[Head::Pipeline])];
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::ImageToImage, &[Head::Pipeline]),
+        TaskHeads::new(Task::Inpainting, &[Head::Pipeline]),
+        TaskHeads::new(Task::TextToImage, &[Head::Pipeline]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {

@@ -12,11 +12,12 @@
 //!
 //! ```no_run
 //! # fn main() -> weft::Result<()> {
-//! use weft::tasks::TextToImageOptions;
+//! use weft::image::Image;
+//! use weft::tasks::ImageToImageOptions;
 //!
-//! let pipeline = weft_stable_diffusion_3::tasks::TextToImage::open("stabilityai/stable-diffusion-3-medium-diffusers")?.load()?;
-//! let options = TextToImageOptions { seed: Some(42), ..TextToImageOptions::default() };
-//! pipeline.run(&["A loom at night."], &options)?[0].save("image.png")?;
+//! let pipeline = weft_stable_diffusion_3::tasks::ImageToImage::open("stabilityai/stable-diffusion-3-medium-diffusers")?.load()?;
+//! let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
+//! pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
 //! # Ok(())
 //! # }
 //! ```

@@ -8,6 +8,41 @@
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
 
+/// Image-to-image: images of a text that are like an image, to which noise is added that a seed gives.
+///
+/// Takes checkpoints of `StableDiffusion3Pipeline`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+/// use weft::tasks::ImageToImageOptions;
+///
+/// let pipeline = weft_stable_diffusion_3::tasks::ImageToImage::open("stabilityai/stable-diffusion-3-medium-diffusers")?.load()?;
+/// let options = ImageToImageOptions { strength: Some(0.6), ..ImageToImageOptions::default() };
+/// pipeline.run(&["A loom at night."], &Image::open("loom.png")?, &options)?[0].save("image.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageToImage = weft::tasks::ImageToImage<crate::Model>;
+
+/// Inpainting: images in which what a mask covers is made anew, by a text, of noise that a seed gives.
+///
+/// Takes checkpoints of `StableDiffusion3Pipeline`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+/// use weft::tasks::ImageToImageOptions;
+///
+/// let pipeline = weft_stable_diffusion_3::tasks::Inpainting::open("stabilityai/stable-diffusion-3-medium-diffusers")?.load()?;
+/// let options = ImageToImageOptions { strength: Some(1.0), ..ImageToImageOptions::default() };
+/// let (image, mask) = (Image::open("loom.png")?, Image::open("mask.png")?);
+/// pipeline.run(&["A cat."], (&image, &mask), &options)?[0].save("image.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type Inpainting = weft::tasks::Inpainting<crate::Model>;
+
 /// Text-to-image: images of a text, of noise that a seed gives.
 ///
 /// Takes checkpoints of `StableDiffusion3Pipeline`.

@@ -19,6 +19,8 @@ pub enum PredictionType {
     Sample,
     /// The velocity (arXiv:2202.00512).
     VPrediction,
+    /// The velocity of flow matching, from the sample to the noise.
+    FlowPrediction,
 }
 
 /// How timesteps are spaced (`timestep_spacing`; arXiv:2305.08891, table 2).
@@ -188,6 +190,9 @@ impl SchedulerConfig {
         let flow = class == "FlowMatchEulerDiscreteScheduler";
         let set = |flag: Option<bool>| flag == Some(true);
         let other = |text: &Option<String>, known: &str| text.as_ref().is_some_and(|text| text != known);
+        // Flow matching by a solver of noise: what is predicted and the sigmas belong together.
+        let solved = class == "DPMSolverMultistepScheduler" && set(self.use_flow_sigmas);
+        let predicts_flow = self.prediction_type == PredictionType::FlowPrediction;
         let minus_infinity = |json: &Json| {
             json.as_str() == Some("-Infinity")
                 || json["__float__"] == "-Infinity"
@@ -200,7 +205,8 @@ impl SchedulerConfig {
             ("use_exponential_sigmas", set(self.use_exponential_sigmas)),
             ("use_beta_sigmas", set(self.use_beta_sigmas)),
             ("use_lu_lambdas", set(self.use_lu_lambdas)),
-            ("use_flow_sigmas", set(self.use_flow_sigmas)),
+            ("use_flow_sigmas", set(self.use_flow_sigmas) && !(solved && predicts_flow)),
+            ("prediction_type", predicts_flow && !solved),
             ("use_dynamic_shifting", set(self.use_dynamic_shifting) && !flow),
             ("variance_type", self.variance_type.as_ref().is_some_and(|kind| kind.starts_with("learned"))),
             (
@@ -234,6 +240,7 @@ impl SchedulerConfig {
             PredictionType::Epsilon => combine(&[(1.0 / alpha, sample), (-noise / alpha, output)]),
             PredictionType::Sample => output.to_vec(),
             PredictionType::VPrediction => combine(&[(alpha, sample), (-noise, output)]),
+            PredictionType::FlowPrediction => combine(&[(1.0, sample), (-noise, output)]),
         }
     }
 
@@ -243,6 +250,7 @@ impl SchedulerConfig {
             PredictionType::Epsilon => output.to_vec(),
             PredictionType::Sample => combine(&[(1.0 / noise, sample), (-alpha / noise, output)]),
             PredictionType::VPrediction => combine(&[(alpha, output), (noise, sample)]),
+            PredictionType::FlowPrediction => combine(&[(1.0, sample), (alpha, output)]),
         }
     }
 
@@ -250,7 +258,9 @@ impl SchedulerConfig {
     pub(super) fn original_of_sigma(&self, sigma: f32, output: &[f32], sample: &[f32]) -> Vec<f32> {
         let square = sigma * sigma + 1.0;
         match self.prediction_type {
-            PredictionType::Epsilon => combine(&[(1.0, sample), (-sigma, output)]),
+            PredictionType::Epsilon | PredictionType::FlowPrediction => {
+                combine(&[(1.0, sample), (-sigma, output)])
+            }
             PredictionType::Sample => output.to_vec(),
             PredictionType::VPrediction => {
                 combine(&[(-sigma / square.sqrt(), output), (1.0 / square, sample)])

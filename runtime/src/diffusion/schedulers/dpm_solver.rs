@@ -33,7 +33,21 @@ impl DpmSolverMultistep {
 
     /// The shares of sample and noise, and the logarithm of their ratio, at one of the sigmas.
     fn at(&self, index: usize) -> (f32, f32, f32) {
-        shares(self.sigmas[index])
+        let sigma = self.sigmas[index];
+        if self.config.use_flow_sigmas != Some(true) {
+            return shares(sigma);
+        }
+        let alpha = 1.0 - sigma;
+        (alpha, sigma, alpha.ln() - sigma.ln())
+    }
+
+    /// Timesteps and sigmas of flow matching (`use_flow_sigmas`), the share of noise in the sample.
+    fn flow(&self, steps: usize) -> (Vec<f64>, Vec<f64>) {
+        let (trained, shift) = (self.config.steps() as f64, self.config.flow_shift.unwrap_or(1.0));
+        let spaced = tables::linspace_double(1.0, 1.0 / trained, steps + 1);
+        let shifted = |alpha: &f64| shift * (1.0 - alpha) / (1.0 + (shift - 1.0) * (1.0 - alpha));
+        let sigmas: Vec<f64> = spaced.iter().rev().take(steps).map(shifted).collect();
+        (sigmas.iter().map(|sigma| (sigma * trained).trunc()).collect(), sigmas)
     }
 }
 
@@ -48,7 +62,10 @@ impl Scheduler for DpmSolverMultistep {
     fn set_timesteps(&mut self, steps: usize) -> Result<()> {
         let cosine = self.config.beta_schedule == BetaSchedule::SquaredcosCapV2;
         let whole = if cosine { f64::trunc } else { f64::round_ties_even };
-        let (timesteps, sigmas) = tables::multistep(&self.config, &self.trained, steps, whole);
+        let (timesteps, sigmas) = match self.config.use_flow_sigmas {
+            Some(true) => self.flow(steps),
+            _ => tables::multistep(&self.config, &self.trained, steps, whole),
+        };
         self.timesteps = timesteps;
         self.sigmas = sigmas.into_iter().map(|sigma| sigma as f32).collect();
         let zero = self.config.final_sigmas_type == FinalSigmas::Zero;

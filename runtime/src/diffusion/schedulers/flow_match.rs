@@ -11,7 +11,7 @@ pub struct FlowMatchEuler {
     config: SchedulerConfig,
     timesteps: Vec<f64>,
     sigmas: Vec<f32>,
-    tokens: Option<usize>,
+    shift: Option<f64>,
     even: bool,
 }
 
@@ -24,7 +24,7 @@ impl FlowMatchEuler {
         if !matches!(config.time_shift_type.as_deref(), None | Some("exponential" | "linear")) {
             return Err(config.refuse("time_shift_type", "is neither exponential nor linear"));
         }
-        Ok(Self { config, timesteps: vec![], sigmas: vec![], tokens: None, even: false })
+        Ok(Self { config, timesteps: vec![], sigmas: vec![], shift: None, even: false })
     }
 
     /// How far sigmas are shifted for so many tokens (`calculate_shift`).
@@ -37,9 +37,8 @@ impl FlowMatchEuler {
         tokens as f64 * slope + (low - slope * base as f64)
     }
 
-    /// A sigma, shifted by the number of tokens (`time_shift`).
-    fn dynamically_shifted(&self, sigma: f64, tokens: usize) -> f64 {
-        let mu = self.token_shift(tokens);
+    /// A sigma, shifted by what the number of tokens gives (`time_shift`).
+    fn dynamically_shifted(&self, sigma: f64, mu: f64) -> f64 {
         let factor = if self.config.time_shift_type.as_deref() == Some("linear") { mu } else { mu.exp() };
         if !self.even {
             return factor / (factor + (1.0 / sigma - 1.0));
@@ -77,7 +76,11 @@ impl FlowMatchEuler {
 
 impl Scheduler for FlowMatchEuler {
     fn set_image_tokens(&mut self, tokens: usize) {
-        self.tokens = Some(tokens);
+        self.shift = Some(self.token_shift(tokens));
+    }
+
+    fn set_shift(&mut self, shift: f64) {
+        self.shift = Some(shift);
     }
 
     fn set_even_sigmas(&mut self) {
@@ -88,13 +91,13 @@ impl Scheduler for FlowMatchEuler {
         let trained = self.config.steps() as f64;
         let dynamic = self.config.use_dynamic_shifting == Some(true);
         let spaced = self.spaced(steps, dynamic).into_iter();
-        let mut sigmas: Vec<f64> = match (dynamic, self.tokens) {
+        let mut sigmas: Vec<f64> = match (dynamic, self.shift) {
             (true, None) => {
                 return Err(self
                     .config
                     .refuse("use_dynamic_shifting", "needs the number of the image's tokens"));
             }
-            (true, Some(tokens)) => spaced.map(|sigma| self.dynamically_shifted(sigma, tokens)).collect(),
+            (true, Some(shift)) => spaced.map(|sigma| self.dynamically_shifted(sigma, shift)).collect(),
             (false, _) => spaced.map(|sigma| self.shifted(sigma)).collect(),
         };
         if let (Some(terminal), Some(&last)) =

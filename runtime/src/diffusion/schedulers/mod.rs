@@ -49,6 +49,11 @@ pub trait Scheduler: Debug + Send {
     fn set_image_tokens(&mut self, tokens: usize) {
         let _ = tokens;
     }
+    /// What sigmas are shifted by (`mu`), in place of what the image's tokens give (`use_dynamic_shifting`); before
+    /// [`Scheduler::set_timesteps`].
+    fn set_shift(&mut self, shift: f64) {
+        let _ = shift;
+    }
     /// Sigmas are spaced from 1 down to one step's share before they are shifted, as Flux's pipeline gives them (`sigmas`); before
     /// [`Scheduler::set_timesteps`].
     fn set_even_sigmas(&mut self) {}

@@ -99,6 +99,7 @@ fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
             .unwrap_or(defaults.use_resolution_binning),
         num_images_per_prompt: images,
         max_sequence_length: parameters.get("max_sequence_length")?,
+        vae_tiling: parameters.get("vae_tiling")?.unwrap_or(defaults.vae_tiling),
         seed: parameters.get("seed")?,
         seeds: parameters.get("seeds")?.unwrap_or_default(),
         latents: None,

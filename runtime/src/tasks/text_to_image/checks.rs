@@ -2,8 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::pipelines::{Conditioning, PipelineClass};
-use super::settings::Settings;
+use super::pipelines::{Autoencoder, Conditioning, Guidance, PipelineClass};
 use super::{TextToImage, TextToImageOptions, resolutions};
 use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
@@ -17,8 +16,7 @@ const LARGEST: usize = 1 << 16;
 impl<A: AnyModel> TextToImage<A> {
     /// Height and width in pixels.
     pub(super) fn size(&self, options: &TextToImageOptions) -> Result<[usize; 2]> {
-        let Settings { scale, sample_size, .. } = self.settings;
-        let trained = sample_size.map(|side| side.saturating_mul(scale));
+        let trained = self.settings.trained();
         let size = [options.height.unwrap_or(trained[0]), options.width.unwrap_or(trained[1])];
         let conditioning = self.class.conditioning;
         if conditioning == Conditioning::Classes && size != trained {
@@ -27,7 +25,7 @@ impl<A: AnyModel> TextToImage<A> {
         }
         let binned = conditioning == Conditioning::Masked
             && options.use_resolution_binning
-            && resolutions::trained(sample_size, size).is_some();
+            && resolutions::trained(trained, size).is_some();
         check_size(size, if binned { 1 } else { self.settings.multiple() })?;
         Ok(size)
     }
@@ -37,10 +35,15 @@ impl<A: AnyModel> TextToImage<A> {
         check_counts(self.steps(options), options.num_images_per_prompt)?;
         check_sequence_length(&self.class, options.max_sequence_length)?;
         check_guidance(self.guidance_scale(options), options.guidance_rescale)?;
-        let without = matches!(self.class.conditioning, Conditioning::Classes | Conditioning::Packed);
+        let without = self.class.conditioning == Conditioning::Classes
+            || matches!(self.class.guidance, Guidance::Embedded | Guidance::Undistilled);
         if without && options.negative_prompt.is_some() {
             let help = "leave it out: this pipeline has none";
             return Err(Error::input("negative_prompt", "is not read", help));
+        }
+        if options.vae_tiling && self.class.autoencoder != Autoencoder::Blocks {
+            let help = "leave it out: the autoencoder of this pipeline decodes whole images";
+            return Err(Error::input("vae_tiling", "is not read", help));
         }
         Ok(())
     }
@@ -82,8 +85,11 @@ fn check_sequence_length(class: &PipelineClass, length: Option<usize>) -> Result
     const NAME: &str = "max_sequence_length";
     let Some(length) = length else { return Ok(()) };
     // Where the reference has no bound, attention's memory is bounded.
-    let longest =
-        if matches!(class.conditioning, Conditioning::Joined | Conditioning::Packed) { 512 } else { 2048 };
+    let longest = match class.conditioning {
+        Conditioning::Joined | Conditioning::Placed => 512,
+        Conditioning::Shaped => 1024,
+        _ => 2048,
+    };
     if class.text_encoders.iter().all(|encoder| encoder.length.is_none()) {
         let help = "leave it out: the text encoders of this pipeline have one length";
         return Err(Error::input(NAME, "is not read", help));

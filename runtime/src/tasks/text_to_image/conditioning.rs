@@ -1,91 +1,13 @@
 //! What a denoiser takes besides latents and a timestep: hidden states of texts, pooled texts, sizes, a guidance scale.
 
-use std::borrow::Cow;
+use ndarray::{Array1, Array2, ArrayD, Axis, Slice, arr2, concatenate};
 
-use ndarray::{Array1, Array2, ArrayD, Axis, Slice, concatenate};
-
-use super::pipelines::{Conditioning, TextEncoder, has};
+use super::pipelines::{Conditioning, Guidance, Layout};
+use super::prompts::Prompt;
+use super::text_encoders::Mask;
 use super::{TextToImage, TextToImageOptions, controlnet, guidance, misshapen};
 use crate::any_model::AnyModel;
-use crate::hub::Checkpoint;
-use crate::text::chat::{ChatOptions, ChatTemplate, Message};
-use crate::text::{EncodeOptions, Text, Tokenizer};
 use crate::{Error, Result, Value, Values};
-
-/// The tokenizer of a text encoder, and how many tokens it makes of a text.
-#[derive(Debug)]
-pub(super) struct TextInput {
-    pub encoder: TextEncoder,
-    tokenizer: Tokenizer,
-    chat: Option<ChatTemplate>,
-    length: usize,
-}
-
-impl TextInput {
-    /// Of a text encoder that the pipeline has; `None` where it may be without and is.
-    pub(super) fn read(
-        encoder: TextEncoder,
-        checkpoint: &Checkpoint,
-        config: &serde_json::Value,
-    ) -> Result<Option<Self>> {
-        let own = &config[encoder.name];
-        if encoder.optional && !has(config, encoder.name) {
-            return Ok(None);
-        }
-        let folder = checkpoint.component(encoder.tokenizer);
-        let tokenizer = Tokenizer::from_checkpoint(&folder)?;
-        let chat = match encoder.chat {
-            true => Some(ChatTemplate::from_checkpoint(&folder, &tokenizer)?.ok_or_else(|| {
-                let help = "add the published `chat_template` to tokenizer_config.json";
-                Error::tokenizer(tokenizer.file(), "has no chat template", help)
-            })?),
-            false => None,
-        };
-        let positions = own["max_position_embeddings"].as_u64().map_or(77, |most| most as usize);
-        let tokens = tokenizer.settings().model_max_length.unwrap_or(positions).min(positions);
-        Ok(Some(Self { encoder, tokenizer, chat, length: encoder.length.unwrap_or(tokens) }))
-    }
-
-    /// How many tokens T5 makes of a text.
-    fn tokens(&self, options: &TextToImageOptions) -> Option<usize> {
-        self.encoder.length.map(|length| options.max_sequence_length.unwrap_or(length))
-    }
-
-    /// A prompt as the text encoder takes it: where it is one of chats, a user's message before an answer that may be thought about.
-    fn rendered<'a>(&self, text: &'a str) -> Result<Cow<'a, str>> {
-        let Some(chat) = &self.chat else { return Ok(Cow::Borrowed(text)) };
-        let options = ChatOptions {
-            add_generation_prompt: true,
-            variables: [("enable_thinking".to_owned(), true.into())].into_iter().collect(),
-            ..ChatOptions::default()
-        };
-        chat.render(&[Message::user(text)], &options).map(Cow::Owned)
-    }
-
-    /// Token ids and the mask of those that are not padding, cut and padded to as many as there must be.
-    fn ids(&self, texts: &[String], options: &TextToImageOptions) -> Result<[Array2<i64>; 2]> {
-        let length = self.tokens(options).unwrap_or(self.length);
-        let Some((_, pad)) = self.tokenizer.pad_token() else {
-            let help = "add the published `pad_token` to tokenizer_config.json";
-            return Err(Error::tokenizer(self.tokenizer.file(), "has no padding token", help));
-        };
-        let texts = texts.iter().map(|text| self.rendered(text)).collect::<Result<Vec<_>>>()?;
-        let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::from(&**text)).collect();
-        let rows = self.tokenizer.encode(&texts, &EncodeOptions::truncated(Some(length)))?;
-        // What is not seen of chats is left out, but for those that are shorter than others.
-        let longest = rows.iter().map(|encoding| encoding.ids.len()).max().unwrap_or(length);
-        let length = if self.chat.is_some() { length.min(longest) } else { length };
-        let mut ids = Array2::from_elem((rows.len(), length), pad);
-        let mut mask = Array2::zeros((rows.len(), length));
-        for (row, encoding) in rows.iter().enumerate() {
-            for (column, id) in encoding.ids.iter().take(length).enumerate() {
-                ids[[row, column]] = *id;
-                mask[[row, column]] = 1;
-            }
-        }
-        Ok([ids, mask])
-    }
-}
 
 impl<A: AnyModel> TextToImage<A> {
     /// What the denoiser takes of each image's prompt, under its names, `[images, ..]` each; with guidance that of the negative prompt
@@ -96,11 +18,12 @@ impl<A: AnyModel> TextToImage<A> {
         options: &TextToImageOptions,
         [height, width]: [usize; 2],
     ) -> Result<Values> {
+        let image = self.settings.tokens([height, width]);
         let guided = self.guided(options);
         let rows = prompts.len() * options.num_images_per_prompt * if guided { 2 } else { 1 };
         let mut values = match self.class.conditioning {
             Conditioning::Classes => self.classes(prompts, options, guided)?,
-            _ => self.texts(prompts, options, guided)?,
+            _ => self.texts(prompts, options, guided, image)?,
         };
         let scale = self.guidance_scale(options);
         let mut give = |name: &str, value: Value| values.insert(name.to_owned(), value);
@@ -117,13 +40,20 @@ impl<A: AnyModel> TextToImage<A> {
         if let Some(width) = self.settings.guidance_width {
             give("timestep_cond", guidance::embedding(scale - 1.0, width, rows).into_dyn().into());
         }
-        if self.class.conditioning == Conditioning::Packed {
+        if self.class.conditioning == Conditioning::Shaped {
+            let [rows, columns] = self.settings.grid([height, width]).map(|count| count as i64);
+            give("img_shapes", arr2(&[[1, rows, columns]]).into_dyn().into());
+        }
+        if self.class.conditioning == Conditioning::Placed {
             if self.settings.guidance_embeds {
                 give("guidance", ArrayD::from_elem(vec![rows], scale).into());
             }
-            give("img_ids", self.settings.token_places([height, width]).into_dyn().into());
+            // Tokens that are no patches have a fourth axis, along which those of texts are counted.
+            let axes = if self.class.layout == Layout::Tokens { 4 } else { 3 };
+            give("img_ids", self.settings.token_places([height, width], axes).into_dyn().into());
             let tokens = self.texts.iter().filter_map(|input| input.tokens(options)).sum();
-            give("txt_ids", Array2::<i64>::zeros((tokens, 3)).into_dyn().into());
+            let place = |(token, axis): (usize, usize)| if axis == 3 { token as i64 } else { 0 };
+            give("txt_ids", Array2::from_shape_fn((tokens, axes), place).into_dyn().into());
         }
         if let Some(image) = &options.control_image {
             give("controlnet_cond", controlnet::control(image, [height, width], rows)?);
@@ -138,16 +68,14 @@ impl<A: AnyModel> TextToImage<A> {
 
     /// Whether there is a second prediction, for the negative prompt.
     pub(super) fn guided(&self, options: &TextToImageOptions) -> bool {
-        let embedded =
-            self.class.conditioning == Conditioning::Packed || self.settings.guidance_width.is_some();
-        let least = if self.class.conditioning == Conditioning::Chat { 0.0 } else { 1.0 };
-        !embedded && self.guidance_scale(options) > least
-    }
-
-    /// What the difference of both predictions is multiplied with; of chats it is added to that of the prompt.
-    pub(super) fn guidance_factor(&self, options: &TextToImageOptions) -> f32 {
         let scale = self.guidance_scale(options);
-        if self.class.conditioning == Conditioning::Chat { 1.0 + scale } else { scale }
+        match self.class.guidance {
+            Guidance::Embedded => false,
+            Guidance::Added => scale > 0.0,
+            Guidance::ClassifierFree => scale > 1.0 && self.settings.guidance_width.is_none(),
+            Guidance::Undistilled => scale > 1.0 && !self.settings.distilled,
+            Guidance::Normalized { asked } => scale > 1.0 && (!asked || options.negative_prompt.is_some()),
+        }
     }
 
     /// The class that each prompt names, by number or by label; for the negative prompt that which is none.
@@ -175,34 +103,43 @@ impl<A: AnyModel> TextToImage<A> {
     }
 
     /// The outputs of all text encoders.
-    fn texts(&self, prompts: &[&str], options: &TextToImageOptions, guided: bool) -> Result<Values> {
+    fn texts(
+        &self,
+        prompts: &[&str],
+        options: &TextToImageOptions,
+        guided: bool,
+        image: usize,
+    ) -> Result<Values> {
         let Self { class, settings, .. } = self;
         let zeros = options.negative_prompt.is_none()
             && settings.zeros_for_empty_prompt
             && class.conditioning == Conditioning::Sizes;
         let negative = options.negative_prompt.as_deref().unwrap_or_default();
         let negatives = if guided && !zeros { vec![negative; prompts.len()] } else { vec![] };
-        let mut texts: Vec<String> =
-            negatives.into_iter().chain(prompts.iter().copied()).map(str::to_owned).collect();
-        let masked = class.conditioning == Conditioning::Masked;
-        if masked {
-            texts.iter_mut().for_each(|text| *text = text.to_lowercase().trim().to_owned());
-        }
+        let negatives = negatives.into_iter().map(|text| Prompt { text, negative: true });
+        let texts: Vec<Prompt<'_>> =
+            negatives.chain(prompts.iter().map(|text| Prompt { text, negative: false })).collect();
         let mut joined = Values::new();
         for input in &self.texts {
-            let [ids, mask] = input.ids(&texts, options)?;
-            let mut inputs = Values::from([("input_ids".to_owned(), Value::from(ids.into_dyn()))]);
-            if input.chat.is_some() {
-                inputs.insert("attention_mask".to_owned(), mask.clone().into_dyn().into());
-                joined.insert("cap_mask".to_owned(), mask.into_dyn().into());
-            } else if masked {
-                inputs.insert("attention_mask".to_owned(), mask.clone().into_dyn().into());
-                joined.insert("encoder_attention_mask".to_owned(), mask.into_dyn().into());
+            let tokens = input.tokenize(&texts, options)?;
+            let mut inputs =
+                Values::from([("input_ids".to_owned(), Value::from(tokens.ids.clone().into_dyn()))]);
+            let encoder = &input.encoder;
+            if encoder.mask != Mask::None {
+                inputs.insert("attention_mask".to_owned(), tokens.mask.clone().into_dyn().into());
             }
-            for (name, value) in self.model.run_graph(input.encoder.kind, inputs)? {
+            match encoder.mask {
+                Mask::None | Mask::Encoder | Mask::Zeros => {}
+                Mask::Denoiser(name) => drop(joined.insert(name.to_owned(), tokens.seen()?.into())),
+                Mask::Joint => {
+                    drop(joined.insert("attention_mask".to_owned(), tokens.joint(image).into_dyn().into()));
+                }
+            }
+            for (name, value) in self.model.run_graph(encoder.kind, inputs)? {
                 let Value::F32(value) = value else { continue };
+                let value = tokens.states(value, encoder.mask)?;
                 let value = match joined.remove(&name) {
-                    Some(Value::F32(before)) if input.encoder.length.is_some() => behind(&before, &value)?,
+                    Some(Value::F32(before)) if encoder.length.is_some() => behind(&before, &value)?,
                     Some(Value::F32(before)) => beside(&before, &value)?,
                     _ => value,
                 };

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use ndarray::{Array4, ArrayD, Axis, concatenate};
 
 use super::image_to_image::{InitialLatents, Start};
-use super::latents::{packed, prediction};
-use super::pipelines::Conditioning;
+use super::latents::{packed, prediction, tokens};
+use super::pipelines::{Guidance, Layout, Shift, Time};
 use super::{DenoisingStep, TextToImage, TextToImageOptions, floats, guidance, misshapen};
 use crate::any_model::AnyModel;
 use crate::diffusion::Generator;
+use crate::diffusion::schedulers::Scheduler;
 use crate::{Error, GraphKind, Result, Values};
 
 /// Noise of one seed for all images, or of one seed for each.
@@ -62,11 +63,7 @@ impl<A: AnyModel> TextToImage<A> {
         let shape = [images, self.settings.channels, rows, columns];
         let mut noise = Noise::new(seeds);
         let mut scheduler = self.scheduler()?;
-        scheduler.set_image_tokens(self.settings.tokens(size));
-        if matches!(self.class.conditioning, Conditioning::Packed | Conditioning::Chat) {
-            scheduler.set_even_sigmas();
-        }
-        scheduler.set_timesteps(self.steps(options))?;
+        self.space(&mut *scheduler, self.steps(options), size)?;
         let mut conditioning = self.conditioning(prompts, options, size)?;
         let InitialLatents { begin, mut latents, preserved } = match start {
             Some(start) => self.noised(&start, self.steps(options), (&*scheduler, shape), &mut noise)?,
@@ -104,6 +101,20 @@ impl<A: AnyModel> TextToImage<A> {
         Ok(latents)
     }
 
+    /// Spaces and shifts a scheduler's sigmas as the pipeline does.
+    fn space(&self, scheduler: &mut dyn Scheduler, steps: usize, size: [usize; 2]) -> Result<()> {
+        let tokens = self.settings.tokens(size);
+        if self.class.even_sigmas.is_some() {
+            scheduler.set_even_sigmas();
+        }
+        match self.class.even_sigmas {
+            None | Some(Shift::Tokens) => scheduler.set_image_tokens(tokens),
+            Some(Shift::Channels) => scheduler.set_image_tokens(self.settings.channels),
+            Some(Shift::Empirical) => scheduler.set_shift(empirical_shift(tokens, steps)),
+        }
+        scheduler.set_timesteps(steps)
+    }
+
     /// `num_inference_steps`.
     pub(super) fn steps(&self, options: &TextToImageOptions) -> usize {
         options.num_inference_steps.unwrap_or(self.class.steps)
@@ -122,29 +133,55 @@ impl<A: AnyModel> TextToImage<A> {
         let sample = if guided { both()? } else { seen.clone() };
         let rows = sample.shape()[0];
         let mut inputs = conditioning.clone();
-        let (sample, timestep) = match self.class.conditioning {
-            Conditioning::Packed => (packed(&sample).into_dyn(), timestep as f32 / 1000.0),
-            Conditioning::Chat => {
-                (sample.insert_axis(Axis(2)).into_dyn(), (1000.0 - timestep as f32) / 1000.0)
-            }
-            _ => (sample.into_dyn(), timestep as f32),
+        let sample = match self.class.layout {
+            Layout::Maps => sample.into_dyn(),
+            Layout::Frame => sample.insert_axis(Axis(2)).into_dyn(),
+            Layout::Packed => packed(&sample).into_dyn(),
+            Layout::Tokens => tokens(&sample).into_dyn(),
+        };
+        let timestep = match self.class.time {
+            Time::Timestep => timestep as f32 * self.settings.timestep_scale,
+            Time::Noise => timestep as f32 / 1000.0,
+            Time::Image => (1000.0 - timestep as f32) / 1000.0,
         };
         inputs.insert(self.class.sample().to_owned(), sample.into());
         inputs.insert(self.class.timestep().to_owned(), ArrayD::from_elem(vec![rows], timestep).into());
         let predicted = floats(self.model.run_graph(GraphKind::Forward, inputs)?, "sample")?;
+        let predicted = if guided { self.moved(&predicted, options)? } else { predicted };
         let (_, _, height, width) = seen.dim();
-        let predicted = prediction(predicted, self.settings.channels, [height, width])?;
-        let predicted: Vec<f32> = predicted.iter().copied().collect();
-        if !guided {
-            return Ok(predicted);
-        }
-        let (away, towards) = predicted.split_at(predicted.len() / 2);
-        let mut moved = guidance::moved(away, towards, self.guidance_factor(options));
-        if options.guidance_rescale > 0.0 {
-            guidance::rescale(&mut moved, towards, rows / 2, options.guidance_rescale);
-        }
-        Ok(moved)
+        let predicted = prediction(predicted, self.class.layout, self.settings.channels, [height, width])?;
+        let sign = if self.class.time == Time::Image { -1.0 } else { 1.0 };
+        Ok(predicted.iter().map(|x| sign * x).collect())
     }
+
+    /// What is predicted for prompts, moved away from what is predicted for negative ones, which stands before it.
+    fn moved(&self, predicted: &ArrayD<f32>, options: &TextToImageOptions) -> Result<ArrayD<f32>> {
+        let values: Vec<f32> = predicted.iter().copied().collect();
+        let (away, towards) = values.split_at(values.len() / 2);
+        let scale = self.guidance_scale(options);
+        let scale = if self.class.guidance == Guidance::Added { 1.0 + scale } else { scale };
+        let mut shape = predicted.shape().to_vec();
+        shape[0] /= 2;
+        let mut moved = guidance::moved(away, towards, scale);
+        if matches!(self.class.guidance, Guidance::Normalized { .. }) {
+            guidance::normalize(&mut moved, towards, shape.last().copied().unwrap_or(1));
+        }
+        if options.guidance_rescale > 0.0 {
+            guidance::rescale(&mut moved, towards, shape[0], options.guidance_rescale);
+        }
+        ArrayD::from_shape_vec(shape, moved).map_err(|error| misshapen(&error))
+    }
+}
+
+/// What sigmas of FLUX.2 are shifted by (`compute_empirical_mu`).
+fn empirical_shift(tokens: usize, steps: usize) -> f64 {
+    let tokens = tokens as f64;
+    let many = 0.00016927 * tokens + 0.45666666;
+    if tokens > 4300.0 {
+        return many;
+    }
+    let slope = (many - (8.73809524e-05 * tokens + 1.89833333)) / 190.0;
+    slope * steps as f64 + (many - 200.0 * slope)
 }
 
 /// The latents that are given, or noise.

@@ -7,6 +7,15 @@ pub(super) fn moved(away: &[f32], towards: &[f32], scale: f32) -> Vec<f32> {
     away.iter().zip(towards).map(|(away, towards)| away + scale * (towards - away)).collect()
 }
 
+/// Makes each row of what moved, of so many numbers, as long as what was predicted for the prompt.
+pub(super) fn normalize(moved: &mut [f32], towards: &[f32], width: usize) {
+    let norm = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
+    for (moved, towards) in moved.chunks_exact_mut(width.max(1)).zip(towards.chunks_exact(width.max(1))) {
+        let factor = norm(towards) / norm(moved);
+        moved.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
 /// Takes back a share of the contrast that guidance adds to each image (`rescale_noise_cfg`).
 pub(super) fn rescale(moved: &mut [f32], towards: &[f32], images: usize, share: f32) {
     let length = moved.len() / images.max(1);
@@ -46,6 +55,13 @@ mod tests {
         let mut moved = vec![4.0, -4.0];
         rescale(&mut moved, &[1.0, -1.0], 1, 0.5);
         assert_eq!(moved, [2.5, -2.5]);
+    }
+
+    #[test]
+    fn rows_become_as_long_as_those_of_the_prompt() {
+        let mut moved = vec![3.0, 4.0, 0.0, 2.0];
+        normalize(&mut moved, &[0.0, 10.0, 1.0, 0.0], 2);
+        assert_eq!(moved, [6.0, 8.0, 0.0, 1.0]);
     }
 
     #[test]

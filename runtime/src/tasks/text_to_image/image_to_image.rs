@@ -1,15 +1,16 @@
 //! Image-to-image: noise is added to an image's latents, and only the last steps are run.
 //!
-//! Reference: `StableDiffusionImg2ImgPipeline` of `diffusers`.
+//! Reference: `StableDiffusionImg2ImgPipeline`, `FluxImg2ImgPipeline` and their relatives of `diffusers`.
 
 use std::ops::ControlFlow;
 
-use ndarray::{Array4, Ix4};
+use ndarray::{Array4, Axis, Ix4, concatenate};
 
 use super::denoise::Noise;
 use super::inpainting::Preserved;
 use super::pipelines::Conditioning;
 use super::settings::Settings;
+use super::tiling::Tiles;
 use super::{DenoisingStep, GeneratedImage, TextToImage, TextToImageOptions, floats, misshapen};
 use crate::any_model::AnyModel;
 use crate::diffusion::Generator;
@@ -42,6 +43,8 @@ pub(super) struct Start<'a> {
     pub image: &'a Image,
     pub strength: f64,
     pub mask: Option<&'a Image>,
+    /// Whether the image is encoded in tiles.
+    pub tiled: bool,
 }
 
 /// The first of the timesteps that are run, the latents there, and what is preserved of an image.
@@ -103,6 +106,9 @@ impl<A: AnyModel> TextToImage<A> {
         let (strength, guidance_scale) = defaults(self.class.conditioning, mask.is_some());
         let strength = options.strength.unwrap_or(strength);
         let mut options = options.generation.clone();
+        if self.class.conditioning == Conditioning::Joined {
+            options.num_inference_steps.get_or_insert(50);
+        }
         options.guidance_scale.get_or_insert(guidance_scale);
         if !(strength > 0.0 && strength <= 1.0) {
             let help = "give a number above 0, and up to 1 for an image that is made anew";
@@ -112,10 +118,11 @@ impl<A: AnyModel> TextToImage<A> {
             let problem = "are those of the image already";
             return Err(Error::input("latents", problem, "leave them out, or make images of texts alone"));
         }
+        let tiled = options.vae_tiling;
         let multiple = self.settings.multiple();
         options.height.get_or_insert(image.height() / multiple * multiple);
         options.width.get_or_insert(image.width() / multiple * multiple);
-        self.make(prompts, &options, Some(Start { image, strength, mask }), on_step)
+        self.make(prompts, &options, Some(Start { image, strength, mask, tiled }), on_step)
     }
 
     /// The first of the timesteps that are run, and the latents there: those of the image, of which one is drawn from their
@@ -127,7 +134,12 @@ impl<A: AnyModel> TextToImage<A> {
         (scheduler, shape): (&dyn Scheduler, [usize; 4]),
         noise: &mut Noise,
     ) -> Result<InitialLatents> {
-        let run = ((steps as f64 * start.strength) as usize).min(steps);
+        let share = steps as f64 * start.strength;
+        // Pipelines of transformers leave out whole steps, others run whole ones.
+        let run = match self.class.denoiser {
+            "transformer" => steps - (steps as f64 - share).max(0.0) as usize,
+            _ => (share as usize).min(steps),
+        };
         if run == 0 {
             let problem = format!("{} of {steps} steps is none", start.strength);
             return Err(Error::input("strength", problem, "give more steps, or a higher strength"));
@@ -137,7 +149,9 @@ impl<A: AnyModel> TextToImage<A> {
             return self.masked((start, mask), begin, (scheduler, shape), noise);
         }
         let size = [shape[2], shape[3]].map(|side| side * self.settings.scale);
-        let drawn = self.posterior(&normalized(start.image, size)?, noise.all())?;
+        // Pipelines of transformers encode one image for all that are made.
+        let generators = if self.class.denoiser == "transformer" { noise.first() } else { noise.all() };
+        let drawn = self.posterior(&normalized(start.image, size)?, generators, start.tiled)?;
         let noise = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
         let noise = noise.map_err(|error| misshapen(&error))?;
         let drawn = drawn.broadcast(shape).map(|drawn| drawn.to_owned());
@@ -152,18 +166,30 @@ impl<A: AnyModel> TextToImage<A> {
         &self,
         pixels: &Array4<f32>,
         generators: &mut [Generator],
+        tiled: bool,
     ) -> Result<Array4<f32>> {
-        let pixels = pixels.clone();
-        let inputs = Values::from([("images".to_owned(), Value::from(pixels.into_dyn()))]);
-        let mut outputs = self.model.run_graph(GraphKind::LatentEncoder, inputs)?;
-        let logvar = outputs.remove("logvar");
-        let mean = floats(outputs, "mean")?;
-        let logvar = floats(Values::from_iter(logvar.map(|logvar| ("logvar".to_owned(), logvar))), "logvar")?;
-        let mean = mean.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
-        let (_, channels, rows, columns) = mean.dim();
+        // Means before logarithms of variances, as the reference has them in one (`parameters`).
+        let mut encode = |pixels: Array4<f32>| {
+            let inputs = Values::from([("images".to_owned(), Value::from(pixels.into_dyn()))]);
+            let mut outputs = self.model.run_graph(GraphKind::LatentEncoder, inputs)?;
+            let logvar = outputs.remove("logvar").map(|logvar| ("logvar".to_owned(), logvar));
+            let logvar = floats(Values::from_iter(logvar), "logvar")?;
+            let mean = floats(outputs, "mean")?;
+            let moments = concatenate(Axis(1), &[mean.view(), logvar.view()]);
+            let moments = moments.and_then(|moments| moments.into_dimensionality::<Ix4>());
+            moments.map_err(|error| misshapen(&error))
+        };
+        let Settings { tile, scale, .. } = self.settings;
+        let moments = match tiled {
+            true => Tiles::new(tile, tile / scale).run(pixels, &mut encode)?,
+            false => encode(pixels.clone())?,
+        };
+        let channels = moments.dim().1 / 2;
+        let (mean, logvar) = moments.view().split_at(Axis(1), channels);
+        let (_, _, rows, columns) = mean.dim();
         let shape = (generators.len(), channels, rows, columns);
         let noise = generators.iter_mut().flat_map(|generator| generator.randn(mean.len()));
-        let moments = mean.iter().zip(&logvar).cycle().zip(noise);
+        let moments = mean.iter().zip(logvar).cycle().zip(noise);
         let Settings { scaling_factor, shift_factor, .. } = self.settings;
         let drawn = moments.map(|((mean, logvar), noise)| {
             (mean + (0.5 * logvar).exp() * noise - shift_factor) * scaling_factor
@@ -177,6 +203,7 @@ fn defaults(conditioning: Conditioning, masked: bool) -> (f64, f32) {
     match (conditioning, masked) {
         (Conditioning::Sizes, false) => (0.3, 5.0),
         (Conditioning::Sizes, true) => (0.9999, 7.5),
+        (Conditioning::Joined | Conditioning::Placed, _) => (0.6, 7.0),
         (_, false) => (0.8, 7.5),
         (_, true) => (1.0, 7.5),
     }
@@ -200,5 +227,6 @@ mod tests {
         assert_eq!(defaults(Conditioning::HiddenStates, true), (1.0, 7.5));
         assert_eq!(defaults(Conditioning::Sizes, false), (0.3, 5.0));
         assert_eq!(defaults(Conditioning::Sizes, true), (0.9999, 7.5));
+        assert_eq!(defaults(Conditioning::Placed, true), (0.6, 7.0));
     }
 }

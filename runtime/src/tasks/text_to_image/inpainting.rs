@@ -1,7 +1,7 @@
 //! Inpainting: what a mask covers is made anew, by a U-Net that takes the mask and the masked image, or by one that is given the
 //! image's latents again after each step.
 //!
-//! Reference: `StableDiffusionInpaintPipeline` and `StableDiffusionXLInpaintPipeline` of `diffusers`.
+//! Reference: `StableDiffusionInpaintPipeline`, `FluxInpaintPipeline` and their relatives of `diffusers`.
 
 use std::ops::ControlFlow;
 
@@ -95,7 +95,7 @@ impl<A: AnyModel> TextToImage<A> {
         let whole = start.strength >= 1.0;
         let image_latents = match takes_mask && whole {
             true => None,
-            false => Some(in_batch(&self.posterior(&pixels, noise.first())?, shape)?),
+            false => Some(in_batch(&self.posterior(&pixels, noise.first(), start.tiled)?, shape)?),
         };
         let drawn = Array4::from_shape_vec(shape, noise.randn(shape.iter().product()));
         let drawn = drawn.map_err(|error| misshapen(&error))?;
@@ -117,7 +117,7 @@ impl<A: AnyModel> TextToImage<A> {
                 PreservedLatents::Image { image_latents, noise: drawn }
             }
             _ => {
-                let masked = self.posterior(&uncovered(pixels, &covered), noise.first())?;
+                let masked = self.posterior(&uncovered(pixels, &covered), noise.first(), start.tiled)?;
                 PreservedLatents::Masked(in_batch(&masked, shape)?)
             }
         };

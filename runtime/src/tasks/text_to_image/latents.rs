@@ -1,8 +1,10 @@
 //! Latents on their way to a denoiser and back: packed two by two, places of tokens, images of another size than was trained.
 
-use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView3, Axis, Ix3, Ix4, s};
+use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView3, Axis, Ix3, Ix4, Ix5, s};
 
+use super::pipelines::{Conditioning, Layout};
 use super::settings::Settings;
+use super::tiling::Tiles;
 use super::{TextToImage, floats, misshapen};
 use crate::any_model::AnyModel;
 use crate::image::{Image, Interpolated, Interpolation};
@@ -10,7 +12,7 @@ use crate::{GraphKind, Result, Value, Values};
 
 impl Settings {
     /// The rows and columns of tokens.
-    fn grid(&self, size: [usize; 2]) -> [usize; 2] {
+    pub(super) fn grid(&self, size: [usize; 2]) -> [usize; 2] {
         size.map(|side| side / self.scale / self.patch_size)
     }
 
@@ -19,12 +21,13 @@ impl Settings {
         self.grid(size).iter().product()
     }
 
-    /// The row and the column of each token behind a zero (`_prepare_latent_image_ids`): `[tokens, 3]`.
-    pub(super) fn token_places(&self, size: [usize; 2]) -> Array2<i64> {
+    /// The row and the column of each token behind a zero, and before another one where there is a fourth axis
+    /// (`_prepare_latent_image_ids`, `_prepare_latent_ids`): `[tokens, axes]`.
+    pub(super) fn token_places(&self, size: [usize; 2], axes: usize) -> Array2<i64> {
         let [_, columns] = self.grid(size);
         let columns = columns.max(1);
-        Array2::from_shape_fn((self.tokens(size), 3), |(token, axis)| {
-            [0, token / columns, token % columns][axis] as i64
+        Array2::from_shape_fn((self.tokens(size), axes), |(token, axis)| {
+            [0, token / columns, token % columns].get(axis).map_or(0, |&place| place as i64)
         })
     }
 }
@@ -47,18 +50,37 @@ pub(super) fn unpacked(tokens: &Array3<f32>, [rows, columns]: [usize; 2]) -> Arr
     })
 }
 
-/// A prediction for latents of so many rows and columns, packed or not, without the variance that some denoisers predict behind it.
-pub(super) fn prediction(predicted: ArrayD<f32>, channels: usize, sides: [usize; 2]) -> Result<Array4<f32>> {
-    if predicted.ndim() == 5 {
-        // One frame of what is taken away.
-        let frame = predicted.index_axis_move(Axis(2), 0).mapv_into(|x| -x);
-        return frame.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error));
-    }
-    if predicted.ndim() == 3 {
-        let tokens = predicted.into_dimensionality::<Ix3>().map_err(|error| misshapen(&error))?;
-        return Ok(unpacked(&tokens, sides));
-    }
-    let predicted = predicted.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
+/// A token for each place (`_pack_latents` of FLUX.2): `[images, tokens, channels]`.
+pub(super) fn tokens(latents: &Array4<f32>) -> Array3<f32> {
+    let (images, channels, rows, columns) = latents.dim();
+    Array3::from_shape_fn((images, rows * columns, channels), |(image, token, channel)| {
+        latents[[image, channel, token / columns, token % columns]]
+    })
+}
+
+/// A prediction for latents of so many rows and columns, without the variance that some denoisers predict behind it.
+pub(super) fn prediction(
+    predicted: ArrayD<f32>,
+    layout: Layout,
+    channels: usize,
+    sides: [usize; 2],
+) -> Result<Array4<f32>> {
+    let misshapen = |error| misshapen(&error);
+    let predicted = match layout {
+        Layout::Maps => predicted.into_dimensionality::<Ix4>().map_err(misshapen)?,
+        Layout::Frame => {
+            let frame = predicted.into_dimensionality::<Ix5>().map_err(misshapen)?;
+            frame.index_axis_move(Axis(2), 0)
+        }
+        Layout::Packed => unpacked(&predicted.into_dimensionality::<Ix3>().map_err(misshapen)?, sides),
+        Layout::Tokens => {
+            let tokens = predicted.into_dimensionality::<Ix3>().map_err(misshapen)?;
+            let shape = (tokens.dim().0, tokens.dim().2, sides[0], sides[1]);
+            Array4::from_shape_fn(shape, |(image, channel, row, column)| {
+                tokens[[image, row * sides[1] + column, channel]]
+            })
+        }
+    };
     match predicted.dim().1 / 2 == channels {
         true => Ok(predicted.slice(s![.., ..channels, .., ..]).to_owned()),
         false => Ok(predicted),
@@ -66,13 +88,32 @@ pub(super) fn prediction(predicted: ArrayD<f32>, channels: usize, sides: [usize;
 }
 
 impl<A: AnyModel> TextToImage<A> {
+    /// What is added to latents before they are decoded; the reference leaves it out where Stable Diffusion 3 inpaints.
+    pub(super) fn shift_factor(&self, masked: bool) -> f32 {
+        let unshifted = masked && self.class.conditioning == Conditioning::Joined;
+        if unshifted { 0.0 } else { self.settings.shift_factor }
+    }
+
     /// The images that latents stand for, of this size.
-    pub(super) fn decode(&self, latents: &Array4<f32>, size: [usize; 2]) -> Result<Vec<Image>> {
-        let Settings { scaling_factor, shift_factor, .. } = self.settings;
+    pub(super) fn decode(
+        &self,
+        latents: &Array4<f32>,
+        shift_factor: f32,
+        size: [usize; 2],
+        tiled: bool,
+    ) -> Result<Vec<Image>> {
+        let Settings { scaling_factor, .. } = self.settings;
         let latents = latents.mapv(|x| x / scaling_factor + shift_factor);
-        let inputs = Values::from([("latents".to_owned(), Value::from(latents.into_dyn()))]);
-        let decoded = floats(self.model.run_graph(GraphKind::LatentDecoder, inputs)?, "sample")?;
-        let decoded = decoded.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))?;
+        let mut decode = |latents: Array4<f32>| {
+            let inputs = Values::from([("latents".to_owned(), Value::from(latents.into_dyn()))]);
+            let decoded = floats(self.model.run_graph(GraphKind::LatentDecoder, inputs)?, "sample")?;
+            decoded.into_dimensionality::<Ix4>().map_err(|error| misshapen(&error))
+        };
+        let Settings { tile, scale, .. } = self.settings;
+        let decoded = match tiled {
+            true => Tiles::new(tile / scale, tile).run(&latents, &mut decode)?,
+            false => decode(latents)?,
+        };
         decoded.outer_iter().map(|pixels| levels(&resized(&pixels, size))).collect()
     }
 }

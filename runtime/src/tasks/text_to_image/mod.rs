@@ -14,8 +14,11 @@ mod latents;
 mod options;
 mod pipelines;
 mod png;
+mod prompts;
 mod resolutions;
 mod settings;
+mod text_encoders;
+mod tiling;
 
 pub use image_to_image::{ImageToImage, ImageToImageOptions};
 pub use inpainting::Inpainting;
@@ -30,10 +33,10 @@ use super::{Pipeline, Task};
 use crate::any_model::AnyModel;
 use crate::diffusion::schedulers::{self, Scheduler};
 use crate::{Error, Result, Value, Values};
-use conditioning::TextInput;
 use denoise::Request;
 use image_to_image::Start;
 use pipelines::{Conditioning, PipelineClass};
+use prompts::TextInput;
 use settings::Settings;
 
 /// Makes images of texts.
@@ -121,24 +124,28 @@ impl<A: AnyModel> TextToImage<A> {
             return Err(Error::input("image and mask", problem, "open the checkpoint for inpainting"));
         }
         let size = match options.use_resolution_binning && self.class.conditioning == Conditioning::Masked {
-            true => resolutions::trained(self.settings.sample_size, asked).unwrap_or(asked),
+            true => resolutions::trained(self.settings.trained(), asked).unwrap_or(asked),
             false => asked,
         };
         let seeds = self.seeds(prompts, options)?;
         let request = Request { prompts, options, start, size, seeds: &seeds };
         let latents = self.denoise(&request, on_step)?;
         let (steps, scale) = (self.steps(options), self.guidance_scale(options));
-        let made = self.decode(&latents, asked)?.into_iter().enumerate().map(|(index, image)| {
-            let parameters = png::Parameters {
-                prompt: prompts[index / options.num_images_per_prompt],
-                negative_prompt: options.negative_prompt.as_deref().unwrap_or_default(),
-                steps,
-                scale,
-                seed: seeds[index.min(seeds.len() - 1)],
-                size: asked,
-            };
-            GeneratedImage { image, parameters: parameters.to_string() }
-        });
+        let made = self
+            .decode(&latents, self.shift_factor(masked), asked, options.vae_tiling)?
+            .into_iter()
+            .enumerate()
+            .map(|(index, image)| {
+                let parameters = png::Parameters {
+                    prompt: prompts[index / options.num_images_per_prompt],
+                    negative_prompt: options.negative_prompt.as_deref().unwrap_or_default(),
+                    steps,
+                    scale,
+                    seed: seeds[index.min(seeds.len() - 1)],
+                    size: asked,
+                };
+                GeneratedImage { image, parameters: parameters.to_string() }
+            });
         Ok(made.collect())
     }
 

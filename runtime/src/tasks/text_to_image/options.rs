@@ -36,6 +36,8 @@ pub struct TextToImageOptions {
     pub seeds: Vec<u64>,
     /// The first latents, `[images, channels, height / 8, width / 8]`, in place of noise that the seed gives.
     pub latents: Option<Array4<f32>>,
+    /// Whether the autoencoder sees images larger than it was trained on in tiles, with less memory (`enable_vae_tiling`).
+    pub vae_tiling: bool,
     /// The control image of a pipeline with a ControlNet; height and width are its own where not given, less what is left of a row of
     /// latents.
     pub control_image: Option<Image>,
@@ -62,6 +64,7 @@ impl Default for TextToImageOptions {
             seed: None,
             seeds: vec![],
             latents: None,
+            vae_tiling: false,
             control_image: None,
             controlnet_conditioning_scale: 1.0,
             control_guidance_start: 0.0,

@@ -3,8 +3,12 @@
 
 use serde_json::Value as Json;
 
+use super::text_encoders::{
+    AURA_FLOW, CHROMA, CLIP, CLIP_2, FLUX_2, LUMINA_2, PIXART_ALPHA, QWEN_IMAGE, SANA, T5_3, TextEncoder,
+    Z_IMAGE,
+};
 use crate::hub::Checkpoint;
-use crate::{Error, GraphKind, Result};
+use crate::{Error, Result};
 
 /// A pipeline class.
 #[derive(Clone, Copy, Debug)]
@@ -22,170 +26,235 @@ pub(super) struct PipelineClass {
     /// The rows and columns of latents where the denoiser's configuration has none.
     pub sample_size: usize,
     pub conditioning: Conditioning,
+    pub layout: Layout,
+    pub time: Time,
+    pub guidance: Guidance,
+    pub autoencoder: Autoencoder,
+    /// What shifts sigmas, where the pipeline spaces them from 1 down to one step's share.
+    pub even_sigmas: Option<Shift>,
     /// Whether a ControlNet adds to the denoiser's feature maps.
     pub controlnet: bool,
 }
 
-/// A text encoder and its tokenizer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TextEncoder {
-    pub name: &'static str,
-    pub tokenizer: &'static str,
-    pub kind: GraphKind,
-    /// `max_sequence_length` where it is not given; of CLIP as many tokens as it has positions.
-    pub length: Option<usize>,
-    /// Whether pipelines are published without it.
-    pub optional: bool,
-    /// Whether prompts are messages of a chat.
-    pub chat: bool,
-}
-
-/// What a denoiser takes besides a timestep, and how it takes latents.
+/// What a denoiser takes besides a timestep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conditioning {
-    /// The hidden states of one text encoder, which cross-attention sees.
+    /// The hidden states of one text encoder.
     HiddenStates,
     /// Those of two, the pooled text and sizes (`time_ids`).
     Sizes,
     /// Those of CLIP side by side and T5's behind them, and the pooled texts.
     Joined,
-    /// T5's hidden states and CLIP's pooled text; latents are packed two by two, and the guidance scale is embedded.
-    Packed,
+    /// The hidden states of the last text encoder, pooled texts of one before it, and the places of all tokens.
+    Placed,
     /// T5's hidden states with a mask of padding; resolutions are those of the training.
     Masked,
     /// Classes, and no text at all.
     Classes,
-    /// The hidden states of a chat with a mask of padding; time runs the other way, and what is predicted is negated.
+    /// The hidden states of a chat with a mask of padding.
     Chat,
+    /// Hidden states with a mask of padding, and how many rows and columns of tokens there are (`img_shapes`).
+    Shaped,
 }
 
-const CLIP: TextEncoder = TextEncoder {
-    name: "text_encoder",
-    tokenizer: "tokenizer",
-    kind: GraphKind::TextEncoder,
-    length: None,
-    optional: false,
-    chat: false,
-};
-const CLIP_2: TextEncoder =
-    TextEncoder { name: "text_encoder_2", tokenizer: "tokenizer_2", kind: GraphKind::TextEncoder2, ..CLIP };
+/// How a denoiser takes latents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// As they are, in channels, rows and columns.
+    Maps,
+    /// The same, of a video's only frame.
+    Frame,
+    /// Tokens of two rows and two columns.
+    Packed,
+    /// A token for each place.
+    Tokens,
+}
 
-const T5: TextEncoder = TextEncoder { length: Some(120), ..CLIP };
+/// What stands for a timestep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Time {
+    /// The timestep itself, times what the configuration says (`timestep_scale`).
+    Timestep,
+    /// The share of noise: 1 at first.
+    Noise,
+    /// The share of the image: 1 in the end. What is predicted is negated.
+    Image,
+}
+
+/// How what is predicted for a prompt is moved away from what is predicted for the negative one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guidance {
+    /// By the scale times the difference, above 1 (arXiv:2207.12598).
+    ClassifierFree,
+    /// The same for a negative prompt that is always empty, unless the checkpoint is distilled (`is_distilled`).
+    Undistilled,
+    /// The scale is embedded, and there is no negative prompt.
+    Embedded,
+    /// The difference is added to what is predicted for the prompt, above 0.
+    Added,
+    /// As classifier-free, then each row is made as long as what is predicted for the prompt; `asked` for by a negative prompt.
+    Normalized { asked: bool },
+}
+
+/// What says how large latents are and how they are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Autoencoder {
+    /// Half as many rows behind each block but the last; `scaling_factor` and `shift_factor`.
+    Blocks,
+    /// The same, of the encoder's blocks (`AutoencoderDC`).
+    Deep,
+    /// Rows become fewer as `temperal_downsample` has entries; its graph scales each channel (`AutoencoderKLQwenImage`).
+    Video,
+    /// Blocks, and latents of two rows and two columns, which its graph scales (`AutoencoderKLFlux2`).
+    Patched,
+}
+
+/// What sigmas are shifted by (`mu`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shift {
+    /// The image's tokens.
+    Tokens,
+    /// The channels of latents, which the reference takes for the number of tokens.
+    Channels,
+    /// Tokens and steps (`compute_empirical_mu`).
+    Empirical,
+}
 
 /// The size of latents, in rows and columns, that pipelines of transformers take where the configuration has none.
 const SAMPLE_SIZE: usize = 128;
 
+/// Latents in channels, rows and columns, and a text that cross-attention sees.
+const UNET: PipelineClass = PipelineClass {
+    names: &[],
+    denoiser: "unet",
+    text_encoders: &[CLIP],
+    steps: 50,
+    guidance_scale: 7.5,
+    sample_size: 64,
+    conditioning: Conditioning::HiddenStates,
+    layout: Layout::Maps,
+    time: Time::Timestep,
+    guidance: Guidance::ClassifierFree,
+    autoencoder: Autoencoder::Blocks,
+    even_sigmas: None,
+    controlnet: false,
+};
+const UNET_XL: PipelineClass = PipelineClass {
+    text_encoders: &[CLIP, CLIP_2],
+    guidance_scale: 5.0,
+    sample_size: SAMPLE_SIZE,
+    conditioning: Conditioning::Sizes,
+    ..UNET
+};
+const TRANSFORMER: PipelineClass =
+    PipelineClass { denoiser: "transformer", sample_size: SAMPLE_SIZE, ..UNET };
+/// Tokens of two rows and two columns, whose places are given.
+const PACKED: PipelineClass = PipelineClass {
+    conditioning: Conditioning::Placed,
+    layout: Layout::Packed,
+    time: Time::Noise,
+    even_sigmas: Some(Shift::Tokens),
+    ..TRANSFORMER
+};
+const PIXART: PipelineClass =
+    PipelineClass { steps: 20, guidance_scale: 4.5, conditioning: Conditioning::Masked, ..TRANSFORMER };
+
 const CLASSES: &[PipelineClass] = &[
-    PipelineClass {
-        names: &["StableDiffusionPipeline", "StableDiffusionInpaintPipeline"],
-        denoiser: "unet",
-        text_encoders: &[CLIP],
-        steps: 50,
-        guidance_scale: 7.5,
-        sample_size: 64,
-        conditioning: Conditioning::HiddenStates,
-        controlnet: false,
-    },
-    PipelineClass {
-        names: &["StableDiffusionXLPipeline", "StableDiffusionXLInpaintPipeline"],
-        denoiser: "unet",
-        text_encoders: &[CLIP, CLIP_2],
-        steps: 50,
-        guidance_scale: 5.0,
-        sample_size: SAMPLE_SIZE,
-        conditioning: Conditioning::Sizes,
-        controlnet: false,
-    },
-    PipelineClass {
-        names: &["StableDiffusionControlNetPipeline"],
-        denoiser: "unet",
-        text_encoders: &[CLIP],
-        steps: 50,
-        guidance_scale: 7.5,
-        sample_size: 64,
-        conditioning: Conditioning::HiddenStates,
-        controlnet: true,
-    },
-    PipelineClass {
-        names: &["StableDiffusionXLControlNetPipeline"],
-        denoiser: "unet",
-        text_encoders: &[CLIP, CLIP_2],
-        steps: 50,
-        guidance_scale: 5.0,
-        sample_size: SAMPLE_SIZE,
-        conditioning: Conditioning::Sizes,
-        controlnet: true,
-    },
+    PipelineClass { names: &["StableDiffusionPipeline", "StableDiffusionInpaintPipeline"], ..UNET },
+    PipelineClass { names: &["StableDiffusionXLPipeline", "StableDiffusionXLInpaintPipeline"], ..UNET_XL },
+    PipelineClass { names: &["StableDiffusionControlNetPipeline"], controlnet: true, ..UNET },
+    PipelineClass { names: &["StableDiffusionXLControlNetPipeline"], controlnet: true, ..UNET_XL },
     PipelineClass {
         names: &["StableDiffusion3Pipeline"],
-        denoiser: "transformer",
-        text_encoders: &[
-            CLIP,
-            CLIP_2,
-            TextEncoder {
-                name: "text_encoder_3",
-                tokenizer: "tokenizer_3",
-                kind: GraphKind::TextEncoder3,
-                length: Some(256),
-                optional: true,
-                chat: false,
-            },
-        ],
+        text_encoders: &[CLIP, CLIP_2, T5_3],
         steps: 28,
         guidance_scale: 7.0,
-        sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Joined,
-        controlnet: false,
+        ..TRANSFORMER
     },
     PipelineClass {
         names: &["FluxPipeline"],
-        denoiser: "transformer",
         text_encoders: &[CLIP, TextEncoder { length: Some(512), ..CLIP_2 }],
         steps: 28,
         guidance_scale: 3.5,
-        sample_size: SAMPLE_SIZE,
-        conditioning: Conditioning::Packed,
-        controlnet: false,
+        guidance: Guidance::Embedded,
+        ..PACKED
     },
     PipelineClass {
-        names: &["PixArtAlphaPipeline"],
-        denoiser: "transformer",
-        text_encoders: &[T5],
-        steps: 20,
-        guidance_scale: 4.5,
-        sample_size: SAMPLE_SIZE,
-        conditioning: Conditioning::Masked,
-        controlnet: false,
+        names: &["ChromaPipeline"],
+        text_encoders: &[CHROMA],
+        steps: 35,
+        guidance_scale: 5.0,
+        ..PACKED
     },
+    PipelineClass {
+        names: &["QwenImagePipeline"],
+        text_encoders: &[QWEN_IMAGE],
+        guidance_scale: 4.0,
+        conditioning: Conditioning::Shaped,
+        guidance: Guidance::Normalized { asked: true },
+        autoencoder: Autoencoder::Video,
+        ..PACKED
+    },
+    PipelineClass {
+        names: &["Flux2KleinPipeline"],
+        text_encoders: &[FLUX_2],
+        guidance_scale: 4.0,
+        sample_size: SAMPLE_SIZE / 2,
+        layout: Layout::Tokens,
+        guidance: Guidance::Undistilled,
+        autoencoder: Autoencoder::Patched,
+        even_sigmas: Some(Shift::Empirical),
+        ..PACKED
+    },
+    PipelineClass { names: &["PixArtAlphaPipeline"], text_encoders: &[PIXART_ALPHA], ..PIXART },
     PipelineClass {
         names: &["PixArtSigmaPipeline"],
-        denoiser: "transformer",
-        text_encoders: &[TextEncoder { length: Some(300), ..T5 }],
-        steps: 20,
-        guidance_scale: 4.5,
-        sample_size: SAMPLE_SIZE,
-        conditioning: Conditioning::Masked,
-        controlnet: false,
+        text_encoders: &[TextEncoder { length: Some(300), ..PIXART_ALPHA }],
+        ..PIXART
+    },
+    PipelineClass {
+        names: &["SanaPipeline"],
+        text_encoders: &[SANA],
+        sample_size: 32,
+        autoencoder: Autoencoder::Deep,
+        ..PIXART
+    },
+    PipelineClass {
+        names: &["AuraFlowPipeline"],
+        text_encoders: &[AURA_FLOW],
+        guidance_scale: 3.5,
+        time: Time::Noise,
+        ..TRANSFORMER
+    },
+    PipelineClass {
+        names: &["Lumina2Pipeline"],
+        text_encoders: &[LUMINA_2],
+        steps: 30,
+        guidance_scale: 4.0,
+        time: Time::Image,
+        guidance: Guidance::Normalized { asked: false },
+        even_sigmas: Some(Shift::Channels),
+        ..TRANSFORMER
     },
     PipelineClass {
         names: &["ZImagePipeline"],
-        denoiser: "transformer",
-        text_encoders: &[TextEncoder { length: Some(512), chat: true, ..CLIP }],
-        steps: 50,
+        text_encoders: &[Z_IMAGE],
         guidance_scale: 5.0,
-        sample_size: SAMPLE_SIZE,
         conditioning: Conditioning::Chat,
-        controlnet: false,
+        layout: Layout::Frame,
+        time: Time::Image,
+        guidance: Guidance::Added,
+        even_sigmas: Some(Shift::Tokens),
+        ..TRANSFORMER
     },
     PipelineClass {
         names: &["DiTPipeline"],
-        denoiser: "transformer",
         text_encoders: &[],
-        steps: 50,
         guidance_scale: 4.0,
         sample_size: 32,
         conditioning: Conditioning::Classes,
-        controlnet: false,
+        ..TRANSFORMER
     },
 ];
 

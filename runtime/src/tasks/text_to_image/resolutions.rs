@@ -49,12 +49,12 @@ const LARGE: [(f64, [usize; 2]); 7] = [
     (3.88, [3968, 1024]),
 ];
 
-/// The resolution of the nearest aspect ratio (`classify_height_width_bin`), of a model that was trained on latents of these rows and
-/// columns; `None` for models of other sizes.
-pub(super) fn trained(sample_size: [usize; 2], [height, width]: [usize; 2]) -> Option<[usize; 2]> {
-    let [side @ (32 | 64 | 128 | 256), _] = sample_size else { return None };
-    let scaled = RESOLUTIONS.iter().map(|(ratio, size)| (*ratio, size.map(|pixels| pixels * side / 128)));
-    let large = LARGE.iter().copied().filter(|_| side == 256);
+/// The resolution of the nearest aspect ratio (`classify_height_width_bin`), of a model that was trained on images of this height and
+/// width; `None` for models of other sizes.
+pub(super) fn trained(trained: [usize; 2], [height, width]: [usize; 2]) -> Option<[usize; 2]> {
+    let [side @ (256 | 512 | 1024 | 2048), _] = trained else { return None };
+    let scaled = RESOLUTIONS.iter().map(|(ratio, size)| (*ratio, size.map(|pixels| pixels * side / 1024)));
+    let large = LARGE.iter().copied().filter(|_| side == 2048);
     let asked = height as f64 / width as f64;
     let distance = |(ratio, _): &(f64, [usize; 2])| (ratio - asked).abs();
     scaled.chain(large).min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|(_, size)| size)
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn the_nearest_aspect_ratio_is_taken() {
-        assert_eq!(trained([128; 2], [700, 1024]), Some([832, 1216]));
-        assert_eq!(trained([32; 2], [80, 120]), Some([208, 304]));
-        assert_eq!(trained([256; 2], [260, 1000]), Some([1024, 3968]));
-        assert_eq!(trained([64; 2], [10, 10]), Some([512, 512]));
-        assert_eq!(trained([8; 2], [16, 16]), None);
+        assert_eq!(trained([1024; 2], [700, 1024]), Some([832, 1216]));
+        assert_eq!(trained([256; 2], [80, 120]), Some([208, 304]));
+        assert_eq!(trained([2048; 2], [260, 1000]), Some([1024, 3968]));
+        assert_eq!(trained([512; 2], [10, 10]), Some([512, 512]));
+        assert_eq!(trained([64; 2], [16, 16]), None);
     }
 }

@@ -137,6 +137,7 @@ def goldens() -> Iterator[SchedulerCase]:
         "EulerAncestralDiscreteScheduler",
         {"": {"timestep_spacing": "leading", "steps_offset": 1}, "-trailing": {"timestep_spacing": "trailing", **velocity}},
     )
+    flow = {"prediction_type": "flow_prediction", "use_flow_sigmas": True}
     yield from cases(
         "dpm-solver",
         "DPMSolverMultistepScheduler",
@@ -149,6 +150,8 @@ def goldens() -> Iterator[SchedulerCase]:
             "-first": {"solver_order": 1, "timestep_spacing": "trailing"},
             "-euler-at-final": {"euler_at_final": True, "final_sigmas_type": "sigma_min", "steps": 16},
             "-sample": {"prediction_type": "sample", "lower_order_final": False},
+            "-flow": {**flow, "flow_shift": 3.0},
+            "-flow-sde": {**flow, "algorithm_type": "sde-dpmsolver++", "steps": 16},
         },
     )
     yield from cases(

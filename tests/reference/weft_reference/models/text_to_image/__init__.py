@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft_reference.models.text_to_image import dit, flux, pixart, stable_diffusion, stable_diffusion_3, stable_diffusion_xl, z_image
+from weft_reference.models.text_to_image import dit, flows, flux, pixart, z_image
+from weft_reference.models.text_to_image import stable_diffusion, stable_diffusion_3, stable_diffusion_xl
 from weft_reference.models.text_to_image.pipelines import PipelineCase
 
 ROOTS = ("text-to-image",)
@@ -18,3 +19,4 @@ def goldens() -> Iterator[PipelineCase]:
     yield from pixart.cases()
     yield dit.case()
     yield z_image.case()
+    yield from flows.cases()

@@ -25,6 +25,28 @@ RUNS = (
         {**SIZE, "num_images_per_prompt": 2, "guidance_scale": 0.0, "num_inference_steps": 4},
         7,
     ),
+    Run(
+        "image",
+        "FlowMatchEulerDiscreteScheduler",
+        DYNAMIC,
+        ("A red disc", "Blue bars"),
+        {**SIZE, "strength": 0.55, "num_images_per_prompt": 2},
+        image=True,
+    ),
+    Run(
+        "mask",
+        "FlowMatchEulerDiscreteScheduler",
+        DYNAMIC,
+        options={**SIZE, "strength": 0.85, "num_inference_steps": 5},
+        mask=True,
+    ),
+    Run(
+        "anew",
+        "FlowMatchEulerDiscreteScheduler",
+        {"shift": 3.0},
+        options={**SIZE, "strength": 1.0, "num_inference_steps": 3},
+        mask=True,
+    ),
 )
 
 
@@ -47,4 +69,5 @@ def unpacked(latents: torch.Tensor, options: Mapping[str, Any]) -> torch.Tensor:
 
 
 def case() -> PipelineCase:
-    return PipelineCase("text-to-image/flux", build, RUNS, latents=unpacked)
+    classes = {"from_image": "FluxImg2ImgPipeline", "inpaint": "FluxInpaintPipeline"}
+    return PipelineCase("text-to-image/flux", build, RUNS, latents=unpacked, **classes)

@@ -27,7 +27,7 @@ SIZE = {"height": 24, "width": 16}
 @dataclass(frozen=True)
 class Run:
     """One run of a pipeline: its scheduler, and what it is called with; `lora` is the scale of low-rank updates, `control`
-    whether the image is a ControlNet's."""
+    whether the image is a ControlNet's, `tiled` whether the autoencoder sees tiles."""
 
     name: str
     scheduler: str
@@ -39,6 +39,7 @@ class Run:
     mask: bool = False
     lora: float | None = None
     control: bool = False
+    tiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class PipelineCase:
             called = used[run.image or run.mask, run.mask]
             called.set_progress_bar_config(disable=True)
             called.scheduler = getattr(diffusers, run.scheduler)(**self.given, **run.fields)
+            called.vae.use_tiling = run.tiled
             options = {"num_inference_steps": 10, **(SIZE if run.mask else {}), **run.options}
             with low_rank.merged(called, run.lora) as updates:
                 files[f"{run.name}.safetensors"] = to_safetensors(self.called(called, run, options))
@@ -88,6 +90,7 @@ class PipelineCase:
             call |= {"image": "image.png"} if run.image or run.mask else {}
             call |= {"mask": "mask.png"} if run.mask else {}
             call |= {"control": "image.png"} if run.control else {}
+            call |= {"tiled": True} if run.tiled else {}
             call |= {"lora": {"file": "lora.safetensors", "scale": run.lora}} if run.lora else {}
             calls.append({**call, "scheduler": scheduler})
         files["calls.json"] = to_json(calls)
@@ -106,7 +109,7 @@ class PipelineCase:
             return result
 
         def keep_blended(_pipeline: Any, index: int, _timestep: Any, kept: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-            tensors[f"latents.{index:02}"] = kept["latents"].numpy().copy()
+            tensors[f"latents.{index:02}"] = self.latents(kept["latents"], options).numpy().copy()
             return kept
 
         if run.mask:

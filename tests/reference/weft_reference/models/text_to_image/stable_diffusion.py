@@ -41,6 +41,22 @@ RUNS = (
         7,
         image=True,
     ),
+    Run(
+        "tiled",
+        "DDIMScheduler",
+        {"clip_sample": False},
+        ("A red disc", "Blue bars"),
+        {"height": 40, "width": 24, "num_inference_steps": 2},
+        tiled=True,
+    ),
+    Run(
+        "image-tiled",
+        "DDIMScheduler",
+        {"clip_sample": False},
+        options={"strength": 0.6, "num_inference_steps": 4},
+        image=True,
+        tiled=True,
+    ),
 )
 
 LORA = (Run("with-lora", "DDIMScheduler", {"clip_sample": False}, options={"num_inference_steps": 4}, lora=0.7),)

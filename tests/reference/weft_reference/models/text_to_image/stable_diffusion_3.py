@@ -22,16 +22,47 @@ RUNS = (
         {"max_sequence_length": 7, "negative_prompt": "rain", "num_images_per_prompt": 2, "guidance_scale": 3.0, "num_inference_steps": 5},
         7,
     ),
+    Run(
+        "image",
+        "FlowMatchEulerDiscreteScheduler",
+        {"shift": 3.0},
+        ("A red disc", "Blue bars"),
+        {**SIZE, "strength": 0.55, "num_images_per_prompt": 2},
+        image=True,
+    ),
+)
+INPAINTING = (
+    Run(
+        "mask",
+        "FlowMatchEulerDiscreteScheduler",
+        {"shift": 3.0},
+        options={**SIZE, "strength": 0.85, "num_inference_steps": 4},
+        mask=True,
+    ),
+    Run(
+        "anew",
+        "FlowMatchEulerDiscreteScheduler",
+        {"shift": 3.0},
+        options={**SIZE, "strength": 1.0, "num_inference_steps": 2},
+        mask=True,
+    ),
 )
 WITHOUT = (Run("without", "FlowMatchEulerDiscreteScheduler", {"shift": 3.0}, options={**SIZE, "num_inference_steps": 3}),)
 
 
-def build(long_text: bool) -> Any:
-    config = SD3 | {"sample_size": 8, "pos_embed_max_size": 13, "joint_attention_dim": 24, "pooled_projection_dim": 18}
+def build(long_text: bool, channels: int = 4) -> Any:
+    config = SD3 | {"in_channels": channels, "out_channels": channels}
+    config |= {"sample_size": 8, "pos_embed_max_size": 13, "joint_attention_dim": 24, "pooled_projection_dim": 18}
     return diffusers.StableDiffusion3Pipeline(
         transformer=denoiser("SD3Transformer2DModel", **config | ({} if long_text else {"num_layers": 1})),
         scheduler=diffusers.FlowMatchEulerDiscreteScheduler(shift=3.0),
-        vae=autoencoder(shift_factor=0.0609, scaling_factor=1.5305, use_quant_conv=False, use_post_quant_conv=False),
+        vae=autoencoder(
+            latent_channels=channels,
+            shift_factor=0.0609,
+            scaling_factor=1.5305,
+            use_quant_conv=False,
+            use_post_quant_conv=False,
+        ),
         text_encoder=clip(projected=True),
         tokenizer=clip_tokenizer(POSITIONS),
         text_encoder_2=clip(projected=True, hidden_size=8, projection_dim=8, hidden_act="gelu"),
@@ -43,4 +74,14 @@ def build(long_text: bool) -> Any:
 
 def cases() -> list[PipelineCase]:
     path = "text-to-image/stable-diffusion-3"
-    return [PipelineCase(path, partial(build, True), RUNS), PipelineCase(f"{path}-without-t5", partial(build, False), WITHOUT)]
+    return [
+        PipelineCase(path, partial(build, True), RUNS, from_image="StableDiffusion3Img2ImgPipeline"),
+        PipelineCase(f"{path}-without-t5", partial(build, False), WITHOUT),
+        # The reference's pipeline takes latents of 16 channels alone.
+        PipelineCase(
+            f"{path}-inpainting",
+            partial(build, False, 16),
+            INPAINTING,
+            inpaint="StableDiffusion3InpaintPipeline",
+        ),
+    ]
