@@ -26,7 +26,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
     match (head, kind) {
         (Head::Model, GraphKind::Forward | GraphKind::TextOnly) => rag(g, c, kind),
         (Head::SequenceForGeneration, GraphKind::Forward | GraphKind::TextOnly) => {
-            sequence_for_generation(g, c, kind)
+            rag(g, c, kind)
         }
         (Head::TokenForGeneration, GraphKind::Forward | GraphKind::TextOnly) => {
             rag_token(g, c, kind)
@@ -41,22 +41,6 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
 /// `[batch · n_docs, encoder_sequence, hidden_size]`; of questions alone `question_encoder_last_hidden_state` `[batch, hidden_size]`.
 fn rag(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
     let base = g.root();
-    if kind == GraphKind::TextOnly {
-        let embedding = question_embedding(g, c, &base)?;
-        return g.output("question_encoder_last_hidden_state", &embedding);
-    }
-    let Generated { logits, doc_scores, encoder_last_hidden_state } = generate(g, c, &base)?;
-    g.output("logits", &logits)?;
-    g.output("doc_scores", &doc_scores)?;
-    g.output("generator_enc_last_hidden_state", &encoder_last_hidden_state)
-}
-
-/// Logits of the next token for each passage (`RagModel`, `RagSequenceForGeneration`).
-///
-/// Outputs: `logits` `[batch · n_docs, sequence, vocab_size]`, `doc_scores` `[batch, n_docs]`, `generator_enc_last_hidden_state`
-/// `[batch · n_docs, encoder_sequence, hidden_size]`; of questions alone `question_encoder_last_hidden_state` `[batch, hidden_size]`.
-fn sequence_for_generation(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
-    let base = g.scope("rag");
     if kind == GraphKind::TextOnly {
         let embedding = question_embedding(g, c, &base)?;
         return g.output("question_encoder_last_hidden_state", &embedding);

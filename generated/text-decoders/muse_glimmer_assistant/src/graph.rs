@@ -62,8 +62,8 @@ fn decoder(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     let mask = nn::bidirectional_mask(g, &attention_mask, &context, None)?;
     let window = nn::bidirectional_mask(g, &attention_mask, &context, Some(c.sliding_window))?;
     for index in 0..c.num_hidden_layers {
-        let mask = if nn::is_layer_kind(&c.layer_types, index, "sliding_attention").unwrap_or(true)
-        {
+        let kind = c.layer_types.as_ref().and_then(|kinds| kinds.get(index));
+        let mask = if kind.is_none_or(|kind| kind == "sliding_attention") {
             &window
         } else {
             &mask
