@@ -137,6 +137,8 @@ pub use weft_qwen3_5_moe as qwen3_5_moe;
 pub use weft_qwen3_vl as qwen3_vl;
 #[cfg(feature = "qwen3_vl_moe")]
 pub use weft_qwen3_vl_moe as qwen3_vl_moe;
+#[cfg(feature = "sam3")]
+pub use weft_sam3 as sam3;
 #[cfg(feature = "shieldgemma2")]
 pub use weft_shieldgemma2 as shieldgemma2;
 #[cfg(feature = "siglip")]
@@ -302,6 +304,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen3_vl::Model>(),
     #[cfg(feature = "qwen3_vl_moe")]
     weft::DynArchitecture::of::<qwen3_vl_moe::Model>(),
+    #[cfg(feature = "sam3")]
+    weft::DynArchitecture::of::<sam3::Model>(),
     #[cfg(feature = "shieldgemma2")]
     weft::DynArchitecture::of::<shieldgemma2::Model>(),
     #[cfg(feature = "siglip")]

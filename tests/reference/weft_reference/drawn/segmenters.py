@@ -8,7 +8,7 @@ from random import Random
 import transformers
 
 from weft_reference.cases import Case
-from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store
+from weft_reference.drawn.common import ACTIVATIONS, EPSILONS, Changes, store, texts
 from weft_reference.drawn.pictures import pixels
 from weft_reference.inputs import floats, integers
 from weft_reference.models import clip_text, clip_vision, clipseg, groupvit, mask2former, maskformer, owlvit, sam2, vitdet
@@ -168,7 +168,46 @@ def grouping(rng: Random, path: str) -> Case:
     return Case(path, "GroupViTModel", config, texts | clip_vision.images(config.vision_config, rng.randint(1, 3)), "Drawn at random.", store(rng))
 
 
+def sam3(rng: Random, path: str) -> Case:
+    """Two texts of any length, and images of one size."""
+    heads = rng.choice((1, 2, 4))
+    side, patch, wide = rng.choice((4, 6, 8)), rng.choice((4, 8)), rng.choice((1, 2))
+    width = 16 * heads
+    vit = transformers.Sam3ViTConfig(
+        hidden_size=wide * 24,
+        intermediate_size=rng.randint(9, 40),
+        num_hidden_layers=rng.randint(1, 3),
+        num_attention_heads=wide * 2,
+        image_size=side * patch,
+        patch_size=patch,
+        pretrain_image_size=patch * rng.randint(1, side),
+        window_size=rng.choice((2, 3, 4)),
+        global_attn_indexes=[0],
+    )
+    factors = rng.choice(([4.0, 2.0, 1.0, 0.5], [2.0, 1.0, 0.5], [1.0, 0.5]))
+    vision = transformers.Sam3VisionConfig(backbone_config=vit, fpn_hidden_size=width, scale_factors=factors)
+    text = {"vocab_size": 99, "hidden_size": 12, "intermediate_size": 18, "num_hidden_layers": rng.randint(1, 3), "num_attention_heads": 3, "max_position_embeddings": 16}
+
+    def layers() -> Changes:
+        act = rng.choice(("relu", "gelu"))
+        return {"hidden_size": width, "num_attention_heads": heads, "num_layers": rng.randint(1, 3), "intermediate_size": rng.randint(5, 40), "hidden_act": act}
+
+    config = transformers.Sam3Config(
+        vision_config=vision,
+        text_config=transformers.CLIPTextConfig(**text),
+        geometry_encoder_config=layers(),
+        detr_encoder_config=layers(),
+        detr_decoder_config=layers() | {"num_queries": rng.randint(1, 9)},
+        mask_decoder_config={"hidden_size": width, "num_attention_heads": heads, "num_upsampling_stages": rng.choice((3, 4))},
+    )
+    inputs = texts(rng, path, 99, 12, "right")
+    batch = len(inputs["input_ids"])
+    inputs["pixel_values"] = floats(f"{path}.{rng.random()}", (batch, 3, side * patch, side * patch), -2.0, 2.0)
+    return Case(path, "Sam3Model", config, inputs, "Drawn at random.", store(rng))
+
+
 DRAWN = {
+    "sam3": sam3,
     "groupvit": grouping,
     "maskformer": queries,
     "vitdet": plain_backbone,

@@ -10,10 +10,10 @@ from transformers import PreTrainedConfig
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
-from weft_reference.inputs import floats
+from weft_reference.inputs import floats, text_batch
 from weft_reference.models.sam2 import prompt_cases, prompted
 
-MODELS = ("sam3_vit_model", "sam3_vision_model", "sam3_tracker")
+MODELS = ("sam3_vit_model", "sam3_vision_model", "sam3_tracker", "sam3")
 
 
 def vit(**changes: Any) -> PreTrainedConfig:
@@ -47,3 +47,34 @@ def goldens() -> Iterator[Case]:
         return prompted("Sam3Tracker", vision([4.0, 2.0, 1.0] if decoder else None), 56, 8, decoder)
 
     yield from prompt_cases("sam3_tracker", "Sam3Tracker", make, 56, 8)
+    yield from concepts()
+
+
+def concept(**changes: Any) -> PreTrainedConfig:
+    """Small detectors on the small image encoder, and a small CLIP text model."""
+    text = {"vocab_size": 99, "hidden_size": 12, "intermediate_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3, "max_position_embeddings": 16}
+    heads = {"hidden_size": 16, "num_attention_heads": 2}
+    layers = heads | {"num_layers": 2, "intermediate_size": 20}
+    return transformers.Sam3Config(
+        vision_config=vision(changes.pop("factors", None)),
+        text_config=transformers.CLIPTextConfig(**(text | changes.pop("text", {}))),
+        geometry_encoder_config=layers | {"roi_size": 3},
+        detr_encoder_config=layers | changes.pop("encoder", {}),
+        detr_decoder_config=layers | {"num_queries": 5} | changes.pop("decoder", {}),
+        mask_decoder_config=heads | changes.pop("masks", {}),
+    )
+
+
+def concepts() -> Iterator[Case]:
+    """What a text names in images."""
+
+    def one(name: str, notes: str, store: Store | None = None, lengths: tuple[int, int] = (6, 4), **changes: Any) -> Case:
+        inputs = text_batch(99, lengths, "right", key=name)
+        del inputs["token_type_ids"]
+        inputs["pixel_values"] = floats(f"pixels.{name}", (2, 3, 56, 56), -2.0, 2.0)
+        return Case(f"sam3/{name}", "Sam3Model", concept(**changes), inputs, notes, store)
+
+    yield one("base", "Two texts, the second padded.")
+    other = {"encoder": {"num_layers": 1, "hidden_act": "gelu"}, "decoder": {"num_layers": 3, "num_queries": 3, "hidden_act": "gelu", "num_attention_heads": 4}}
+    yield one("other", "Other layers, heads and functions; maps as large and twice as large.", factors=[2.0, 1.0, 0.5], masks={"num_upsampling_stages": 1}, text={"hidden_act": "gelu"}, lengths=(5, 5), **other)
+    yield one("file", "model.safetensors as save_pretrained writes it.", stores.whole)
