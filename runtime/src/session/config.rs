@@ -12,6 +12,9 @@ use crate::{Error, Result};
 
 const FILE: &str = "config.json";
 
+/// The configuration of the side of an omni model that writes text, which stands in a file with that of its talker.
+const THINKER: &str = "thinker_config";
+
 /// What the file says of this architecture: all of it, or the configuration of a part that the model is here, such as
 /// `text_config` of a CLIP for its text model, whose weights are under `text_model` there.
 pub(super) fn read<A: Architecture>(checkpoint: &Checkpoint) -> Result<Json> {
@@ -23,7 +26,8 @@ pub(super) fn read<A: Architecture>(checkpoint: &Checkpoint) -> Result<Json> {
     let known =
         |json: &Json| json["model_type"].as_str().is_some_and(|found| A::MODEL_TYPES.contains(&found));
     let part = A::NAMES.base_model_prefix.strip_suffix("_model").map(|part| &whole[format!("{part}_config")]);
-    match part.filter(|part| !known(&whole) && known(part)) {
+    let part = part.into_iter().chain([&whole[THINKER]]).find(|part| known(part));
+    match part.filter(|_| !known(&whole)) {
         Some(part) => Ok(part.clone()),
         None => Ok(whole),
     }

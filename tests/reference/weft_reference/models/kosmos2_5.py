@@ -68,7 +68,8 @@ def goldens() -> Iterator[Case]:
     yield case("two-images", "Two images in the first text, one in the second.", [[1, 4], [2]])
     plain = {"activation_function": "relu", "scale_embedding": False, "layer_norm_eps": 1e-2}
     vision = {"dense_act_fn": "silu", "layer_norm_eps": 1e-3}
-    yield case("plain", "Embeddings as they are; more queries.", [[2], [1]], text=plain, vision=vision, latent_query_num=7)
+    changes = {"text": plain, "vision": vision, "latent_query_num": 7}
+    yield case("plain", "Embeddings as they are; more queries.", [[2], [1]], **changes)
     untied = {"tie_word_embeddings": False}
     yield case("untied", "Scores of tokens have a table of their own.", [[2], [1]], text=untied, **untied)
     yield case("file", "model.safetensors as save_pretrained writes it.", [[2], [1]], store=stores.whole)
@@ -77,10 +78,12 @@ def goldens() -> Iterator[Case]:
 def random_case(rng: Random, path: str) -> Case:
     """Other widths, layers, heads and queries."""
     heads, towers = rng.choice((1, 2, 4)), rng.choice((1, 2, 4))
-    text = {"attention_heads": heads, "embed_dim": heads * 8, "layers": rng.randint(1, 3), "ffn_dim": rng.randint(9, 40)}
+    text = {"attention_heads": heads, "embed_dim": heads * 8, "layers": rng.randint(1, 3)}
+    text["ffn_dim"] = rng.randint(9, 40)
     vision = {"num_attention_heads": towers, "head_dim": rng.choice((4, 6)), "num_hidden_layers": rng.randint(1, 3)}
     places = [[1], [0], [2, 3]][: rng.randint(1, 3)]
-    drawn = case("random", "Drawn at random.", places, stores.whole, text=text, vision=vision, latent_query_num=rng.randint(1, 6))
+    changes = {"text": text, "vision": vision, "latent_query_num": rng.randint(1, 6)}
+    drawn = case("random", "Drawn at random.", places, stores.whole, **changes)
     return replace(drawn, path=path)
 
 
