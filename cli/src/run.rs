@@ -38,8 +38,8 @@ pub struct Args {
     /// Zero-shot tasks: a label to choose from; give it once for each.
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
-    /// Object detection, image segmentation and depth estimation: the image with what was found drawn onto it; text-to-image: the
-    /// image; text-to-audio: the WAV file.
+    /// Object and text detection, image segmentation, depth and pose estimation: the image with what was found drawn onto it;
+    /// text-to-image, super-resolution, matting: the image; text-to-audio: the WAV file.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,
     /// Text-to-image with a ControlNet: the image that it follows.

@@ -42,6 +42,16 @@ pub enum Task {
     MaskGeneration,
     /// How far away each pixel of an image is.
     DepthEstimation,
+    /// The same image with more pixels.
+    ImageSuperResolution,
+    /// How much of each pixel of an image is foreground.
+    ImageMatting,
+    /// Where the keypoints of bodies in an image are.
+    PoseEstimation,
+    /// Where lines of text are on a page.
+    TextDetection,
+    /// The text of an image of a line.
+    TextRecognition,
     /// What follows a text with images in it, or the answer to such a chat.
     ImageTextToText,
     /// What follows a text with videos in it, or the answer to such a chat.
@@ -84,7 +94,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 41] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -102,6 +112,11 @@ impl Task {
         Self::ImageSegmentation,
         Self::MaskGeneration,
         Self::DepthEstimation,
+        Self::ImageSuperResolution,
+        Self::ImageMatting,
+        Self::PoseEstimation,
+        Self::TextDetection,
+        Self::TextRecognition,
         Self::ImageTextToText,
         Self::VideoTextToText,
         Self::ImageToText,
@@ -143,6 +158,11 @@ impl Task {
             Self::ImageSegmentation => "image-segmentation",
             Self::MaskGeneration => "mask-generation",
             Self::DepthEstimation => "depth-estimation",
+            Self::ImageSuperResolution => "image-super-resolution",
+            Self::ImageMatting => "image-matting",
+            Self::PoseEstimation => "pose-estimation",
+            Self::TextDetection => "text-detection",
+            Self::TextRecognition => "text-recognition",
             Self::ImageTextToText => "image-text-to-text",
             Self::VideoTextToText => "video-text-to-text",
             Self::ImageToText => "image-to-text",
@@ -166,6 +186,15 @@ impl Task {
     }
 }
 
+impl Task {
+    /// The task that is meant where checkpoints are for `served`: `image-to-image`, which diffusion pipelines serve, is also
+    /// what the reference called super-resolution (`AutoModelForImageToImage`).
+    pub(crate) fn meant_by(self, served: &[Self]) -> Self {
+        let larger = self == Self::ImageToImage && !served.contains(&self);
+        if larger && served.contains(&Self::ImageSuperResolution) { Self::ImageSuperResolution } else { self }
+    }
+}
+
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -182,6 +211,8 @@ impl FromStr for Task {
             "ner" => "token-classification",
             "vqa" => "visual-question-answering",
             "text-to-speech" => "text-to-audio",
+            "keypoint-detection" => "pose-estimation",
+            "super-resolution" => "image-super-resolution",
             // The languages are named to the pipeline.
             name if name.starts_with("translation_") => "translation",
             name => name,
@@ -203,6 +234,10 @@ mod tests {
             assert_eq!(task.name().parse::<Task>().unwrap(), task);
         }
         assert_eq!("ner".parse::<Task>().unwrap(), Task::TokenClassification);
+        let larger = [Task::ImageFeatureExtraction, Task::ImageSuperResolution];
+        assert_eq!(Task::ImageToImage.meant_by(&larger), Task::ImageSuperResolution);
+        let diffusion = [Task::ImageToImage, Task::Inpainting];
+        assert_eq!(Task::ImageToImage.meant_by(&diffusion), Task::ImageToImage);
         let text = "interpretation".parse::<Task>().unwrap_err().to_string();
         assert!(text.contains("unknown task `interpretation`") && text.contains("fill-mask"), "{text}");
     }

@@ -85,7 +85,7 @@ fn load(arguments: &Arguments, open: &dyn Fn(&str) -> Result<DynLoader>) -> Resu
         loader = loader.expert_usage(&usage);
     }
     let task = match arguments.task {
-        Some(task) => task,
+        Some(task) => task.meant_by(&loader.architecture().tasks()),
         None => with_labels(loader.task()?, !arguments.labels.is_empty()),
     };
     let start = Instant::now();

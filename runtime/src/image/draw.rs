@@ -70,7 +70,7 @@ impl Image {
     pub fn draw_box(&mut self, [xmin, ymin, xmax, ymax]: [i64; 4], class: usize, name: &str) {
         let colour = colour(class);
         let (height, width) = (self.height() as i64, self.width() as i64);
-        let thick = (height.min(width) / 200).max(1);
+        let thick = self.thick();
         let image = self.rgb_mut();
         for y in ymin.max(0)..=ymax.min(height - 1) {
             for x in xmin.max(0)..=xmax.min(width - 1) {
@@ -82,6 +82,53 @@ impl Image {
         }
         let above = ymin - 7 * self.dot();
         self.draw_name((xmin, if above < 0 { ymin } else { above }), class, name);
+    }
+
+    /// Draws a line between two places, across and down in pixels, in the colour of a class. What lies outside is left out.
+    pub fn draw_line(&mut self, from: [f32; 2], to: [f32; 2], class: usize) {
+        let (along, down) = (to[0] - from[0], to[1] - from[1]);
+        let most = (self.height() + self.width()) as f32;
+        // A place far outside is drawn towards, not walked to.
+        let steps = (along.abs().max(down.abs()).ceil()).clamp(1.0, 2.0 * most);
+        if !steps.is_finite() {
+            return;
+        }
+        for step in 0..=steps as usize {
+            let share = step as f32 / steps;
+            self.draw_square([from[0] + share * along, from[1] + share * down], self.thick() / 2, class);
+        }
+    }
+
+    /// Draws a disc around a place, across and down in pixels, in the colour of a class.
+    pub fn draw_disc(&mut self, place: [f32; 2], class: usize) {
+        let radius = 2 * self.thick();
+        let colour = colour(class);
+        let ([x, y], (height, width)) =
+            (place.map(|at| at.round() as i64), (self.height() as i64, self.width() as i64));
+        let image = self.rgb_mut();
+        for row in y.saturating_sub(radius).max(0)..=y.saturating_add(radius).min(height - 1) {
+            for column in x.saturating_sub(radius).max(0)..=x.saturating_add(radius).min(width - 1) {
+                if (row - y).pow(2) + (column - x).pow(2) <= radius * radius {
+                    image.put_pixel(column as u32, row as u32, colour);
+                }
+            }
+        }
+    }
+
+    fn draw_square(&mut self, place: [f32; 2], reach: i64, class: usize) {
+        let [x, y] = place.map(|at| at.round() as i64);
+        let (height, width) = (self.height() as i64, self.width() as i64);
+        let image = self.rgb_mut();
+        for row in y.saturating_sub(reach).max(0)..=y.saturating_add(reach).min(height - 1) {
+            for column in x.saturating_sub(reach).max(0)..=x.saturating_add(reach).min(width - 1) {
+                image.put_pixel(column as u32, row as u32, colour(class));
+            }
+        }
+    }
+
+    /// How thick lines are.
+    fn thick(&self) -> i64 {
+        (self.height().min(self.width()) as i64 / 200).max(1)
     }
 
     /// Writes a name on a ground of its class's colour, its upper left corner at `x` and `y`.

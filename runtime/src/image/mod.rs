@@ -45,10 +45,13 @@ mod rope2d;
 mod settings;
 mod size;
 mod step;
+mod text_size;
 mod tiles;
+mod trimaps;
 mod video_coords;
 #[cfg(feature = "video")]
 mod video_patches;
+mod warp;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
@@ -84,10 +87,12 @@ pub use rgb_image::Image;
 pub use rope2d::{AngleFunction, rope2d_table};
 pub use size::{Pixels, Size};
 pub use step::{SmallImages, Step};
+pub use text_size::{LimitedSide, TextSize};
 pub use tiles::Canvas;
 pub use video_coords::{video_cosines, video_sines};
 #[cfg(feature = "video")]
 pub use video_patches::{FrameSampling, VideoPatches, VideoProcessor};
+pub use warp::CenterScale;
 
 pub(crate) use read::{broken, checked_size, limits};
 

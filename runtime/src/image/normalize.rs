@@ -114,6 +114,28 @@ pub(super) fn padded(image: &Array3<f32>, (height, width): Pixels) -> Result<Arr
     Ok(target)
 }
 
+/// Zeros to the right of an image and below it, up to multiples.
+pub(super) fn padded_to_multiple(image: &Array3<f32>, multiple: usize) -> Result<Array3<f32>> {
+    let (_, height, width) = image.dim();
+    let multiple = multiple.max(1);
+    padded(image, (height.next_multiple_of(multiple), width.next_multiple_of(multiple)))
+}
+
+/// An image mirrored at its right and lower edge, the edge itself repeated, up to the multiples beyond its edges
+/// (`Swin2SRImageProcessor.pad`): one that is a multiple already grows by a whole one.
+pub(super) fn symmetric_to_multiple(image: &Array3<f32>, multiple: usize) -> Array3<f32> {
+    let (channels, height, width) = image.dim();
+    let multiple = multiple.max(1);
+    let beyond = |length: usize| (length / multiple + 1) * multiple;
+    let mirrored = |place: usize, length: usize| {
+        let place = place % (2 * length);
+        place.min(2 * length - 1 - place)
+    };
+    Array3::from_shape_fn((channels, beyond(height), beyond(width)), |(channel, y, x)| {
+        image[(channel, mirrored(y, height), mirrored(x, width))]
+    })
+}
+
 /// `[batch, 3, height, width]`.
 pub(super) fn stacked(images: &[Array3<f32>]) -> Result<Array4<f32>> {
     let views: Vec<ArrayView3<'_, f32>> = images.iter().map(|image| image.view()).collect();
@@ -136,6 +158,21 @@ mod tests {
         let middle = center_crop(&image, (3, 2));
         let row = |y| [middle[(0, y)].0[0], middle[(1, y)].0[0]];
         assert_eq!([row(0), row(1), row(2)], [[0, 0], [1, 2], [0, 0]]);
+    }
+
+    #[test]
+    fn edges_grow_to_multiples_by_zeros_or_by_what_is_mirrored() {
+        let image = ndarray::array![[[1.0, 2.0, 3.0]]];
+        let row = |image: &Array3<f32>| image.iter().copied().collect::<Vec<_>>();
+        let mirrored = symmetric_to_multiple(&image, 2);
+        assert_eq!(mirrored.dim(), (1, 2, 4));
+        assert_eq!(row(&mirrored), [1.0, 2.0, 3.0, 3.0, 1.0, 2.0, 3.0, 3.0]);
+        let whole = symmetric_to_multiple(&mirrored, 4);
+        assert_eq!(whole.dim(), (1, 4, 8));
+        assert_eq!(row(&whole)[..8], [1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0]);
+        // Further than the image is long.
+        assert_eq!(row(&symmetric_to_multiple(&image, 7))[..7], [1.0, 2.0, 3.0, 3.0, 2.0, 1.0, 1.0]);
+        assert_eq!(row(&padded_to_multiple(&image, 2).unwrap()), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     }
 
     #[test]

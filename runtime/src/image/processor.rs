@@ -71,6 +71,23 @@ impl ImageProcessor {
         self.source.class.name
     }
 
+    /// `character_list`: what the indices of a text recogniser's classes stand for, the first of which is CTC's blank.
+    ///
+    /// # Errors
+    /// When the file has none, or it is no list of texts.
+    pub fn character_list(&self) -> Result<Vec<String>> {
+        let listed = self.source.setting("character_list");
+        let characters = listed.as_array().into_iter().flatten().map(|one| one.as_str().map(str::to_owned));
+        match characters.collect::<Option<Vec<_>>>() {
+            Some(characters) if !characters.is_empty() => Ok(characters),
+            _ => {
+                let problem = "`character_list` is no list of characters, so that no text can be told";
+                let help = "take the file from the checkpoint that it came with";
+                Err(Error::config(self.file(), problem, help))
+            }
+        }
+    }
+
     /// The file it was read from.
     pub fn file(&self) -> &Path {
         &self.source.file
@@ -118,7 +135,7 @@ impl ImageProcessor {
 }
 
 /// A batch after all steps.
-fn run<'a>(steps: &[Step], images: &'a [Image]) -> Result<Vec<Item<'a>>> {
+pub(super) fn run<'a>(steps: &[Step], images: &'a [Image]) -> Result<Vec<Item<'a>>> {
     let items = images.iter().map(|image| Item::new(image.rgb())).collect();
     steps.iter().try_fold(items, |items, step| step.run(items))
 }

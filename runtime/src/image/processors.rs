@@ -1,17 +1,20 @@
 //! The reference's image processors by name: the steps of each, its defaults, and what it gives.
 
+mod boxes;
 mod defaults;
 mod padding;
 mod steps;
+mod text_lines;
 mod vision_language;
 
 use serde_json::{Value as Json, json};
 
+use boxes::vitpose;
 pub(super) use defaults::with;
 use defaults::{
     HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
 };
-use padding::{eomt, maskformer, owlv2, vilt};
+use padding::{eomt, maskformer, owlv2, swin2sr, vilt, vitmatte};
 #[cfg(feature = "video")]
 pub(super) use steps::numbers;
 use steps::{
@@ -19,6 +22,7 @@ use steps::{
     levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
     standard, textnet, vivit, yolos,
 };
+use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
     aria, deepseek_vl_hybrid, fuyu, high_res, idefics2, llama4, pix2struct, with_high_res,
 };
@@ -212,6 +216,24 @@ pub(super) const CLASSES: &[Class] = &[
     class("Pix2Struct", Layout::FlattenedPatches, true, pix2struct, || {
         with(exact(16, 2, HALF), json!({"patch_size": 16, "max_patches": 2048}))
     }),
+    class("Swin2SR", Layout::Images, false, swin2sr, || {
+        let kept = json!({"do_resize": false, "do_normalize": false, "do_pad": true});
+        let mut all = with(exact(224, 2, HALF), kept);
+        // 8, where an older file does not say `pad_size`.
+        all["size_divisor"] = Json::Null;
+        all
+    }),
+    class("VitMatte", Layout::Images, false, vitmatte, || {
+        with(exact(224, 2, HALF), json!({"do_resize": false, "do_pad": true, "size_divisor": 32}))
+    }),
+    class("VitPose", Layout::Images, true, vitpose, || {
+        let size = base(&json!({"height": 256, "width": 192}), 2, IMAGENET);
+        with(size, json!({"do_affine_transform": true, "normalize_factor": 200.0}))
+    }),
+    class("PPDocLayoutV3", Layout::Images, true, layout, layout_defaults),
+    class("PPOCRV5ServerDet", Layout::Images, true, page, page_defaults),
+    class("PPOCRV5ServerRec", Layout::Images, true, rgb_line, line_defaults),
+    class("PPOCRV6SmallRec", Layout::Images, true, bgr_line, line_defaults),
     class("VideoMAE", Layout::Frames, false, standard, || cropped(2, HALF)),
 ];
 

@@ -1,12 +1,15 @@
 //! `preprocessor_config.json`, typed, over the defaults of the reference's class.
 
+mod values;
+
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use self::values::{edge, exact, numbers_of_pixels, pixels_as_size, unsupported};
 use super::processors::{Class, with};
-use super::{Filter, Layout, MAX_PIXELS, Pixels, Size, Step};
+use super::{Filter, Layout, Pixels, Size, Step};
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
@@ -52,6 +55,13 @@ pub(super) struct Settings {
     pub(super) resize_to_max_canvas: bool,
     pub(super) padding_value: f64,
     pub(super) temporal_patch_size: usize,
+    pub(super) do_affine_transform: bool,
+    pub(super) normalize_factor: f64,
+    pub(super) limit_side_len: usize,
+    /// `max`, `min` or `resize_long`.
+    pub(super) limit_type: String,
+    pub(super) max_side_limit: usize,
+    pub(super) max_image_width: usize,
 }
 
 /// The file as it is written, over the defaults.
@@ -113,6 +123,18 @@ struct Written {
     padding_value: f64,
     #[serde(default)]
     temporal_patch_size: usize,
+    #[serde(default)]
+    do_affine_transform: bool,
+    #[serde(default)]
+    normalize_factor: f64,
+    #[serde(default)]
+    limit_side_len: usize,
+    #[serde(default)]
+    limit_type: String,
+    #[serde(default)]
+    max_side_limit: usize,
+    #[serde(default)]
+    max_image_width: usize,
 }
 
 /// One number for all channels, or one for each.
@@ -143,21 +165,6 @@ pub(super) struct Source {
 /// The most tiles that a version of an image is cut into.
 const MOST_PATCHES: usize = 1024;
 
-/// Switches that are read, or make no difference to what a model takes.
-const SWITCHES: [&str; 9] = [
-    "do_resize",
-    "do_center_crop",
-    "do_rescale",
-    "do_normalize",
-    "do_pad",
-    // Images are RGB as they are read.
-    "do_convert_rgb",
-    // Of labels and boxes, which only training gives.
-    "do_reduce_labels",
-    "do_convert_annotations",
-    "do_convert_grayscale_to_rgb",
-];
-
 const FILE: &str = "preprocessor_config.json";
 const NESTED: &str = "processor_config.json";
 const HELP: &str =
@@ -182,6 +189,11 @@ impl Source {
             Error::config(&file, problem, format!("set `image_processor_type` to one of {}", Class::names()))
         })?;
         Ok(Self { file, class, json })
+    }
+
+    /// A setting of the file as it is written; null where there is none.
+    pub(super) fn setting(&self, name: &str) -> &Json {
+        &self.json[name]
     }
 
     /// The same with other settings put over those of the file.
@@ -227,8 +239,9 @@ impl Settings {
         if let Some(problem) = unsupported(class, json) {
             return Err(problem);
         }
-        // The older name of `do_pad`.
-        let old = json!({"do_pad": json["pad_and_return_pixel_mask"]});
+        // Older names.
+        let old =
+            json!({"do_pad": json["pad_and_return_pixel_mask"], "size_divisor": json["size_divisibility"]});
         let json = with(class.defaults(), with(old, json.clone()));
         let counts_pixels = matches!(class.layout, Layout::Packed | Layout::PackedImages);
         let json = if counts_pixels { pixels_as_size(json) } else { json };
@@ -303,89 +316,12 @@ impl Settings {
             resize_to_max_canvas: written.resize_to_max_canvas,
             padding_value: written.padding_value,
             temporal_patch_size: written.temporal_patch_size,
+            do_affine_transform: written.do_affine_transform,
+            normalize_factor: written.normalize_factor,
+            limit_side_len: written.limit_side_len,
+            limit_type: written.limit_type,
+            max_side_limit: written.max_side_limit,
+            max_image_width: written.max_image_width,
         })
     }
-}
-
-/// `min_pixels` and `max_pixels` of older files as `size`.
-fn pixels_as_size(mut json: Json) -> Json {
-    for (old, today) in [("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")] {
-        let pixels = json[old].take();
-        if pixels.is_number() {
-            json["size"][today] = pixels;
-        }
-    }
-    json
-}
-
-/// The fewest and the most pixels of an image, which the file calls its edges.
-fn numbers_of_pixels(size: &Json) -> std::result::Result<Size, String> {
-    let pixels = |name: &str| size[name].as_u64().filter(|pixels| (1..=MAX_PIXELS).contains(pixels));
-    match pixels("shortest_edge").zip(pixels("longest_edge")) {
-        Some((fewest, most)) if fewest <= most => {
-            Ok(Size::Between { shortest: fewest as usize, longest: most as usize })
-        }
-        _ => Err(format!(
-            "{size} has no `shortest_edge` up to `longest_edge`, numbers of pixels up to {MAX_PIXELS}"
-        )),
-    }
-}
-
-/// The edge of a square, as a number or as height and width; 0 where there is none.
-fn edge(value: &Json) -> std::result::Result<usize, String> {
-    if value.is_null() {
-        return Ok(0);
-    }
-    match Size::read(value, true, None) {
-        Ok(Size::Exact((height, width))) if height == width => Ok(height),
-        Ok(size) => Err(format!("`patch_size`: {size:?} is no square")),
-        Err(problem) => Err(format!("`patch_size`: {problem}")),
-    }
-}
-
-/// A height and a width.
-fn exact(name: &str, value: Option<&Json>) -> std::result::Result<Option<Pixels>, String> {
-    match value.map(|value| Size::read(value, true, None)) {
-        None => Ok(None),
-        Some(Ok(Size::Exact((height, width)))) if (height * width) as u64 > MAX_PIXELS => {
-            Err(format!("`{name}`: {height} x {width} is more than {MAX_PIXELS} pixels"))
-        }
-        Some(Ok(Size::Exact(size))) => Ok(Some(size)),
-        Some(Ok(_)) => Err(format!("`{name}`: has no height and width")),
-        Some(Err(problem)) => Err(format!("`{name}`: {problem}")),
-    }
-}
-
-/// A step that the file asks for and nobody here takes.
-fn unsupported(class: &Class, json: &Json) -> Option<String> {
-    if json["do_pan_and_scan"] == true {
-        let problem = "`do_pan_and_scan`: crops besides the whole image are not supported; set it to false";
-        return Some(problem.to_owned());
-    }
-    if json["split_image"] == true {
-        return Some(
-            "`split_image`: several crops of an image are not supported; set it to false".to_owned(),
-        );
-    }
-    if json["is_vqa"] == true {
-        let problem = "`is_vqa`: a question drawn above the image needs a font, which is not supported";
-        return Some(problem.to_owned());
-    }
-    if json["padding_mode"].as_str().is_some_and(|mode| mode != "constant") {
-        return Some(format!(
-            "`padding_mode`: {} is not supported; set it to \"constant\"",
-            json["padding_mode"]
-        ));
-    }
-    let switches = json.as_object().into_iter().flatten();
-    let mut asked = switches
-        .filter(|(key, value)| **value == true && key.starts_with("do_"))
-        .map(|(key, _)| key.as_str());
-    // Others are steps of the classes that have a default for them.
-    let defaults = class.defaults();
-    let name = asked.find(|key| !SWITCHES.contains(key) && defaults.get(*key).is_none())?;
-    Some(format!(
-        "`{name}`: is no step of {}ImageProcessor that is supported; set it to false where images come as it would leave them",
-        class.name
-    ))
 }

@@ -3,23 +3,21 @@
 use std::borrow::Cow;
 
 use image::RgbImage;
-use ndarray::Axis;
+use ndarray::{Array3, Axis};
 
+use self::bounds::{bounded, smart_size};
 use super::antialiased::resize_antialiased;
 use super::fit_tiles::FitTiles;
 use super::interpolation::resampled;
 use super::item::{Item, Part, pixels};
 use super::normalize::{
-    center_crop, centred_on, normalized, normalized_bf16, padded, padded_below, padded_size, rescaled,
-    standardized,
+    center_crop, centred_on, normalized, normalized_bf16, padded, padded_below, padded_size,
+    padded_to_multiple, rescaled, standardized, symmetric_to_multiple,
 };
-use super::patches::{
-    fitted, numbered, patchified, patchified_by_squares, smart_resize, smart_resize_edges,
-    smart_resize_frames,
-};
+use super::patches::{fitted, numbered, patchified, patchified_by_squares};
 use super::resize::resize;
-use super::tiles::{any_res_tiles, best, crops, quarters, squares, whole_squares};
-use super::{Canvas, Filter, Pixels, Size};
+use super::tiles::{any_res_tiles, crops, quarters, squares};
+use super::{Canvas, Filter, Interpolated, Interpolation, Pixels, Size, TextSize};
 use crate::{Error, Result};
 
 /// One step of an image processor; a processor is a list of them.
@@ -58,6 +56,28 @@ pub enum Step {
     FlipChannels,
     /// `do_pad`: zeros to the right and below, up to `pad_size` or the largest image of the batch.
     Pad(Option<Pixels>),
+    /// `do_pad` of Swin2SR: what is mirrored at the right and lower edge, up to the multiple beyond each edge.
+    PadSymmetric(usize),
+    /// `do_pad` of ViTMatte: zeros to the right and below, up to multiples.
+    PadToMultiple(usize),
+    /// `do_pad` of PP-OCR's lines: zeros to the right and below, up to a size, where they do not reach it.
+    PadLine(Pixels),
+    /// `do_resize` of PP-OCR (`torchvision`'s of tensors), into numbers; without `antialias` they are rounded.
+    ResizeText {
+        /// `size`.
+        size: TextSize,
+        /// `resample`.
+        resample: Filter,
+        /// Whether what becomes smaller is averaged.
+        antialias: bool,
+    },
+    /// `do_affine_transform` of ViTPose: a box of the image, made as large as `size`.
+    CutBoxes {
+        /// `size`.
+        size: Pixels,
+        /// `normalize_factor`.
+        normalize_factor: f64,
+    },
     /// `do_pad` of OWLv2: zeros to the right or below, up to a square.
     PadBelow,
     /// `do_pad` of LLaVA (`expand2square`): the middle of a square of this colour.
@@ -180,21 +200,6 @@ pub enum SmallImages {
     GrowEdges,
 }
 
-/// The most pixels that an image may become, in all its parts, where it has fewer itself: 4096 x 4096.
-const MOST: usize = 1 << 24;
-
-/// Refuses sizes that no model reads, before they take memory: a processor's file may say any.
-fn bounded((height, width): Pixels, becomes: usize) -> Result<()> {
-    // Two that are turned against each other are padded to twice their size.
-    if becomes <= MOST.max(2 * height * width) {
-        return Ok(());
-    }
-    let problem = format!("of {height} x {width} would become {becomes} pixels; at most {MOST} are made");
-    let help =
-        "choose smaller sizes in the file of the processor, or give images that are less long and narrow";
-    Err(Error::input("image", problem, help))
-}
-
 impl Step {
     /// Takes all images of a batch one step further.
     pub(super) fn run<'a>(&self, mut items: Vec<Item<'a>>) -> Result<Vec<Item<'a>>> {
@@ -243,32 +248,6 @@ impl Step {
             }
         }
         Ok(items)
-    }
-
-    /// How many pixels an image or tile of this size becomes, where the step changes that.
-    fn becomes(&self, part: Pixels) -> Option<usize> {
-        let area = |(height, width): Pixels| height.saturating_mul(width);
-        match self {
-            Self::Resize { size, .. } => Some(area(size.of(part))),
-            Self::ResizeToPatches { patch_size, max_num_patches, .. } => {
-                Some(area(fitted(part, *patch_size, *max_num_patches)))
-            }
-            Self::SmartResize { factor, pixels, small, .. } => {
-                smart_size(part, *factor, *pixels, *small).map(area)
-            }
-            Self::CenterCrop(size) | Self::ResizeAntialiased(size) => Some(area(*size)),
-            Self::PadToSquare(_) | Self::PadBelow => Some(area((part.0.max(part.1), part.0.max(part.1)))),
-            Self::AnyResTiles { grid, whole, .. } => {
-                Some(area(best(part, grid).unwrap_or(*whole)).saturating_add(area(*whole)))
-            }
-            Self::PadLevels { size, .. } => Some(area(*size)),
-            Self::FitTiles(tiles) => Some(area(tiles.size).saturating_mul(tiles.most + 1)),
-            Self::CropToPatches { size, limits, .. } => Some(area(*size).saturating_mul(limits.1.max(1))),
-            Self::SplitImage { edge, .. } => {
-                Some(area(whole_squares(part, *edge)).saturating_add(edge * edge))
-            }
-            _ => None,
-        }
     }
 
     /// Takes one image or tile further, for itself.
@@ -322,6 +301,20 @@ impl Step {
                 let (_, height, width) = numbers.dim();
                 Part::Numbers(padded(&numbers, (height.max(width), height.max(width)))?)
             }
+            Self::PadSymmetric(multiple) => Part::Numbers(symmetric_to_multiple(&part.numbers()?, *multiple)),
+            Self::PadToMultiple(multiple) => Part::Numbers(padded_to_multiple(&part.numbers()?, *multiple)?),
+            Self::PadLine((rows, columns)) => {
+                let numbers = part.numbers()?;
+                let (_, height, width) = numbers.dim();
+                Part::Numbers(padded(&numbers, (height.max(*rows), width.max(*columns)))?)
+            }
+            Self::ResizeText { size, resample, antialias } => {
+                Part::Numbers(resized_text(&part.numbers()?, *size, *resample, *antialias))
+            }
+            Self::CutBoxes { .. } => {
+                let help = "give the boxes of what is in the image: a task of poses does";
+                return Err(Error::input("boxes", "are missing", help));
+            }
             Self::CenterCrop(size) => owned(center_crop(part.levels()?, *size)),
             Self::PadToSquare(colour) => {
                 let image = part.levels()?;
@@ -357,15 +350,19 @@ impl Step {
     }
 }
 
-/// What an image becomes by [`Step::SmartResize`].
-fn smart_size(size: Pixels, factor: usize, limits: (usize, usize), small: SmallImages) -> Option<Pixels> {
-    match small {
-        SmallImages::AsOthers => smart_resize(size, factor, limits),
-        SmallImages::Grow { frames } => smart_resize_frames(size, factor, limits, frames),
-        SmallImages::GrowEdges => smart_resize_edges(size, factor, limits),
+/// What [`Step::ResizeText`] makes of numbers.
+fn resized_text(numbers: &Array3<f32>, size: TextSize, resample: Filter, antialias: bool) -> Array3<f32> {
+    let (_, height, width) = numbers.dim();
+    let (height, width) = size.of((height, width));
+    if antialias {
+        return resampled(&resampled(numbers, 2, width, resample), 1, height, resample);
     }
+    let by = if resample == Filter::Bicubic { Interpolation::Bicubic } else { Interpolation::Bilinear };
+    let levels = Interpolated::new(&numbers.view(), (height, width), by).maps();
+    levels.mapv_into(|level| level.round_ties_even().clamp(0.0, 255.0))
 }
 
+mod bounds;
 mod pad;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,11 @@ impl Task {
         self.served::<A>().map_or(&[], |served| served.heads)
     }
 
+    /// The task that a name means of checkpoints of an architecture.
+    pub(crate) fn served_by<A: Architecture>(self) -> Self {
+        self.meant_by(&A::TASKS.iter().map(|served| served.task).collect::<Vec<_>>())
+    }
+
     fn served<A: Architecture>(self) -> Option<&'static TaskHeads<A::Head>> {
         A::TASKS.iter().find(|served| served.task == self)
     }
@@ -41,6 +46,12 @@ impl Task {
             Self::VisualDocumentRetrieval => &["embeddings"],
             Self::MaskGeneration => &["iou_scores", "pred_masks"],
             Self::DepthEstimation => &["predicted_depth"],
+            Self::ImageSuperResolution => &["reconstruction"],
+            Self::ImageMatting => &["alphas"],
+            Self::PoseEstimation => &["heatmaps"],
+            Self::TextDetection => &["last_hidden_state"],
+            // `last_hidden_state`, or `logits` of several vocabularies, as the class has them.
+            Self::TextRecognition => &[],
             Self::ZeroShotImageClassification => &["logits_per_image"],
             Self::ZeroShotVideoClassification => &["logits_per_video"],
             Self::ZeroShotAudioClassification => &["logits_per_audio"],

@@ -46,7 +46,11 @@ mod image_classification;
 #[cfg(feature = "image")]
 mod image_feature_extraction;
 #[cfg(feature = "image")]
+mod image_matting;
+#[cfg(feature = "image")]
 mod image_segmentation;
+#[cfg(feature = "image")]
+mod image_super_resolution;
 #[cfg(all(feature = "image", feature = "text"))]
 mod image_text_matching;
 #[cfg(all(feature = "image", feature = "text"))]
@@ -68,6 +72,8 @@ mod object_detection;
 mod outputs;
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 mod paired;
+#[cfg(feature = "image")]
+mod pose_estimation;
 #[cfg(feature = "text")]
 mod question_answering;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
@@ -76,8 +82,12 @@ mod scores;
 mod speech_recognition;
 #[cfg(feature = "text")]
 mod text_classification;
+#[cfg(feature = "image")]
+mod text_detection;
 #[cfg(feature = "text")]
 mod text_generation;
+#[cfg(feature = "image")]
+mod text_recognition;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod text_to_audio;
 #[cfg(feature = "diffusion")]
@@ -132,10 +142,14 @@ pub use image_classification::{ImageClassification, ImageClassificationOptions};
 #[cfg(feature = "image")]
 pub use image_feature_extraction::{ImageFeatureExtraction, ImageFeatureOptions};
 #[cfg(feature = "image")]
+pub use image_matting::{ImageMatting, Matte};
+#[cfg(feature = "image")]
 pub use image_segmentation::{
     ImageSegmentation, MaskQueries, QuerySegment, Segment, SegmentationOptions, Subtask, draw_segments,
     semantic_map,
 };
+#[cfg(feature = "image")]
+pub use image_super_resolution::{ImageSuperResolution, SuperResolved};
 #[cfg(all(feature = "image", feature = "text"))]
 pub use image_text_matching::{ImageTextMatching, TextMatch};
 #[cfg(all(feature = "image", feature = "text"))]
@@ -151,14 +165,20 @@ pub use mask_generation::{GeneratedMask, MaskGeneration, MaskOptions, MaskPrompt
 pub use object_detection::{Bounds, Detection, DetectionOptions, ObjectDetection, draw};
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 pub use paired::HypothesisOptions;
+#[cfg(feature = "image")]
+pub use pose_estimation::{Pose, PoseEstimation, PoseOptions, draw_poses};
 #[cfg(feature = "text")]
 pub use question_answering::{Answer, Question, QuestionAnswering, QuestionOptions};
 #[cfg(all(feature = "audio", feature = "text"))]
 pub use speech_recognition::{SpeechOptions, SpeechRecognition, TimedText, Timestamps, Transcript};
 #[cfg(feature = "text")]
 pub use text_classification::{ClassificationOptions, TextClassification};
+#[cfg(feature = "image")]
+pub use text_detection::{DetectedText, TextDetection, TextDetectionOptions, draw_texts};
 #[cfg(feature = "text")]
 pub use text_generation::{GeneratedChat, GeneratedText, GenerationOptions, TextGeneration};
+#[cfg(feature = "image")]
+pub use text_recognition::{RecognizedText, TextRecognition};
 #[cfg(all(feature = "audio", feature = "text"))]
 pub use text_to_audio::{TextToAudio, TextToAudioOptions, read_speaker_embeddings};
 #[cfg(feature = "diffusion")]

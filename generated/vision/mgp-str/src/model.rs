@@ -83,6 +83,7 @@ impl weft::Architecture for Model {
     const ROUTE: &'static [Hardware] = ROUTE;
     const TASKS: &'static [TaskHeads<Head>] = &[
         TaskHeads::new(Task::ImageFeatureExtraction, &[Head::Model]).from_any(),
+        TaskHeads::new(Task::TextRecognition, &[Head::ForSceneTextRecognition]),
     ];
 
     fn build(g: &mut weft::Graph, config: &Config, head: Head, _: GraphKind) -> Result<()> {

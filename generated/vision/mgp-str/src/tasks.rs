@@ -21,3 +21,19 @@
 /// # }
 /// ```
 pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;
+
+/// Text recognition: the text of an image of a line, or of a word in a scene.
+///
+/// Takes checkpoints of `MgpstrForSceneTextRecognition`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let reader = weft_mgp_str::tasks::TextRecognition::open("alibaba-damo/mgp-str-base")?.load()?;
+/// let read = reader.run(&Image::open("line.png")?)?;
+/// println!("{:.3} {}", read.score, read.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type TextRecognition = weft::tasks::TextRecognition<crate::Model>;

@@ -6,3 +6,23 @@
 //! What PP-OCRv5 mobile text detection checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Text detection: where lines of text are on a page, as quadrilaterals.
+///
+/// Takes checkpoints of `PPOCRV5MobileDetForObjectDetection`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft_pp_ocrv5_mobile_det::tasks::TextDetection::open("PaddlePaddle/PP-OCRv5_mobile_det_safetensors")?.load()?;
+/// let page = Image::open("page.png")?;
+/// let found = detector.run(&page)?;
+/// for text in &found {
+///     println!("{:.3} {:?}", text.score, text.corners);
+/// }
+/// weft::tasks::draw_texts(&page, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type TextDetection = weft::tasks::TextDetection<crate::Model>;

@@ -9,6 +9,19 @@
 //! PaddleOCR 3.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let reader = weft_pp_ocrv5_mobile_rec::tasks::TextRecognition::open("PaddlePaddle/PP-OCRv5_mobile_rec_safetensors")?.load()?;
+//! let read = reader.run(&Image::open("line.png")?)?;
+//! println!("{:.3} {}", read.score, read.text);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_pp_ocrv5_mobile_rec::heads::{Inputs, ForTextRecognition};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -30,6 +43,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};

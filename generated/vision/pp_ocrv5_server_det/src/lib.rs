@@ -8,6 +8,23 @@
 //! PaddleOCR 3.
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let detector = weft_pp_ocrv5_server_det::tasks::TextDetection::open("PaddlePaddle/PP-OCRv5_server_det_safetensors")?.load()?;
+//! let page = Image::open("page.png")?;
+//! let found = detector.run(&page)?;
+//! for text in &found {
+//!     println!("{:.3} {:?}", text.score, text.corners);
+//! }
+//! weft::tasks::draw_texts(&page, &found).save("found.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_pp_ocrv5_server_det::heads::{Inputs, ForObjectDetection};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -29,6 +46,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config, HgnetV2Config, IntraclassBlockConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

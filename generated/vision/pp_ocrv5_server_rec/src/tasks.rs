@@ -6,3 +6,19 @@
 //! What PP-OCRv5 server text recognition checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Text recognition: the text of an image of a line, or of a word in a scene.
+///
+/// Takes checkpoints of `PPOCRV5ServerRecForTextRecognition`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let reader = weft_pp_ocrv5_server_rec::tasks::TextRecognition::open("PaddlePaddle/PP-OCRv5_server_rec_safetensors")?.load()?;
+/// let read = reader.run(&Image::open("line.png")?)?;
+/// println!("{:.3} {}", read.score, read.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type TextRecognition = weft::tasks::TextRecognition<crate::Model>;

@@ -7,3 +7,23 @@
 //! What PP-OCRv6 medium text detection checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Text detection: where lines of text are on a page, as quadrilaterals.
+///
+/// Takes checkpoints of `PPOCRV6MediumDetForObjectDetection`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft_pp_ocrv6_medium_det::tasks::TextDetection::open("PaddlePaddle/PP-OCRv6_medium_det_safetensors")?.load()?;
+/// let page = Image::open("page.png")?;
+/// let found = detector.run(&page)?;
+/// for text in &found {
+///     println!("{:.3} {:?}", text.score, text.corners);
+/// }
+/// weft::tasks::draw_texts(&page, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type TextDetection = weft::tasks::TextDetection<crate::Model>;

@@ -6,3 +6,19 @@
 //! What PP-OCRv6 tiny text recognition checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Text recognition: the text of an image of a line, or of a word in a scene.
+///
+/// Takes checkpoints of `PPOCRV6TinyRecForTextRecognition`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let reader = weft_pp_ocrv6_tiny_rec::tasks::TextRecognition::open("PaddlePaddle/PP-OCRv6_tiny_rec_safetensors")?.load()?;
+/// let read = reader.run(&Image::open("line.png")?)?;
+/// println!("{:.3} {}", read.score, read.text);
+/// # Ok(())
+/// # }
+/// ```
+pub type TextRecognition = weft::tasks::TextRecognition<crate::Model>;

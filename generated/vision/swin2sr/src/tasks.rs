@@ -21,3 +21,18 @@
 /// # }
 /// ```
 pub type ImageFeatureExtraction = weft::tasks::ImageFeatureExtraction<crate::Model>;
+
+/// Image super-resolution: the same image with more pixels.
+///
+/// Takes checkpoints of `Swin2SRForImageSuperResolution`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let upscaler = weft_swin2sr::tasks::ImageSuperResolution::open("caidas/swin2SR-classical-sr-x2-64")?.load()?;
+/// upscaler.run(&Image::open("small.jpg")?)?.to_image()?.save("large.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageSuperResolution = weft::tasks::ImageSuperResolution<crate::Model>;

@@ -8,6 +8,19 @@
 //! arXiv:2305.15272).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let matting = weft_vitmatte::tasks::ImageMatting::open("hustvl/vitmatte-small-composition-1k")?.load()?;
+//! let matte = matting.run(&Image::open("bulb.png")?, &Image::open("trimap.png")?)?;
+//! matte.to_image()?.save("alpha.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_vitmatte::heads::{Inputs, ForImageMatting};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -29,6 +42,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};

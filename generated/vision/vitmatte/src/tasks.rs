@@ -5,3 +5,19 @@
 //! What ViTMatte checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Image matting: how much of each pixel of an image is foreground, by a trimap.
+///
+/// Takes checkpoints of `VitMatteForImageMatting`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let matting = weft_vitmatte::tasks::ImageMatting::open("hustvl/vitmatte-small-composition-1k")?.load()?;
+/// let matte = matting.run(&Image::open("bulb.png")?, &Image::open("trimap.png")?)?;
+/// matte.to_image()?.save("alpha.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ImageMatting = weft::tasks::ImageMatting<crate::Model>;

@@ -8,6 +8,21 @@
 //! arXiv:2204.12484).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let estimator = weft_vitpose::tasks::PoseEstimation::open("usyd-community/vitpose-base-simple")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let poses = estimator.run(&image, &[[412.8, 157.6, 53.2, 138.1]])?;
+//! println!("{} {:?}", estimator.name(0), poses[0].keypoints[0]);
+//! weft::tasks::draw_poses(&image, &poses, estimator.edges()).save("poses.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_vitpose::heads::{Inputs, ForPoseEstimation};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -29,6 +44,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config};
 pub use hardware::{DECLARED, ROUTE, Runs};

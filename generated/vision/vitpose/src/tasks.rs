@@ -5,3 +5,21 @@
 //! What ViTPose checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Pose estimation: the keypoints of the bodies in boxes of an image.
+///
+/// Takes checkpoints of `VitPoseForPoseEstimation`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let estimator = weft_vitpose::tasks::PoseEstimation::open("usyd-community/vitpose-base-simple")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let poses = estimator.run(&image, &[[412.8, 157.6, 53.2, 138.1]])?;
+/// println!("{} {:?}", estimator.name(0), poses[0].keypoints[0]);
+/// weft::tasks::draw_poses(&image, &poses, estimator.edges()).save("poses.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type PoseEstimation = weft::tasks::PoseEstimation<crate::Model>;

@@ -68,3 +68,22 @@ pub(super) fn owlv2(settings: &Settings) -> Steps {
     steps.extend(numbers(settings).into_iter().filter(|step| matches!(step, Step::Normalize { .. })));
     Ok(steps)
 }
+
+/// Images as they are, mirrored at the right and lower edge up to the next multiples of `size_divisor`, which older files call
+/// `pad_size`; nothing is normalised.
+pub(super) fn swin2sr(settings: &Settings) -> Steps {
+    let multiple = match (settings.size_divisor, settings.pad_size) {
+        (0, Some((edge, _))) => edge,
+        (0, None) => 8,
+        (multiple, _) => multiple,
+    };
+    let rescale = settings.rescale.map(|factor| Step::Rescale { factor, offset: false });
+    Ok(rescale.into_iter().chain(settings.do_pad.then_some(Step::PadSymmetric(multiple))).collect())
+}
+
+/// Zeros to the right and below, up to multiples of `size_divisor`; a trimap is a channel before that.
+pub(super) fn vitmatte(settings: &Settings) -> Steps {
+    let mut steps = numbers(settings);
+    steps.extend(settings.do_pad.then_some(Step::PadToMultiple(settings.size_divisor)));
+    Ok(steps)
+}

@@ -176,7 +176,7 @@ pub(super) fn images(value: &Json) -> Result<Vec<Image>> {
 }
 
 /// An array as lists of lists.
-fn nested(array: &ndarray::ArrayViewD<'_, f32>) -> Json {
+pub(super) fn nested(array: &ndarray::ArrayViewD<'_, f32>) -> Json {
     if array.ndim() == 0 {
         return array.first().map_or(Json::Null, |value| json!(value));
     }

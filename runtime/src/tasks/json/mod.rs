@@ -22,6 +22,8 @@ mod image_scores;
 mod image_text;
 #[cfg(feature = "image")]
 mod images;
+#[cfg(feature = "image")]
+mod made_images;
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 mod paired;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
@@ -32,6 +34,8 @@ mod pipelines;
 mod shapes;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod speech;
+#[cfg(feature = "image")]
+mod text_images;
 #[cfg(all(feature = "audio", feature = "text"))]
 mod text_to_audio;
 #[cfg(all(feature = "text", feature = "video"))]
@@ -93,7 +97,7 @@ pub trait JsonPipeline: Send + Sync {
 /// # Errors
 /// When there is no such task, or the checkpoint does not fit it.
 pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<dyn JsonPipeline>> {
-    let task: Task = task.parse()?;
+    let task: Task = task.parse::<Task>()?.served_by::<A>();
     let head = task.head::<A>(loader.checkpoint(), loader.requested_head())?;
     json_pipeline(task, Box::new(loader.head(head).load()?))
 }
@@ -144,6 +148,16 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::MaskGeneration => pipeline::<super::MaskGeneration<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::DepthEstimation => pipeline::<super::DepthEstimation<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ImageSuperResolution => pipeline::<super::ImageSuperResolution<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::ImageMatting => pipeline::<super::ImageMatting<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::PoseEstimation => pipeline::<super::PoseEstimation<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::TextDetection => pipeline::<super::TextDetection<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::TextRecognition => pipeline::<super::TextRecognition<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::ImageSegmentation => pipeline::<super::ImageSegmentation<DynModel>>(model),
         #[cfg(feature = "diffusion")]

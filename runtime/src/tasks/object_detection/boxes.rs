@@ -79,7 +79,7 @@ impl DetectionScores {
     pub(super) fn of_processor(class: &str) -> Self {
         match class {
             "ConditionalDetr" | "DeformableDetr" => Self::Sigmoid { top_k: Some(100) },
-            "RTDetr" => Self::Sigmoid { top_k: None },
+            "RTDetr" | "PPDocLayoutV3" => Self::Sigmoid { top_k: None },
             _ => Self::Softmax,
         }
     }
@@ -115,6 +115,7 @@ pub(super) fn detections(
     threshold: f32,
     scores: DetectionScores,
     labels: &Labels,
+    order: Option<&[usize]>,
 ) -> Result<Vec<Detection>> {
     let logits = two_axes("logits", logits)?;
     let boxes = two_axes("pred_boxes", boxes)?;
@@ -124,13 +125,37 @@ pub(super) fn detections(
         return Err(Error::input("pred_boxes", problem, "open a detector for this task"));
     }
     let mut found = Vec::new();
-    for (query, class, score) in scores.chosen(&logits) {
+    let mut chosen = scores.chosen(&logits);
+    if let Some(order) = order {
+        chosen.sort_by_key(|(query, ..)| order.get(*query).copied());
+    }
+    for (query, class, score) in chosen {
         if score > threshold {
             let bounds = Bounds::of_centre(&boxes.row(query), size);
             found.push(Detection { score, label: labels.name(class), bounds, class });
         }
     }
     Ok(found)
+}
+
+/// The place of each query in the order of reading, by logits `[queries, queries]` of which comes first (`_get_order_seqs`).
+pub(super) fn reading_order(logits: ArrayViewD<'_, f32>) -> Result<Vec<usize>> {
+    let logits = two_axes("order_logits", logits)?;
+    let count = logits.nrows().min(logits.ncols());
+    let sigmoid = |first: usize, second: usize| 1.0 / (1.0 + (-logits[(first, second)]).exp());
+    let votes = |query: usize| -> f32 {
+        let before: f32 = (0..query).map(|other| sigmoid(other, query)).sum();
+        let behind: f32 = (query + 1..count).map(|other| 1.0 - sigmoid(query, other)).sum();
+        before + behind
+    };
+    let votes: Vec<f32> = (0..count).map(votes).collect();
+    let mut queries: Vec<usize> = (0..count).collect();
+    queries.sort_by(|a, b| votes[*a].total_cmp(&votes[*b]));
+    let mut order = vec![0; count];
+    for (place, query) in queries.into_iter().enumerate() {
+        order[query] = place;
+    }
+    Ok(order)
 }
 
 pub(in crate::tasks) fn two_axes<'a>(
@@ -157,7 +182,7 @@ mod tests {
         let logits = array![[0.0, 4.0, 0.0], [5.0, 0.0, 0.0], [0.0, 0.0, 5.0], [0.6, 0.5, 0.0]].into_dyn();
         let place = array![[0.5, 0.5, 0.5, 0.5], [0.01, 0.2, 0.3, 0.1], [0.5; 4], [0.5; 4]].into_dyn();
         let found =
-            detections(logits.view(), place.view(), (40, 100), 0.5, DetectionScores::Softmax, &labels)
+            detections(logits.view(), place.view(), (40, 100), 0.5, DetectionScores::Softmax, &labels, None)
                 .unwrap();
         assert_eq!(found.iter().map(|f| f.label.as_str()).collect::<Vec<_>>(), ["dog", "cat"]);
         assert_eq!(found[0].bounds, Bounds { xmin: 25, ymin: 10, xmax: 75, ymax: 30 });
@@ -176,7 +201,7 @@ mod tests {
         let found = |top_k, threshold| {
             let scores = DetectionScores::Sigmoid { top_k };
             let found =
-                detections(logits.view(), place.view(), (10, 20), threshold, scores, &labels).unwrap();
+                detections(logits.view(), place.view(), (10, 20), threshold, scores, &labels, None).unwrap();
             found.into_iter().map(|found| (found.label, found.bounds.xmin)).collect::<Vec<_>>()
         };
         let all = [("cat", 0), ("dog", 5), ("dog", 0)].map(|(label, xmin)| (label.to_owned(), xmin));
@@ -187,10 +212,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_first_comes_first() {
+        // The last query is before the first, and that before the second.
+        let order = array![[0.0, 5.0, -5.0], [0.0, 0.0, -5.0], [0.0, 0.0, 0.0]].into_dyn();
+        let order = reading_order(order.view()).unwrap();
+        assert_eq!(order, [1, 2, 0]);
+        let labels = Labels::read(&json!({"id2label": {"0": "title", "1": "text"}}));
+        let logits = array![[-9.0, 2.0], [-9.0, 3.0], [1.0, -9.0]].into_dyn();
+        let place = array![[0.5; 4], [0.5; 4], [0.5; 4]].into_dyn();
+        let scores = DetectionScores::of_processor("PPDocLayoutV3");
+        let found =
+            detections(logits.view(), place.view(), (9, 9), 0.5, scores, &labels, Some(&order)).unwrap();
+        let found: Vec<_> = found.iter().map(|found| (found.label.as_str(), found.score)).collect();
+        assert_eq!(found.iter().map(|(label, _)| *label).collect::<Vec<_>>(), ["title", "text", "text"]);
+        assert!(found[1].1 < found[2].1);
+    }
+
+    #[test]
     fn a_box_is_needed_for_each_query() {
         let labels = Labels::read(&json!({}));
         let (logits, place) = (array![[1.0, 2.0]].into_dyn(), array![[0.5, 0.5]].into_dyn());
-        let error = detections(logits.view(), place.view(), (1, 1), 0.0, DetectionScores::Softmax, &labels);
+        let error =
+            detections(logits.view(), place.view(), (1, 1), 0.0, DetectionScores::Softmax, &labels, None);
         assert!(error.unwrap_err().to_string().contains("pred_boxes"));
     }
 }

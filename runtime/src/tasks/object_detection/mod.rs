@@ -65,7 +65,8 @@ impl<A: AnyModel> Pipeline<A> for ObjectDetection<A> {
 opened!(ObjectDetection: images.model);
 
 impl<A: AnyModel> ObjectDetection<A> {
-    /// The objects of an image whose score is above a half, in the order of the model's queries.
+    /// The objects of an image whose score is above a half, in the order of the model's queries, or of reading where the model gives
+    /// one (PP-DocLayoutV3, whose polygons are left out).
     ///
     /// # Errors
     /// When the image does not become what the model takes, or the model fails.
@@ -87,14 +88,20 @@ impl<A: AnyModel> ObjectDetection<A> {
     /// # Errors
     /// As [`ObjectDetection::run`].
     pub fn run_with(&self, images: &[Image], options: &DetectionOptions) -> Result<Vec<Vec<Detection>>> {
-        let outputs = self.images.run(images, options.batch_size, &["logits", "pred_boxes"])?;
-        let found = images.iter().zip(outputs[0].iter().zip(&outputs[1]));
-        found
-            .map(|(image, (logits, boxes))| {
-                let size = (image.height(), image.width());
-                let scores = DetectionScores::of_processor(self.images.processor.class());
-                boxes::detections(logits.view(), boxes.view(), size, options.threshold, scores, &self.labels)
-            })
-            .collect()
+        let class = self.images.processor.class();
+        // A page's parts come in the order that they are read in.
+        let is_page = class == "PPDocLayoutV3";
+        let names = ["logits", "pred_boxes", "order_logits"];
+        let outputs = self.images.run(images, options.batch_size, &names[..2 + usize::from(is_page)])?;
+        let found = images.iter().enumerate().map(|(index, image)| {
+            let size = (image.height(), image.width());
+            let scores = DetectionScores::of_processor(class);
+            let order =
+                outputs.get(2).map(|logits| boxes::reading_order(logits[index].view())).transpose()?;
+            let (logits, boxes) = (outputs[0][index].view(), outputs[1][index].view());
+            let threshold = options.threshold;
+            boxes::detections(logits, boxes, size, threshold, scores, &self.labels, order.as_deref())
+        });
+        found.collect()
     }
 }

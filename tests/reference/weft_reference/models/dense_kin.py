@@ -15,6 +15,7 @@ from weft_reference.inputs import floats
 from weft_reference.tasks import Call
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.depth import depth
+from weft_reference.vision_tasks.made import poses
 
 MODELS = ("hiera", "vitpose_backbone", "vitpose", "prompt_depth_anything", "vjepa2")
 ROOTS = MODELS
@@ -86,17 +87,21 @@ def hiera() -> Iterator[Case | VisionTaskCase]:
     )
 
 
-def vitpose() -> Iterator[Case]:
+def vitpose() -> Iterator[Case | VisionTaskCase]:
     yield from backbone("vitpose_backbone", "VitPose", POSE, (32, 24), config_class="VitPoseBackboneConfig")
 
     def one(name: str, notes: str, store: Store | None = None, layout: dict[str, Any] | None = None, **changes: Any) -> Case:
-        made = transformers.VitPoseBackboneConfig(**(POSE | {"out_indices": [3]} | (layout or {})))
-        config = transformers.VitPoseConfig(backbone_config=made, num_labels=5, **changes)
+        backbone = transformers.VitPoseBackboneConfig(**(POSE | {"out_indices": [3]} | (layout or {})))
+        config = transformers.VitPoseConfig(backbone_config=backbone, num_labels=5, **changes)
         return Case(f"vitpose/{name}", "VitPoseForPoseEstimation", config, pixels((32, 24)), notes, store)
 
     yield one("simple", "Maps made larger by interpolation, of an earlier layer.", layout={"out_indices": [2], "qkv_bias": False})
     yield one("classic", "Two transposed convolutions.", use_simple_decoder=False)
     yield one("file", "model.safetensors as save_pretrained writes it.", stores.whole, scale_factor=2)
+    body = transformers.VitPoseConfig(backbone_config=transformers.VitPoseBackboneConfig(**(POSE | {"out_indices": [3]})), num_labels=5)
+    body.edges = [[0, 1], [1, 2], [2, 4]]
+    processor = transformers.VitPoseImageProcessorPil(size={"height": 32, "width": 24})
+    yield poses("vitpose", "VitPoseForPoseEstimation", body, processor, 0.0)
 
 
 def prompt_depth_anything() -> Iterator[Case | VisionTaskCase]:

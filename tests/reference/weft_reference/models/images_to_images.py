@@ -15,6 +15,8 @@ from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, integers
 from weft_reference.vision_tasks import VisionTaskCase
 from weft_reference.vision_tasks.depth import depth
+from weft_reference.vision_tasks.made import super_resolution
+from weft_reference.vision_tasks.text_images import scene_text
 
 MODELS = ("vit_mae", "radio", "swin2sr", "uvdoc", "uvdoc_backbone", "mgp-str", "maskformer-swin", "imagegpt", "chmv2")
 ROOTS = MODELS
@@ -90,7 +92,7 @@ def radio() -> Iterator[Case]:
     yield one("file", f"With a projection of videos; {STORED}", (12, 20), stores.whole, video_temporal_patch_size=2)
 
 
-def swin2sr() -> Iterator[Case]:
+def swin2sr() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, head: str, notes: str, size: tuple[int, int] = (12, 20), store: Store | None = None, **changes: Any) -> Case:
         config = transformers.Swin2SRConfig(**(SR | changes))
         return Case(f"swin2sr/{name}", f"Swin2SR{head}", config, pixels(size, config.num_channels), notes, store)
@@ -104,6 +106,7 @@ def swin2sr() -> Iterator[Case]:
     yield one("nearest", larger, "By nearest neighbours.", upsampler="nearest+conv", upscale=4)
     yield one("one-channel", larger, "As large as it was, of one channel; one window.", (4, 8), upsampler="", num_channels=1, upscale=1, image_size=4)
     yield one("file", larger, STORED, (8, 8), stores.whole)
+    yield super_resolution("swin2sr", f"Swin2SR{larger}", transformers.Swin2SRConfig(**SR), transformers.Swin2SRImageProcessorPil())
 
 
 def document(**changes: Any) -> PreTrainedConfig:
@@ -124,7 +127,7 @@ def uvdoc() -> Iterator[Case]:
     yield one("file", STORED, (32, 48), stores.whole)
 
 
-def mgp_str() -> Iterator[Case]:
+def mgp_str() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, head: str, notes: str, store: Store | None = None, **changes: Any) -> Case:
         config = transformers.MgpstrConfig(**(TEXT | changes))
         return Case(f"mgp-str/{name}", f"Mgpstr{head}", config, pixels((config.image_size[0], config.image_size[1])), notes, store)
@@ -134,6 +137,9 @@ def mgp_str() -> Iterator[Case]:
     yield one("text", text, "Characters, pieces of bytes and of words.")
     yield one("no-bias", text, "No biases of queries, keys and values.", qkv_bias=False, layer_norm_eps=1e-2, patch_size=[4, 6])
     yield one("file", text, STORED, stores.whole)
+    processor = transformers.ViTImageProcessorPil(size={"height": 8, "width": 24})
+    vocabulary = ["[GO]", "[s]", *"wef42"]
+    yield scene_text("mgp-str", f"Mgpstr{text}", transformers.MgpstrConfig(**TEXT), processor, vocabulary)
 
 
 def maskformer_swin() -> Iterator[Case]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import transformers
+from torch.nn.functional import interpolate
+from transformers import PreTrainedModel
 
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.models.pp_ocr import STAGES, hgnet
 from weft_reference.models.rt_detr import images
+from weft_reference.tasks import Answer, Call
+from weft_reference.vision_tasks import TOO_CLOSE_TO_A_PIXEL, VisionTaskCase
+from weft_reference.vision_tasks.made import each
+from weft_reference.vision_tasks.text_images import Processor, bound, tensor
 
 MODELS = ("pp_doclayout_v3", "pp_doclayout_v4")
 
@@ -36,7 +44,7 @@ def config(version: str = "V3", **changes: Any) -> transformers.PreTrainedConfig
     return getattr(transformers, f"PPDocLayout{version}Config")(**({"backbone_config": backbone} | tiny | masks | changes))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, notes: str, size: tuple[int, int] = (64, 96), store: Store | None = None, **changes: Any) -> Case:
         return Case(f"pp_doclayout_v3/{name}", "PPDocLayoutV3ForObjectDetection", config(**changes), images(*size), notes, store)
 
@@ -44,6 +52,7 @@ def goldens() -> Iterator[Case]:
     other = {"hidden_expansion": 0.5, "encode_proj_layers": [1, 2], "encoder_layers": 2, "normalize_before": True, "activation_function": "relu"}
     yield one("boxes", "First boxes of positions; narrow pyramids, two layers over two maps.", (96, 64), mask_enhanced=False, **other)
     yield one("file", "The names of published checkpoints.", store=stores.whole)
+    yield task()
     yield from quadrilaterals()
 
 
@@ -55,3 +64,35 @@ def quadrilaterals() -> Iterator[Case]:
     other = {"s2r_steps": 1, "s2r_damping": 0.25, "num_denoising": 0, "encode_proj_layers": [1, 2], "hidden_expansion": 0.5}
     yield one("one-step", "A reading order followed over one query; narrow pyramids, two layers over two maps.", (96, 64), **other)
     yield one("file", "The names of published checkpoints.", store=stores.whole)
+
+
+def answers(_task: str, model: PreTrainedModel, folder: Path) -> Answer:
+    """`post_process_object_detection`, whose file needs `torchvision`, and its polygons OpenCV: these are left out."""
+    size = json.loads((folder / "preprocessor_config.json").read_text())["size"]
+    processor = bound("pp_doclayout_v3", {"size": size})
+    processor._extract_polygon_points_by_masks = lambda *_: []
+
+    def one(path: str, parameters: dict[str, Any]) -> Any:
+        pixels = tensor(path)
+        resized = interpolate(pixels, size=(size["height"], size["width"]), mode="bicubic", antialias=False)
+        outputs = model(pixel_values=resized.round().clamp(0, 255) / 255)
+        found = processor.post_process_object_detection(outputs, target_sizes=[pixels.shape[-2:]], **parameters)[0]
+        if ((found["boxes"] - found["boxes"].round()).abs() < TOO_CLOSE_TO_A_PIXEL).any():
+            raise ValueError(f"{path}: a box is too close to a whole pixel; choose another picture")
+        made = []
+        for score, label, box in zip(found["scores"].tolist(), found["labels"].tolist(), found["boxes"].tolist(), strict=True):
+            sides = dict(zip(("xmin", "ymin", "xmax", "ymax"), (int(side) for side in box), strict=True))
+            made.append({"score": score, "label": model.config.id2label[label], "box": sides})
+        return made
+
+    return each(one)
+
+
+def task() -> VisionTaskCase:
+    kept = {"do_resize": True, "do_rescale": True, "do_normalize": True, "rescale_factor": 1 / 255, "resample": 3}
+    settings = kept | {"image_mean": [0, 0, 0], "image_std": [1, 1, 1], "size": {"height": 64, "width": 64}}
+    calls = (Call("page.png"), Call(["rgb.png", "tall.png"], {"threshold": 0.01}))
+    notes = "A page, and two pictures with all that is found; in the order of reading, without polygons."
+    processor = Processor("PPDocLayoutV3ImageProcessor", settings)
+    name = "pp_doclayout_v3/tasks/object-detection"
+    return VisionTaskCase(name, "object-detection", "PPDocLayoutV3ForObjectDetection", config(), processor, calls, notes, answers=answers)

@@ -12,13 +12,15 @@ from weft_reference import stores
 from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.made import image_matting
 
 MODELS = ("vitdet", "vitmatte")
 SIZES = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "mlp_ratio": 2, "patch_size": 8, "image_size": 48, "pretrain_image_size": 32}
 WINDOWS = {"window_size": 4, "window_block_indices": [0, 2], "residual_block_indices": [1, 2], "use_relative_position_embeddings": True}
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     yield from vitdet()
     yield from vitmatte()
 
@@ -43,7 +45,7 @@ def matting(**changes: Any) -> PreTrainedConfig:
     return transformers.VitMatteConfig(backbone_config=transformers.VitDetConfig(**sizes), hidden_size=16, **(maps | changes))
 
 
-def vitmatte() -> Iterator[Case]:
+def vitmatte() -> Iterator[Case | VisionTaskCase]:
     def one(name: str, notes: str, store: Store | None = None, **changes: Any) -> Case:
         pixels = {"pixel_values": floats("pixels", (2, 4, 64, 64), -2.0, 2.0)}
         return Case(f"vitmatte/{name}", "VitMatteForImageMatting", matting(**changes), pixels, notes, store)
@@ -51,3 +53,4 @@ def vitmatte() -> Iterator[Case]:
     yield one("matting", "Four maps of details.")
     yield one("epsilon", "Another epsilon of batch normalisation.", batch_norm_eps=0.1)
     yield one("file", "model.safetensors as save_pretrained writes it.", stores.whole)
+    yield image_matting("vitmatte", "VitMatteForImageMatting", matting(), transformers.VitMatteImageProcessorPil())

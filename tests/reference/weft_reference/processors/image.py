@@ -86,6 +86,9 @@ CLASSES = (
     "Pix2StructImageProcessor",
     "GroundingDinoImageProcessor",
     "OneFormerImageProcessor",
+    "Swin2SRImageProcessor",
+    "VitMatteImageProcessor",
+    "VitPoseImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
@@ -236,6 +239,10 @@ def goldens() -> Iterator[Pictures | ProcessorCase]:
     yield ProcessorCase("dpt", "DPTImageProcessor", {"size": {"height": 30, "width": 40}, "ensure_multiple_of": 7}, ("tall.png", "wide.png"))
     for name in ("tall", "wide"):
         yield ProcessorCase(f"dpt-{name}", "DPTImageProcessor", kept, (f"{name}.png",))
+    every_side = (*TWO, "wide.png", "tiny.png")
+    for index, name in enumerate(every_side):
+        older = {"pad_size": 7} if index == 1 else {}
+        yield ProcessorCase(f"swin2sr-{name.removesuffix('.png')}", "Swin2SRImageProcessor", older, (name,))
     yield ProcessorCase("glpn", "GLPNImageProcessor", {"size_divisor": 8}, ("rgb.png",))
     yield ProcessorCase("videomae", "VideoMAEImageProcessor", CROP, (FRAMES,))
     old = {"size": 14, "crop_size": 14}

@@ -11,7 +11,7 @@ import zlib
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from weft_reference import inputs
 
@@ -66,6 +66,23 @@ def frames(count: int, height: int, width: int) -> list[np.ndarray]:
     return made
 
 
+def trimap(height: int, width: int) -> np.ndarray:
+    """Of the scene's disc, uint8 `[height, width]`: white within it, grey around its edge, black beyond."""
+    y, x = np.mgrid[0:height, 0:width].astype(np.float64)
+    distance = np.hypot(x - 0.6 * width, y - 0.4 * height) / min(height, width)
+    return np.select([distance < 0.18, distance < 0.32], [255, 128], 0).astype(np.uint8)
+
+
+def printed(lines: list[str], height: int, width: int) -> Image.Image:
+    """Lines of text, dark on light paper with grain."""
+    paper = 235 + inputs.integers(f"picture.{lines[0]}", (height, width, 3), -6, 7)
+    image = Image.fromarray(paper.astype(np.uint8))
+    draw = ImageDraw.Draw(image)
+    for index, line in enumerate(lines):
+        draw.text((5, 4 + 17 * index), line, (40, 30, 60), ImageFont.load_default_imagefont())
+    return image
+
+
 def files() -> dict[str, bytes]:
     """Every kind of picture by file name."""
     rgb = scene(34, 46)
@@ -109,5 +126,8 @@ def files() -> dict[str, bytes]:
         "animated.gif": encoded(moving[0], "GIF", save_all=True, append_images=moving[1:], duration=40),
         "transparent.gif": encoded(transparent[0], "GIF", save_all=True, append_images=transparent[1:], disposal=2),
     }
+    made["trimap.png"] = encoded(Image.fromarray(trimap(34, 46)), "PNG")
+    made["line.png"] = encoded(printed(["Warp & weft 42"], 18, 96), "PNG")
+    made["page.png"] = encoded(printed(["Anni wove", "a cloth of", "two threads"], 60, 84), "PNG")
     made |= {f"oriented-{n}.jpg": oriented(small, n) for n in range(1, 9)}
     return made
