@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(page(LimitedSide::Longer, 960, 4000, (100, 50)), (96, 64));
         assert_eq!(page(LimitedSide::Longer, 64, 4000, (100, 50)), (64, 32));
         assert_eq!(page(LimitedSide::Shorter, 96, 4000, (100, 48)), (192, 96));
-        assert_eq!(page(LimitedSide::ExactlyLonger, 320, 160, (100, 50)), (160, 96));
+        assert_eq!(page(LimitedSide::ExactlyLonger, 320, 160, (100, 50)), (160, 64));
         assert_eq!(page(LimitedSide::Longer, 960, 4000, (3, 500)), (32, 512));
     }
 

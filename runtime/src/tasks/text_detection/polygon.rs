@@ -65,8 +65,9 @@ fn filled(corners: &[[i64; 2]], size: (usize, usize)) -> Array2<bool> {
     mask
 }
 
-/// The pixels of a line (Bresenham), from one to the other.
+/// The pixels of a line (Bresenham), from left to right as `cv2.LineIterator` goes.
 fn line(from: [i64; 2], to: [i64; 2], put: &mut dyn FnMut(i64, i64)) {
+    let (from, to) = if to[0] < from[0] { (to, from) } else { (from, to) };
     let way = [to[0] - from[0], to[1] - from[1]];
     let main = usize::from(way[1].abs() > way[0].abs());
     let (long, short) = (way[main].abs(), way[1 - main].abs());
