@@ -5,6 +5,7 @@ mod binaries;
 mod demo;
 mod doctor;
 mod farm;
+mod gallery;
 mod generate;
 mod lint;
 mod new;
@@ -48,6 +49,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Args),
     Generate(generate::Args),
+    Gallery(gallery::Args),
     Lint(lint::Args),
     Test(test::Args),
     Farm(farm::Args),
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
     let result = terminal::catch_interrupts().and_then(|()| match &cli.verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Generate(args) => generate::run(args),
+        Verb::Gallery(args) => gallery::run(args),
         Verb::Lint(args) => lint::run(args),
         Verb::Test(args) => test::run(args),
         Verb::Farm(args) => farm::run(args),
