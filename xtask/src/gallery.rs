@@ -50,7 +50,7 @@ const ENTRIES: &[Entry] = &[
     entry("image-super-resolution", "The same image with more pixels", "swin2sr", &["line.png"], "{}"),
     entry("image-matting", "How much of each pixel is foreground, by a trimap", "vitmatte", &["small.png", "trimap.png"], "{}"),
     entry("pose-estimation", "Keypoints of what boxes show, joined", "vitpose", &["scene.png"], r#"{"boxes": [[20, 20, 70, 100], [95, 25, 60, 80]]}"#),
-    entry("text-detection", "Quadrilaterals around text", "pp_ocrv6_small_det", &["page.png"], r#"{"threshold": 0.5436, "box_threshold": 0.5486, "min_size": 2}"#),
+    entry("text-detection", "Quadrilaterals around text", "pp_ocrv6_small_det", &["page.png"], r#"{"threshold": 0.53, "box_threshold": 0.53}"#),
     entry("text-recognition", "The text of a line", "pp_ocrv5_mobile_rec", &["line.png"], "{}"),
 ];
 
