@@ -278,15 +278,17 @@ pub fn variant<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
         .map_err(|e| serde::de::Error::custom(format!("{}: {}", e.path(), e.inner())))
 }
 
-/// As [`prepare`]; what is not there is one without fields, of which the reference takes the defaults of that form.
-pub fn prepare_or_default<C: Configuration>(raw: &mut Json, field: &str) {
-    if let Json::Object(fields) = raw {
-        let within = fields.entry(field).or_insert(Json::Null);
-        if within.is_null() {
-            *within = Json::Object(serde_json::Map::new());
-        }
+/// As [`prepare`], for a field of several names; what is not there is a configuration without fields, of which the reference takes
+/// the defaults.
+pub fn prepare_or_default<C: Configuration>(raw: &mut Json, names: &[&str]) {
+    let Json::Object(fields) = raw else { return };
+    let name = names.iter().find(|name| fields.contains_key(**name)).or(names.first());
+    let Some(name) = name else { return };
+    let within = fields.entry(*name).or_insert(Json::Null);
+    if within.is_null() {
+        *within = Json::Object(serde_json::Map::new());
     }
-    prepare::<C>(raw, field);
+    prepare::<C>(raw, name);
 }
 
 /// Brings the configuration in a field into the form that its type reads.
@@ -319,9 +321,12 @@ mod tests {
             serde_json::json!({"audio_config": null}),
             serde_json::json!({"audio_config": {}}),
         ] {
-            prepare_or_default::<Rotary>(&mut raw, "audio_config");
+            prepare_or_default::<Rotary>(&mut raw, &["audio_config"]);
             assert_eq!(raw, want);
         }
+        let mut raw = serde_json::json!({"encoder_config": null});
+        prepare_or_default::<Rotary>(&mut raw, &["audio_config", "encoder_config"]);
+        assert_eq!(raw, serde_json::json!({"encoder_config": {"rope_theta": 10_000}}));
         let mut raw = serde_json::json!({});
         prepare::<Rotary>(&mut raw, "audio_config");
         assert_eq!(raw, serde_json::json!({}));

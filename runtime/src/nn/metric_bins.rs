@@ -1,7 +1,7 @@
 //! Metric depth by bins whose centres attractors move (ZoeDepth, arXiv:2302.12288).
 
 use crate::Result;
-use crate::graph::{Graph, Tensor, Unary, show};
+use crate::graph::{Dim, Graph, Tensor, Unary, show};
 
 /// The shares of `count` bins by a binomial distribution (`LogBinomialSoftmax`), of `probability` and `temperature`
 /// `[batch, 1, rows, columns]`: `[batch, count, rows, columns]`.
@@ -48,7 +48,7 @@ pub fn log_binomial_softmax(
 /// # Errors
 /// When the number of attractors is not fixed, or there are none.
 pub fn attract(g: &mut Graph, points: &Tensor, centers: &Tensor) -> Result<Tensor> {
-    let count = points.dim(1).and_then(|count| count.fixed()).unwrap_or(0);
+    let count = points.dim(1).and_then(Dim::fixed).unwrap_or(0);
     let mut sum: Option<Tensor> = None;
     for index in 0..count {
         let point = g.slice(points, 1, index..index + 1)?;
@@ -71,7 +71,7 @@ pub fn attract(g: &mut Graph, points: &Tensor, centers: &Tensor) -> Result<Tenso
 /// # Errors
 /// When the number of channels is not fixed.
 pub fn sort_channels(g: &mut Graph, x: &Tensor) -> Result<Tensor> {
-    let Some(count) = x.dim(1).and_then(|count| count.fixed()) else {
+    let Some(count) = x.dim(1).and_then(Dim::fixed) else {
         return Err(g.error("sort_channels", format!("{} has no fixed channels", show(x.shape()))));
     };
     let x = g.unary(Unary::Neg, x);

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use ndarray::{Array4, Axis, Ix4, concatenate};
+use ndarray::{Array4, ArrayBase, Axis, Ix4, concatenate};
 
 use super::denoise::Noise;
 use super::inpainting::Preserved;
@@ -176,7 +176,7 @@ impl<A: AnyModel> TextToImage<A> {
             let logvar = floats(Values::from_iter(logvar), "logvar")?;
             let mean = floats(outputs, "mean")?;
             let moments = concatenate(Axis(1), &[mean.view(), logvar.view()]);
-            let moments = moments.and_then(|moments| moments.into_dimensionality::<Ix4>());
+            let moments = moments.and_then(ArrayBase::into_dimensionality::<Ix4>);
             moments.map_err(|error| misshapen(&error))
         };
         let Settings { tile, scale, .. } = self.settings;

@@ -83,7 +83,7 @@ impl TextInput {
             variables: [("enable_thinking".to_owned(), thinking.into())].into_iter().collect(),
             ..ChatOptions::default()
         };
-        chat.render(&[Message::user(&*text)], &options).map(Cow::Owned)
+        chat.render(&[Message::user(&text)], &options).map(Cow::Owned)
     }
 
     /// The tokens of prompts, cut and padded to as many as there must be.
