@@ -278,19 +278,6 @@ pub fn variant<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
         .map_err(|e| serde::de::Error::custom(format!("{}: {}", e.path(), e.inner())))
 }
 
-/// As [`prepare`], for a field of several names; what is not there is a configuration without fields, of which the reference takes
-/// the defaults.
-pub fn prepare_or_default<C: Configuration>(raw: &mut Json, names: &[&str]) {
-    let Json::Object(fields) = raw else { return };
-    let name = names.iter().find(|name| fields.contains_key(**name)).or(names.first());
-    let Some(name) = name else { return };
-    let within = fields.entry(*name).or_insert(Json::Null);
-    if within.is_null() {
-        *within = Json::Object(serde_json::Map::new());
-    }
-    prepare::<C>(raw, name);
-}
-
 /// Brings the configuration in a field into the form that its type reads.
 pub fn prepare<C: Configuration>(raw: &mut Json, field: &str) {
     if let Some(within) = raw.get_mut(field).filter(|within| within.is_object()) {
@@ -301,36 +288,6 @@ pub fn prepare<C: Configuration>(raw: &mut Json, field: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_configuration_that_is_not_there_is_prepared_as_one_without_fields() {
-        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-        struct Rotary {}
-        impl Configuration for Rotary {
-            fn check(&self) -> Result<(), String> {
-                Ok(())
-            }
-
-            fn prepare(raw: &mut Json) {
-                raw["rope_theta"] = 10_000.into();
-            }
-        }
-        let want = serde_json::json!({"audio_config": {"rope_theta": 10_000}});
-        for mut raw in [
-            serde_json::json!({}),
-            serde_json::json!({"audio_config": null}),
-            serde_json::json!({"audio_config": {}}),
-        ] {
-            prepare_or_default::<Rotary>(&mut raw, &["audio_config"]);
-            assert_eq!(raw, want);
-        }
-        let mut raw = serde_json::json!({"encoder_config": null});
-        prepare_or_default::<Rotary>(&mut raw, &["audio_config", "encoder_config"]);
-        assert_eq!(raw, serde_json::json!({"encoder_config": {"rope_theta": 10_000}}));
-        let mut raw = serde_json::json!({});
-        prepare::<Rotary>(&mut raw, "audio_config");
-        assert_eq!(raw, serde_json::json!({}));
-    }
 
     #[test]
     fn sizes_and_token_ids_have_several_forms() {

@@ -50,7 +50,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextEncoder2Config>(raw, &["text_encoder_2"]);
+        weft::config::prepare::<TextEncoder2Config>(raw, "text_encoder_2");
     }
 }
 

@@ -48,8 +48,8 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextEncoderConfig>(raw, &["text_encoder"]);
-        weft::config::prepare_or_default::<VaeConfig>(raw, &["vae"]);
+        weft::config::prepare::<TextEncoderConfig>(raw, "text_encoder");
+        weft::config::prepare::<VaeConfig>(raw, "vae");
     }
 }
 
@@ -76,7 +76,7 @@ impl weft::Configuration for TextEncoderConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextConfig>(raw, &["text_config"]);
+        weft::config::prepare::<TextConfig>(raw, "text_config");
     }
 }
 

@@ -56,7 +56,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextEncoder3Config>(raw, &["text_encoder_3"]);
+        weft::config::prepare::<TextEncoder3Config>(raw, "text_encoder_3");
     }
 }
 

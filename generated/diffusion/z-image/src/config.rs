@@ -46,7 +46,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextEncoderConfig>(raw, &["text_encoder"]);
+        weft::config::prepare::<TextEncoderConfig>(raw, "text_encoder");
     }
 }
 

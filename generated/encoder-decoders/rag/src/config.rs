@@ -52,7 +52,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<GeneratorConfig>(raw, &["generator"]);
+        weft::config::prepare::<GeneratorConfig>(raw, "generator");
     }
 }
 

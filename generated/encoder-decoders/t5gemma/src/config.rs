@@ -76,8 +76,8 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<EncoderConfig>(raw, &["encoder"]);
-        weft::config::prepare_or_default::<DecoderConfig>(raw, &["decoder"]);
+        weft::config::prepare::<EncoderConfig>(raw, "encoder");
+        weft::config::prepare::<DecoderConfig>(raw, "decoder");
     }
 }
 

@@ -73,10 +73,9 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::config::keep_first(raw, &["encoder_config", "audio_config"]);
-        weft::config::prepare_or_default::<
-            AudioConfig,
-        >(raw, &["encoder_config", "audio_config"]);
-        weft::config::prepare_or_default::<TextConfig>(raw, &["text_config"]);
+        weft::config::prepare::<AudioConfig>(raw, "encoder_config");
+        weft::config::prepare::<AudioConfig>(raw, "audio_config");
+        weft::config::prepare::<TextConfig>(raw, "text_config");
         weft::config::keep_first(raw, &["audio_token_id", "audio_token_index"]);
     }
 }

@@ -40,7 +40,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<EncoderConfig>(raw, &["encoder_config"]);
+        weft::config::prepare::<EncoderConfig>(raw, "encoder_config");
     }
 }
 

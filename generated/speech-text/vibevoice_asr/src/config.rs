@@ -56,7 +56,7 @@ impl weft::Configuration for Config {
 
     fn prepare(raw: &mut weft::config::Json) {
         weft::config::keep_first(raw, &["acoustic_tokenizer_encoder_config", "audio_config"]);
-        weft::config::prepare_or_default::<TextConfig>(raw, &["text_config"]);
+        weft::config::prepare::<TextConfig>(raw, "text_config");
         weft::config::keep_first(raw, &["audio_token_id", "audio_token_index"]);
         weft::config::keep_first(raw, &["semantic_tokenizer_encoder_config", "semantic_config"]);
     }

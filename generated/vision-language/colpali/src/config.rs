@@ -43,7 +43,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<VlmConfig>(raw, &["vlm_config"]);
+        weft::config::prepare::<VlmConfig>(raw, "vlm_config");
     }
 }
 
@@ -93,7 +93,7 @@ impl weft::Configuration for VlmConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextConfig>(raw, &["text_config"]);
+        weft::config::prepare::<TextConfig>(raw, "text_config");
         weft::config::keep_first(raw, &["image_token_id", "image_token_index"]);
     }
 }

@@ -143,7 +143,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<BackboneConfig>(raw, &["backbone_config"]);
+        weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
         weft::config::keep_first(raw, &["hidden_size", "d_model"]);
         weft::config::keep_first(raw, &["num_attention_heads", "encoder_attention_heads"]);
     }

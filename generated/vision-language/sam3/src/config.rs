@@ -53,13 +53,9 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<VisionConfig>(raw, &["vision_config"]);
-        weft::config::prepare_or_default::<
-            DetrEncoderConfig,
-        >(raw, &["detr_encoder_config"]);
-        weft::config::prepare_or_default::<
-            DetrDecoderConfig,
-        >(raw, &["detr_decoder_config"]);
+        weft::config::prepare::<VisionConfig>(raw, "vision_config");
+        weft::config::prepare::<DetrEncoderConfig>(raw, "detr_encoder_config");
+        weft::config::prepare::<DetrDecoderConfig>(raw, "detr_decoder_config");
     }
 }
 
@@ -97,7 +93,7 @@ impl weft::Configuration for VisionConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<BackboneConfig>(raw, &["backbone_config"]);
+        weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
     }
 }
 

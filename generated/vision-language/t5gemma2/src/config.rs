@@ -70,8 +70,8 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<EncoderConfig>(raw, &["encoder"]);
-        weft::config::prepare_or_default::<DecoderConfig>(raw, &["decoder"]);
+        weft::config::prepare::<EncoderConfig>(raw, "encoder");
+        weft::config::prepare::<DecoderConfig>(raw, "decoder");
         weft::config::keep_first(raw, &["image_token_id", "image_token_index"]);
     }
 }
@@ -123,7 +123,7 @@ impl weft::Configuration for EncoderConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<TextConfig>(raw, &["text_config"]);
+        weft::config::prepare::<TextConfig>(raw, "text_config");
         weft::config::keep_first(raw, &["eoi_token_id", "eoi_token_index"]);
         weft::config::keep_first(raw, &["image_token_id", "image_token_index"]);
     }

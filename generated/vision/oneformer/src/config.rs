@@ -154,7 +154,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<BackboneConfig>(raw, &["backbone_config"]);
+        weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
         weft::config::keep_first(raw, &["conv_dim", "feature_size"]);
         weft::config::keep_first(raw, &["mask_dim", "mask_feature_size"]);
         weft::config::keep_first(raw, &["strides", "feature_strides"]);

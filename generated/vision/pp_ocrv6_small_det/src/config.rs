@@ -58,7 +58,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<BackboneConfig>(raw, &["backbone_config"]);
+        weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
     }
 }
 

@@ -43,7 +43,7 @@ impl weft::Configuration for Config {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<VisionConfig>(raw, &["vision_config"]);
+        weft::config::prepare::<VisionConfig>(raw, "vision_config");
     }
 }
 
@@ -81,7 +81,7 @@ impl weft::Configuration for VisionConfig {
     }
 
     fn prepare(raw: &mut weft::config::Json) {
-        weft::config::prepare_or_default::<BackboneConfig>(raw, &["backbone_config"]);
+        weft::config::prepare::<BackboneConfig>(raw, "backbone_config");
     }
 }
 

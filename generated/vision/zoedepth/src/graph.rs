@@ -367,10 +367,9 @@ fn domain_logits(g: &mut Graph, c: &Config, w: &Scope, x: &Tensor) -> Result<Ten
     let places = g.concat(&[&sin, &cos], 1)?;
     let mut x = g.add(&x, &places)?;
     // As many as the reference runs, whatever there are.
-    (4..c.num_patch_transformer_layers.unwrap_or(4))
-        .for_each(|index| {
-            g.unused_scope(&encoder.scope("transformer_encoder").index(index))
-        });
+    for index in 4..c.num_patch_transformer_layers.unwrap_or(4) {
+        g.unused_scope(&encoder.scope("transformer_encoder").index(index));
+    }
     for index in 0..4 {
         let w = encoder.scope("transformer_encoder").index(index);
         let attention = nn::MultiHead {
