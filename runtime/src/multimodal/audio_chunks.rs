@@ -145,7 +145,7 @@ mod tests {
         Values::from([(FEATURES.to_owned(), Value::F32(features.into_dyn())), ("mask".to_owned(), mask)])
     }
 
-    fn numbers(value: Value) -> Vec<i64> {
+    fn numbers(value: &Value) -> Vec<i64> {
         value.i64("value").unwrap().iter().copied().collect()
     }
 
@@ -158,10 +158,10 @@ mod tests {
         let padding = chunks.padding(&given()).unwrap();
         let padding: Vec<f32> = padding.f32("padding").unwrap().iter().copied().collect();
         assert_eq!(padding, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0]);
-        assert_eq!(numbers(chunks.rows(&given()).unwrap()), [0, 1, 2, 4, 5]);
-        assert_eq!(numbers(chunks.windows(&given(), 1).unwrap()), [0, 0, 1, 2, 2]);
-        assert_eq!(numbers(chunks.windows(&given(), 2).unwrap()), [0, 0, 0, 1, 1]);
-        assert_eq!(numbers(chunks.pairs(&given()).unwrap()), [0, 3]);
+        assert_eq!(numbers(&chunks.rows(&given()).unwrap()), [0, 1, 2, 4, 5]);
+        assert_eq!(numbers(&chunks.windows(&given(), 1).unwrap()), [0, 0, 1, 2, 2]);
+        assert_eq!(numbers(&chunks.windows(&given(), 2).unwrap()), [0, 0, 0, 1, 1]);
+        assert_eq!(numbers(&chunks.pairs(&given()).unwrap()), [0, 3]);
     }
 
     #[test]
