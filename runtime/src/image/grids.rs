@@ -121,6 +121,19 @@ pub fn patch_frames(values: &Values, merge: usize) -> Result<Value> {
     Ok(Value::I64(Array1::from_vec(frames).into_dyn()))
 }
 
+/// The image that each square of `merge` by `merge` patches is of: `[features]` i64, from `image_grid_thw` `[images, 3]`.
+///
+/// # Errors
+/// As [`patch_position_ids`]; and when an image has several frames, as videos have.
+pub fn patch_images(values: &Values, merge: usize) -> Result<Value> {
+    let frames = grids(values, merge)?.into_iter().map(|grid| grid.frames).max().unwrap_or(1);
+    if frames > 1 {
+        let problem = format!("has an image of {frames} frames");
+        return Err(Error::input(GRIDS, problem, "give single images: videos are not among the inputs"));
+    }
+    patch_frames(values, merge)
+}
+
 /// The window of a frame that each square of `merge` by `merge` patches is of: `[features]` i64, from `image_grid_thw`
 /// `[images, 3]`; windows are `side` by `side` squares, smaller at the lower and right borders (`get_vision_window_index`).
 ///
@@ -251,6 +264,17 @@ mod tests {
 
     fn numbers(value: &Value) -> ArrayD<i64> {
         value.i64("value").unwrap().clone()
+    }
+
+    #[test]
+    fn images_of_several_frames_are_refused_where_none_are_read() {
+        let still =
+            Values::from([(GRIDS.into(), ndarray::array![[1_i64, 2, 4], [1, 2, 2]].into_dyn().into())]);
+        let images = patch_images(&still, 2).unwrap();
+        assert_eq!(images.i64("images").unwrap().iter().copied().collect::<Vec<_>>(), [0, 0, 1]);
+        let filmed = Values::from([(GRIDS.into(), ndarray::array![[2_i64, 2, 2]].into_dyn().into())]);
+        let problem = patch_images(&filmed, 2).unwrap_err().to_string();
+        assert!(problem.contains("an image of 2 frames"), "{problem}");
     }
 
     #[test]

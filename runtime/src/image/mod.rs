@@ -14,6 +14,7 @@
 
 mod antialiased;
 mod anyres;
+mod canvas_positions;
 mod centred_positions;
 mod codes;
 mod draw;
@@ -31,6 +32,7 @@ mod mrope;
 mod naflex_squares;
 mod native_sizes;
 mod nested_squares;
+mod newline_rows;
 mod normalize;
 mod padded;
 mod patches;
@@ -54,12 +56,13 @@ mod video_patches;
 mod warp;
 
 pub use anyres::{AnyRes, image_segments, image_token_indices, marked_image_indices};
+pub use canvas_positions::CanvasPositions;
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
 pub use grids::{
-    bilinear_ids, bilinear_weights, patch_frames, patch_neighbours, patch_position_ids, patch_rows,
-    patch_windows,
+    bilinear_ids, bilinear_weights, patch_frames, patch_images, patch_neighbours, patch_position_ids,
+    patch_rows, patch_windows,
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{interpolation_weights, patch_interpolation_weights};
@@ -71,6 +74,7 @@ pub use mrope::{padding_positions, rope_deltas, rope_deltas_by_seconds, rope_ind
 pub use naflex_squares::naflex_squares;
 pub use native_sizes::{native_patch_images, native_patch_position_ids, native_patch_rows};
 pub use nested_squares::{nested_patch_images, nested_patch_rows, nested_position_ids};
+pub use newline_rows::NewlineRows;
 pub use padded::{
     fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches,
     whole_fractional_position_ids, whole_patch_attention_mask,

@@ -72,7 +72,8 @@ fn nested(height: usize, width: usize, levels: u32) -> impl Iterator<Item = (usi
     })
 }
 
-fn sizes(values: &Values, levels: u32) -> Result<Vec<(usize, usize)>> {
+/// Rows and columns of patches of each image, which are multiples of the largest squares.
+pub(super) fn sizes(values: &Values, levels: u32) -> Result<Vec<(usize, usize)>> {
     let missing = || Error::input(GRIDS, "must be rows and columns of patches", "give it as i64 [images, 2]");
     let all = values.get(GRIDS).ok_or_else(missing)?.i64(GRIDS)?;
     let edge = 2_usize.pow(levels);

@@ -46,6 +46,30 @@ impl RopeParameters {
         Rotary::by_axes(g, position_ids, &rope.inverse, &axes, rope.attention_factor)
     }
 
+    /// Rotary embedding of positions along as many axes as `mrope_section` has, `[axes, batch, sequence]`, for heads of `head_size`
+    /// (`HunYuanVLRotaryEmbedding`): the elements of a head are shared by twice as many of each as it says, whichever pairs they are of.
+    ///
+    /// # Errors
+    /// When the ids have not three axes, there are no sections, or they are no split of the pairs.
+    pub fn mrope_of_elements(
+        &self,
+        g: &mut Graph,
+        position_ids: &Tensor,
+        head_size: usize,
+        max_position_embeddings: usize,
+    ) -> Result<Rotary> {
+        self.check(head_size).map_err(|problem| g.error("RotaryEmbedding", problem))?;
+        let rope = self.frequencies(head_size, max_position_embeddings, None);
+        let counts = self.mrope_section.as_deref().unwrap_or_default();
+        let section = |(axis, count): (usize, &usize)| std::iter::repeat_n(axis, 2 * *count);
+        let axes: Vec<usize> = counts.iter().enumerate().flat_map(section).collect();
+        if axes.len() != 2 * rope.inverse.len() {
+            let problem = format!("`mrope_section` {counts:?} is no split of {} pairs", rope.inverse.len());
+            return Err(g.error("RotaryEmbedding", problem));
+        }
+        Rotary::by_axes_of_elements(g, position_ids, &rope.inverse, &axes, rope.attention_factor)
+    }
+
     /// Rotary embedding of rows and columns `[2, 1, patches]` for heads of `head_size`: the frequencies of a head rotate by rows and
     /// by columns in turns, those by rows stand first (`PixtralVisionRotaryEmbedding`).
     ///

@@ -19,7 +19,7 @@ pub struct RopeParameters {
     #[serde(default = "whole")]
     pub partial_rotary_factor: f64,
     /// M-RoPE: pairs that rotate by time, height and width.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "xdrope_section", skip_serializing_if = "Option::is_none")]
     pub mrope_section: Option<Vec<usize>>,
     /// Llama 4's attention temperature: the factor of `ln(1 + ⌊position / original length⌋)` in the scale of queries.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Rotary position embeddings (RoPE; Su et al., 2021, arXiv:2104.09864).
 
+use super::{merge_heads, split_heads};
 use crate::Result;
 use crate::graph::{Dtype, Graph, RotaryOp, Tensor, Unary};
 
@@ -11,6 +12,8 @@ pub struct Rotary {
     width: usize,
     interleaved: bool,
     query_scale: Option<Tensor>,
+    /// Cosines and sines of the second halves of heads, where these turn by others than the first ones.
+    second: Option<(Tensor, Tensor)>,
 }
 
 impl Rotary {
@@ -21,7 +24,14 @@ impl Rotary {
     /// When the ids have not two axes.
     pub fn new(g: &mut Graph, position_ids: &Tensor, frequencies: &[f32], scaling: f64) -> Result<Self> {
         let [cos, sin] = [Unary::Cos, Unary::Sin].map(|of| g.angles(position_ids, of, frequencies, scaling));
-        Ok(Self { cos: cos?, sin: sin?, width: 2 * frequencies.len(), interleaved: false, query_scale: None })
+        Ok(Self {
+            cos: cos?,
+            sin: sin?,
+            width: 2 * frequencies.len(),
+            interleaved: false,
+            query_scale: None,
+            second: None,
+        })
     }
 
     /// As [`Rotary::new`], from inverse frequencies `[pairs]` that the graph computes.
@@ -41,7 +51,7 @@ impl Rotary {
         let sin = g.unary(Unary::Sin, &angles);
         let pairs = frequencies.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
         let (cos, sin) = (g.scale(&cos, scaling)?, g.scale(&sin, scaling)?);
-        Ok(Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None })
+        Ok(Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None, second: None })
     }
 
     /// Positions along several axes (`recomposition_frequencies` of `Qwen2VLRotaryEmbedding`): from `position_ids`
@@ -77,10 +87,28 @@ impl Rotary {
         Ok(Self::from_cos_sin(cos, sin))
     }
 
+    /// As [`Rotary::by_axes`], but that the second halves of heads turn by other axes than the first ones (`recomposition_frequencies`
+    /// of `HunYuanVLRotaryEmbedding`): of each element its axis.
+    ///
+    /// # Errors
+    /// As [`Rotary::by_axes`].
+    pub fn by_axes_of_elements(
+        g: &mut Graph,
+        position_ids: &Tensor,
+        frequencies: &[f32],
+        axes: &[usize],
+        scaling: f64,
+    ) -> Result<Self> {
+        let (first, second) = axes.split_at(axes.len() / 2);
+        let second = Self::by_axes(g, position_ids, frequencies, second, scaling)?;
+        let first = Self::by_axes(g, position_ids, frequencies, first, scaling)?;
+        Ok(Self { second: Some((second.cos, second.sin)), ..first })
+    }
+
     /// From cosines and sines `[batch, sequence, pairs]`, as tables hold them.
     pub fn from_cos_sin(cos: Tensor, sin: Tensor) -> Self {
         let pairs = cos.dim(-1).and_then(crate::Dim::fixed).unwrap_or_default();
-        Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None }
+        Self { cos, sin, width: 2 * pairs, interleaved: false, query_scale: None, second: None }
     }
 
     /// Cosines and sines times a number that the graph computes.
@@ -148,13 +176,20 @@ impl Rotary {
     }
 
     /// Rotates queries or keys `[batch, sequence, heads·size]` (`apply_rotary_pos_emb`), the first `2 · frequencies` elements of each
-    /// head.
+    /// head; all of them where the halves of heads turn by different axes.
     ///
     /// # Errors
     /// When heads are narrower than that.
     pub fn apply(&self, g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
         let op = RotaryOp { heads, width: self.width, interleaved: self.interleaved };
-        g.rotary(x, &self.cos, &self.sin, op)
+        let first = g.rotary(x, &self.cos, &self.sin, op)?;
+        let Some((cos, sin)) = &self.second else { return Ok(first) };
+        let second = g.rotary(x, cos, sin, op)?;
+        let [first, second] = [split_heads(g, &first, heads)?, split_heads(g, &second, heads)?];
+        let first = g.slice(&first, 3, 0..self.width / 2)?;
+        let second = g.slice(&second, 3, self.width / 2..self.width)?;
+        let x = g.concat(&[&first, &second], 3)?;
+        merge_heads(g, &x)
     }
 }
 

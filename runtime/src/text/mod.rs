@@ -21,7 +21,9 @@ pub use ends::ends;
 pub use pad::{Batch, Padding};
 pub use pieces::TokenBytes;
 pub use settings::{Settings, Side};
-pub use token_masks::{first_token_global, not_padding, question_global, token_count_mask, token_weights};
+pub use token_masks::{
+    counted_positions, first_token_global, not_padding, question_global, token_count_mask, token_weights,
+};
 
 use crate::hub::Checkpoint;
 use crate::{Error, Result};

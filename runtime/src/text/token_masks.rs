@@ -1,5 +1,5 @@
 //! Masks that follow from `input_ids` where the caller gives none: of padding (`DPRQuestionEncoder`, `XLMModel`) and of global
-//! tokens (`LongformerForSequenceClassification`, `LongformerForQuestionAnswering`).
+//! tokens (`LongformerForSequenceClassification`, `LongformerForQuestionAnswering`); and positions that follow from masks.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, Ix2, s};
 
@@ -39,6 +39,27 @@ pub fn token_weights(values: &Values) -> Result<Value> {
         return Err(Error::input(NAME, format!("has shape {:?}", mask.shape()), help));
     }
     Ok(Value::F32(mask.mapv(|seen| seen as f32).insert_axis(Axis(2))))
+}
+
+/// `position_ids` that count tokens and no padding, whose own are 1 (`IdeficsModel`): those of the last tokens `[batch, sequence]`
+/// i64, as many as `input_ids` has, from the `attention_mask` `[batch, past + sequence]`.
+///
+/// # Errors
+/// When one of them is missing or has not two axes, or the mask is shorter.
+pub fn counted_positions(values: &Values) -> Result<Value> {
+    const NAME: &str = "attention_mask";
+    let sequence = input_ids(values)?.ncols();
+    let help = "give it as i64 [batch, past + sequence]";
+    let mask = values.get(NAME).ok_or_else(|| Error::input(NAME, "is required and was not given", help))?;
+    let mask = mask.i64(NAME)?;
+    let mut counted = mask.clone();
+    if mask.ndim() != 2 || mask.len_of(Axis(1)) < sequence {
+        return Err(Error::input(NAME, format!("has shape {:?}", mask.shape()), help));
+    }
+    counted.accumulate_axis_inplace(Axis(1), |before, count| *count += before);
+    counted.zip_mut_with(mask, |count, seen| *count = if *seen == 0 { 1 } else { *count - 1 });
+    let first = counted.len_of(Axis(1)) - sequence;
+    Ok(Value::I64(counted.slice_axis(Axis(1), (first..).into()).to_owned()))
 }
 
 /// `global_attention_mask` with the first token of each text global: `[batch, sequence]` i64, from `input_ids` of that shape.
@@ -104,6 +125,19 @@ mod tests {
 
     fn texts(ids: [[i64; 5]; 2]) -> Values {
         Values::from([("input_ids".into(), ndarray::arr2(&ids).into_dyn().into())])
+    }
+
+    #[test]
+    fn positions_count_tokens_and_no_padding() {
+        let mask = ndarray::array![[0_i64, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 1]].into_dyn();
+        let mut values = texts([[3, 4, 5, 6, 7], [3, 4, 5, 6, 7]]);
+        values.insert("attention_mask".into(), mask.into());
+        let found = counted_positions(&values).unwrap();
+        let want = ndarray::array![[0_i64, 1, 2, 3, 4], [2, 3, 4, 1, 5]].into_dyn();
+        assert_eq!(found.i64("position_ids").unwrap(), &want);
+        values.insert("attention_mask".into(), ndarray::array![[1_i64], [1]].into_dyn().into());
+        let problem = counted_positions(&values).unwrap_err().to_string();
+        assert!(problem.contains("has shape [2, 1]"), "{problem}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value as Json, json};
 
 /// The names that files have for a kind of scaling, and today's.
-const NAMES: [(&str, &str); 3] = [("axial", "default"), ("mrope", "default"), ("su", "longrope")];
+const NAMES: [(&str, &str); 4] =
+    [("axial", "default"), ("mrope", "default"), ("su", "longrope"), ("xdrope", "dynamic")];
 
 /// Gathers what a configuration says of rotary embeddings in `field`, as `RopeParameters` reads it; `theta` is the
 /// architecture's base where the file has none.
