@@ -65,8 +65,12 @@ pub use weft_got_ocr2 as got_ocr2;
 pub use weft_grounding_dino as grounding_dino;
 #[cfg(feature = "groupvit")]
 pub use weft_groupvit as groupvit;
+#[cfg(feature = "hunyuan_vl")]
+pub use weft_hunyuan_vl as hunyuan_vl;
 #[cfg(feature = "hyperclovax_vision_v2")]
 pub use weft_hyperclovax_vision_v2 as hyperclovax_vision_v2;
+#[cfg(feature = "idefics")]
+pub use weft_idefics as idefics;
 #[cfg(feature = "idefics2")]
 pub use weft_idefics2 as idefics2;
 #[cfg(feature = "idefics3")]
@@ -77,6 +81,8 @@ pub use weft_instructblip as instructblip;
 pub use weft_internvl as internvl;
 #[cfg(feature = "janus")]
 pub use weft_janus as janus;
+#[cfg(feature = "kimi_k25")]
+pub use weft_kimi_k25 as kimi_k25;
 #[cfg(feature = "kosmos-2")]
 pub use weft_kosmos_2 as kosmos_2;
 #[cfg(feature = "kosmos2_5")]
@@ -105,8 +111,12 @@ pub use weft_metaclip_2 as metaclip_2;
 pub use weft_minicpm_ocr as minicpm_ocr;
 #[cfg(feature = "minicpmv4_6")]
 pub use weft_minicpmv4_6 as minicpmv4_6;
+#[cfg(feature = "minicpmv4_7")]
+pub use weft_minicpmv4_7 as minicpmv4_7;
 #[cfg(feature = "mistral3")]
 pub use weft_mistral3 as mistral3;
+#[cfg(feature = "mllama")]
+pub use weft_mllama as mllama;
 #[cfg(feature = "mm-grounding-dino")]
 pub use weft_mm_grounding_dino as mm_grounding_dino;
 #[cfg(feature = "modernvbert")]
@@ -123,6 +133,8 @@ pub use weft_paddleocr_vl as paddleocr_vl;
 pub use weft_paligemma as paligemma;
 #[cfg(feature = "pix2struct")]
 pub use weft_pix2struct as pix2struct;
+#[cfg(feature = "pp_formulanet")]
+pub use weft_pp_formulanet as pp_formulanet;
 #[cfg(feature = "qianfan_ocr")]
 pub use weft_qianfan_ocr as qianfan_ocr;
 #[cfg(feature = "qwen2_5_vl")]
@@ -232,8 +244,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<grounding_dino::Model>(),
     #[cfg(feature = "groupvit")]
     weft::DynArchitecture::of::<groupvit::Model>(),
+    #[cfg(feature = "hunyuan_vl")]
+    weft::DynArchitecture::of::<hunyuan_vl::Model>(),
     #[cfg(feature = "hyperclovax_vision_v2")]
     weft::DynArchitecture::of::<hyperclovax_vision_v2::Model>(),
+    #[cfg(feature = "idefics")]
+    weft::DynArchitecture::of::<idefics::Model>(),
     #[cfg(feature = "idefics2")]
     weft::DynArchitecture::of::<idefics2::Model>(),
     #[cfg(feature = "idefics3")]
@@ -244,6 +260,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl::Model>(),
     #[cfg(feature = "janus")]
     weft::DynArchitecture::of::<janus::Model>(),
+    #[cfg(feature = "kimi_k25")]
+    weft::DynArchitecture::of::<kimi_k25::Model>(),
     #[cfg(feature = "kosmos-2")]
     weft::DynArchitecture::of::<kosmos_2::Model>(),
     #[cfg(feature = "kosmos2_5")]
@@ -272,8 +290,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<minicpm_ocr::Model>(),
     #[cfg(feature = "minicpmv4_6")]
     weft::DynArchitecture::of::<minicpmv4_6::Model>(),
+    #[cfg(feature = "minicpmv4_7")]
+    weft::DynArchitecture::of::<minicpmv4_7::Model>(),
     #[cfg(feature = "mistral3")]
     weft::DynArchitecture::of::<mistral3::Model>(),
+    #[cfg(feature = "mllama")]
+    weft::DynArchitecture::of::<mllama::Model>(),
     #[cfg(feature = "mm-grounding-dino")]
     weft::DynArchitecture::of::<mm_grounding_dino::Model>(),
     #[cfg(feature = "modernvbert")]
@@ -290,6 +312,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<paligemma::Model>(),
     #[cfg(feature = "pix2struct")]
     weft::DynArchitecture::of::<pix2struct::Model>(),
+    #[cfg(feature = "pp_formulanet")]
+    weft::DynArchitecture::of::<pp_formulanet::Model>(),
     #[cfg(feature = "qianfan_ocr")]
     weft::DynArchitecture::of::<qianfan_ocr::Model>(),
     #[cfg(feature = "qwen2_5_vl")]

@@ -10,11 +10,13 @@ from weft_reference.models import (
     florence2,
     fuyu,
     git,
+    image_states,
     kosmos2_5,
     kosmos_2,
     modernvbert,
     omni,
     pix2struct,
+    pp_formulanet,
     vision_encoder_decoder,
 )
 from weft_reference.models.vision_language.table import FAMILIES
@@ -27,11 +29,13 @@ OWN = (
     florence2,
     fuyu,
     git,
+    image_states,
     kosmos2_5,
     kosmos_2,
     modernvbert,
     omni,
     pix2struct,
+    pp_formulanet,
     vision_encoder_decoder,
 )
 DRAWN = {family.model: family.random_case for family in FAMILIES}

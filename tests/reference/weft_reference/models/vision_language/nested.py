@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 from transformers import PreTrainedConfig
 
+from weft_reference.cases import Inputs
 from weft_reference.inputs import floats
 from weft_reference.models.llava import IMAGE
 from weft_reference.models.vision_language.delta import DELTA
@@ -24,14 +25,18 @@ TOWER: Changes = {
 
 def side_by_side(config: PreTrainedConfig, counts: list[int], key: str) -> Images:
     """Images of several sizes, whose patches are one row of pixels."""
-    vision = config.vision_config
     edge = 2 if config.downsample_mode == "4x" else 4
     sizes = [[edge * (1 + index % 2), edge * (2 - index % 2)] for index in range(sum(counts))]
     sizes[-1] = [edge, edge]
-    patches = sum(rows * columns for rows, columns in sizes)
-    pixels = floats(f"pixels.{key}", (1, 3, vision.patch_size, patches * vision.patch_size), -2.0, 2.0)
     features = [rows * columns // edge**2 for rows, columns in sizes]
-    return Images({"pixel_values": pixels, "target_sizes": np.array(sizes, np.int64)}, features)
+    return Images(pixels_of(config, sizes, key), features)
+
+
+def pixels_of(config: PreTrainedConfig, sizes: list[list[int]], key: str) -> Inputs:
+    """The patches of images of these rows and columns of them, side by side."""
+    patch, patches = config.vision_config.patch_size, sum(rows * columns for rows, columns in sizes)
+    pixels = floats(f"pixels.{key}", (1, 3, patch, patches * patch), -2.0, 2.0)
+    return {"pixel_values": pixels, "target_sizes": np.array(sizes, np.int64)}
 
 
 def tower(rng: Random, _: PreTrainedConfig) -> Changes:

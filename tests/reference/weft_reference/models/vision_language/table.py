@@ -7,9 +7,12 @@ from transformers import PreTrainedConfig
 
 from weft_reference.cases import Inputs
 from weft_reference.models.llava import IMAGE
+from weft_reference.models.vision_language.canvas import CANVAS
 from weft_reference.models.vision_language.compass import COMPASS
 from weft_reference.models.vision_language.delta import DELTAS
 from weft_reference.models.vision_language.family import SIGLIP, Changes, Family, listed, patches, square
+from weft_reference.models.vision_language.hunyuan import HUNYUAN
+from weft_reference.models.vision_language.kimi import KIMI
 from weft_reference.models.vision_language.merged import MERGED
 from weft_reference.models.vision_language.native import NATIVE
 from weft_reference.models.vision_language.nested import NESTED
@@ -274,4 +277,7 @@ TILED = (
     ),
 )
 
-FAMILIES = TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + PADDLEOCR_VL + QUERIES + TOWERS
+FAMILIES = (
+    *(TILED + PACKED + NATIVE + MERGED + DELTAS + COMPASS + NESTED + CANVAS),
+    *(HUNYUAN + KIMI + PADDLEOCR_VL + QUERIES + TOWERS),
+)
