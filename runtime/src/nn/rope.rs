@@ -6,6 +6,7 @@ mod frequencies;
 mod legacy;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 pub use frequencies::Frequencies;
 pub use legacy::{prepare, prepare_layers, prepare_partial, prepare_scaling};
@@ -134,6 +135,13 @@ impl RopeParameters {
             llama_4_scaling_beta: None,
             scaling: RopeScaling::Default,
         }
+    }
+
+    /// As an architecture's standard stretches them: the fields of `rope_parameters` and their values.
+    pub fn scaled<const N: usize>(self, standard: [(&str, Json); N]) -> Self {
+        let Ok(Json::Object(mut rope)) = serde_json::to_value(&self) else { return self };
+        rope.extend(standard.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        serde_json::from_value(Json::Object(rope)).unwrap_or(self)
     }
 
     /// What of a head of this size is rotated.

@@ -86,7 +86,7 @@ impl Default for Config {
             hidden_act: Activation::Silu,
             max_position_embeddings: 131_072,
             rms_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,

@@ -76,7 +76,15 @@ impl Default for Config {
             hidden_act: Activation::Silu,
             max_position_embeddings: 131_072,
             rms_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(150000.0),
+            rope_parameters: RopeParameters::of(150000.0)
+                .scaled([
+                    ("rope_type", "yarn".into()),
+                    ("factor", 32.0.into()),
+                    ("beta_fast", 32.0.into()),
+                    ("beta_slow", 1.0.into()),
+                    ("truncate", false.into()),
+                    ("original_max_position_embeddings", 4096.into()),
+                ]),
             tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,

@@ -72,7 +72,15 @@ impl Default for Config {
             id2label: None,
             num_labels: None,
             head_dim: Some(64),
-            rope_parameters: RopeParameters::of(150000.0),
+            rope_parameters: RopeParameters::of(150000.0)
+                .scaled([
+                    ("rope_type", "yarn".into()),
+                    ("factor", 32.0.into()),
+                    ("beta_fast", 32.0.into()),
+                    ("beta_slow", 1.0.into()),
+                    ("truncate", false.into()),
+                    ("original_max_position_embeddings", 4096.into()),
+                ]),
             rms_norm_eps: 1e-5,
             num_key_value_heads: Some(2),
             attention_bias: true,

@@ -92,7 +92,7 @@ impl Default for AudioConfig {
             num_key_value_heads: None,
             hidden_act: Activation::Gelu,
             max_position_embeddings: 1500,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             num_mel_bins: 128,
         }
     }

@@ -60,7 +60,7 @@ impl Default for Config {
             decoder_hidden_act: Activation::Silu,
             max_position_embeddings: 512,
             attention_bias: false,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.9, ..RopeParameters::of(10000.0) },
             tie_word_embeddings: true,
             is_causal: true,
             head_dim: None,

@@ -49,7 +49,7 @@ impl Default for Config {
             projector_hidden_act: Activation::Gelu,
             multimodal_projector_bias: true,
             audio_frame_step: 0.01,
-            rope_parameters: RopeParameters::of(1200.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.2, ..RopeParameters::of(1200.0) },
         }
     }
 }

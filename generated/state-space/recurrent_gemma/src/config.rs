@@ -80,7 +80,7 @@ impl Default for Config {
             hidden_act: Activation::GeluNew,
             max_position_embeddings: 8192,
             rms_norm_eps: 1e-6,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             attention_bias: false,
             tie_word_embeddings: true,
             is_causal: true,

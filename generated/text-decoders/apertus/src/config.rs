@@ -63,7 +63,15 @@ impl Default for Config {
             hidden_act: "xielu".to_owned(),
             max_position_embeddings: 65_536,
             rms_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(12000000.0),
+            rope_parameters: RopeParameters::of(12000000.0)
+                .scaled([
+                    ("rope_type", "llama3".into()),
+                    ("rope_theta", 12000000.0.into()),
+                    ("factor", 8.0.into()),
+                    ("original_max_position_embeddings", 8192.into()),
+                    ("low_freq_factor", 1.0.into()),
+                    ("high_freq_factor", 4.0.into()),
+                ]),
             attention_bias: false,
             tie_word_embeddings: false,
             is_causal: true,

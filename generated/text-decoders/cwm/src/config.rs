@@ -67,7 +67,15 @@ impl Default for Config {
             hidden_act: Activation::Silu,
             max_position_embeddings: 131_072,
             rms_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(1000000.0),
+            rope_parameters: RopeParameters::of(1000000.0)
+                .scaled([
+                    ("rope_type", "llama3".into()),
+                    ("rope_theta", 1000000.0.into()),
+                    ("factor", 16.0.into()),
+                    ("original_max_position_embeddings", 8192.into()),
+                    ("low_freq_factor", 1.0.into()),
+                    ("high_freq_factor", 4.0.into()),
+                ]),
             mlp_bias: false,
             tie_word_embeddings: false,
             is_causal: true,

@@ -61,7 +61,7 @@ impl Default for Config {
             head_dim: None,
             hidden_act: Activation::Gelu,
             max_position_embeddings: 2048,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.25, ..RopeParameters::of(10000.0) },
             attention_bias: true,
             tie_word_embeddings: false,
             is_causal: true,

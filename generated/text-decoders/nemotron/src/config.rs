@@ -64,7 +64,7 @@ impl Default for Config {
             head_dim: None,
             hidden_act: Activation::Relu2,
             max_position_embeddings: 4096,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             attention_bias: false,
             mlp_bias: false,
             tie_word_embeddings: false,

@@ -62,7 +62,7 @@ impl Default for Config {
             head_dim: None,
             hidden_act: Activation::GeluNew,
             max_position_embeddings: 2048,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,

@@ -230,7 +230,7 @@ impl Default for TextConfig {
             hidden_act: Activation::Silu,
             max_position_embeddings: 65_536,
             rms_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 0.5, ..RopeParameters::of(10000.0) },
             tie_word_embeddings: false,
             is_causal: true,
             pad_token_id: None,

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::spec::document::nearest_name;
-use crate::spec::model::{ConfigType, Scalar};
+use crate::spec::model::{ConfigField, ConfigType, Scalar};
 
 /// The runtime's variant of an activation function, by the name that configurations use for it.
 pub fn activation(name: &str) -> Option<&'static str> {
@@ -43,6 +43,18 @@ impl Scalar {
 pub(super) fn pairs(values: &IndexMap<String, Scalar>) -> String {
     let pair = |(name, value): (&String, &Scalar)| format!("({name:?}, {}.into())", value.show());
     format!("[{}]", values.iter().map(pair).collect::<Vec<_>>().join(", "))
+}
+
+/// The rotary position embeddings of an architecture where its file says nothing of them.
+pub(super) fn rope(field: &ConfigField, base: &Scalar) -> Result<String, (String, Option<String>)> {
+    let mut rope = literal(ConfigType::Rope, base)?;
+    if let Some(share) = field.partial_rotary_factor.filter(|share| *share < 1.0) {
+        rope = format!("RopeParameters {{ partial_rotary_factor: {share:?}, ..{rope} }}");
+    }
+    if let Some(scaling) = &field.rope_scaling {
+        rope = format!("{rope}.scaled({})", pairs(scaling));
+    }
+    Ok(rope)
 }
 
 pub(super) fn rust(kind: ConfigType) -> &'static str {

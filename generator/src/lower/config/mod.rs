@@ -339,6 +339,7 @@ impl Lowering<'_> {
             .map_err(|(message, nearest)| Problem { nearest, ..at.problem(&key, message) })?;
         let value = match kind {
             ConfigType::Ropes => Some(Ok("BTreeMap::new()".to_owned())),
+            ConfigType::Rope => field.default.as_ref().map(|value| literal::rope(&field, value)),
             _ => field.default.as_ref().map(|value| literal(kind, value)),
         };
         let value = value

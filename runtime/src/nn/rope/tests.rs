@@ -191,3 +191,11 @@ fn what_stretches_positions_as_a_standard_gives_way_to_what_a_file_says() {
     let own = json!({"rope_scaling": {"rope_type": "linear", "factor": 2.0}});
     assert_eq!(standard(own.clone()), read(own));
 }
+
+#[test]
+fn a_standard_is_that_of_a_file_which_says_nothing() {
+    let scaling = || [("rope_type", "linear".into()), ("factor", 4.into()), ("rope_theta", 1e6.into())];
+    let mut config = json!({});
+    prepare_scaling(&mut config, "rope_parameters", scaling());
+    assert_eq!(RopeParameters::of(1e4).scaled(scaling()), read(config));
+}
