@@ -375,7 +375,7 @@ impl Lowering<'_> {
             optional,
             prepares: rope,
             theta,
-            partial_rotary_factor: field.partial_rotary_factor.filter(|share| *share < 1.0),
+            partial_rotary_factor: field.partial_rotary_factor.filter(|share| *share < 1.0 || *share > 1.0),
             rope_scaling: field.rope_scaling.as_ref().map(literal::pairs),
             default,
             doc,
