@@ -51,6 +51,12 @@ pub use weft_dinov3_vit as dinov3_vit;
 pub use weft_donut_swin as donut_swin;
 #[cfg(feature = "dpt")]
 pub use weft_dpt as dpt;
+#[cfg(feature = "edgetam")]
+pub use weft_edgetam as edgetam;
+#[cfg(feature = "edgetam_vision_model")]
+pub use weft_edgetam_vision_model as edgetam_vision_model;
+#[cfg(feature = "efficientloftr")]
+pub use weft_efficientloftr as efficientloftr;
 #[cfg(feature = "efficientnet")]
 pub use weft_efficientnet as efficientnet;
 #[cfg(feature = "eomt")]
@@ -103,6 +109,8 @@ pub use weft_pixio as pixio;
 pub use weft_pixtral as pixtral;
 #[cfg(feature = "poolformer")]
 pub use weft_poolformer as poolformer;
+#[cfg(feature = "pp_doclayout_v2")]
+pub use weft_pp_doclayout_v2 as pp_doclayout_v2;
 #[cfg(feature = "pp_doclayout_v3")]
 pub use weft_pp_doclayout_v3 as pp_doclayout_v3;
 #[cfg(feature = "pp_doclayout_v4")]
@@ -175,6 +183,10 @@ pub use weft_segformer as segformer;
 pub use weft_seggpt as seggpt;
 #[cfg(feature = "siglip-vision")]
 pub use weft_siglip_vision as siglip_vision;
+#[cfg(feature = "slanet")]
+pub use weft_slanet as slanet;
+#[cfg(feature = "slanext")]
+pub use weft_slanext as slanext;
 #[cfg(feature = "swiftformer")]
 pub use weft_swiftformer as swiftformer;
 #[cfg(feature = "swin")]
@@ -187,6 +199,10 @@ pub use weft_swinv2 as swinv2;
 pub use weft_table_transformer as table_transformer;
 #[cfg(feature = "textnet")]
 pub use weft_textnet as textnet;
+#[cfg(feature = "timm_backbone")]
+pub use weft_timm_backbone as timm_backbone;
+#[cfg(feature = "timm_wrapper")]
+pub use weft_timm_wrapper as timm_wrapper;
 #[cfg(feature = "tipsv2_dpt")]
 pub use weft_tipsv2_dpt as tipsv2_dpt;
 #[cfg(feature = "upernet")]
@@ -266,6 +282,12 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<donut_swin::Model>(),
     #[cfg(feature = "dpt")]
     weft::DynArchitecture::of::<dpt::Model>(),
+    #[cfg(feature = "edgetam")]
+    weft::DynArchitecture::of::<edgetam::Model>(),
+    #[cfg(feature = "edgetam_vision_model")]
+    weft::DynArchitecture::of::<edgetam_vision_model::Model>(),
+    #[cfg(feature = "efficientloftr")]
+    weft::DynArchitecture::of::<efficientloftr::Model>(),
     #[cfg(feature = "efficientnet")]
     weft::DynArchitecture::of::<efficientnet::Model>(),
     #[cfg(feature = "eomt")]
@@ -318,6 +340,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<pixtral::Model>(),
     #[cfg(feature = "poolformer")]
     weft::DynArchitecture::of::<poolformer::Model>(),
+    #[cfg(feature = "pp_doclayout_v2")]
+    weft::DynArchitecture::of::<pp_doclayout_v2::Model>(),
     #[cfg(feature = "pp_doclayout_v3")]
     weft::DynArchitecture::of::<pp_doclayout_v3::Model>(),
     #[cfg(feature = "pp_doclayout_v4")]
@@ -390,6 +414,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<seggpt::Model>(),
     #[cfg(feature = "siglip-vision")]
     weft::DynArchitecture::of::<siglip_vision::Model>(),
+    #[cfg(feature = "slanet")]
+    weft::DynArchitecture::of::<slanet::Model>(),
+    #[cfg(feature = "slanext")]
+    weft::DynArchitecture::of::<slanext::Model>(),
     #[cfg(feature = "swiftformer")]
     weft::DynArchitecture::of::<swiftformer::Model>(),
     #[cfg(feature = "swin")]
@@ -402,6 +430,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<table_transformer::Model>(),
     #[cfg(feature = "textnet")]
     weft::DynArchitecture::of::<textnet::Model>(),
+    #[cfg(feature = "timm_backbone")]
+    weft::DynArchitecture::of::<timm_backbone::Model>(),
+    #[cfg(feature = "timm_wrapper")]
+    weft::DynArchitecture::of::<timm_wrapper::Model>(),
     #[cfg(feature = "tipsv2_dpt")]
     weft::DynArchitecture::of::<tipsv2_dpt::Model>(),
     #[cfg(feature = "upernet")]

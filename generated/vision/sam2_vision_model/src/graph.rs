@@ -7,7 +7,7 @@
 //! Reference: `transformers`, `models/sam2/modeling_sam2.py`.
 
 use weft::Result;
-use weft::graph::{Conv, Dim, Graph, Interpolation, Scope, Tensor};
+use weft::graph::{Conv, Graph, Interpolation, Scope, Tensor};
 use weft::nn;
 
 use crate::{Config, Head};
@@ -43,9 +43,14 @@ fn sam2_vision(g: &mut Graph, c: &Config) -> Result<()> {
     Ok(())
 }
 
+/// The input: images as the backbone takes them.
+fn pyramid_images(g: &mut Graph, c: &Config) -> Result<Tensor> {
+    Ok(backbone::images(g, &c.backbone_config))
+}
+
 /// The backbone's last map, and the pyramid's `num_feature_levels` largest ones, the largest first (`Sam2VisionNeck`).
 fn pyramid(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Vec<Tensor>)> {
-    let pixels = backbone::images(g, &c.backbone_config);
+    let pixels = pyramid_images(g, c)?;
     let stages = backbone::stages(g, &c.backbone_config, &w.scope("backbone"), &pixels)?;
     let (mut maps, mut above): (Vec<Tensor>, Option<Tensor>) = (vec![], None);
     for (index, map) in stages.iter().enumerate().rev() {
@@ -55,7 +60,7 @@ fn pyramid(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Vec<Tensor>)
         let lateral = g.conv(&w.scope("neck.convs").index(stages.len() - 1 - index), map, &conv)?;
         let map = match above.filter(|_| c.fpn_top_down_levels.contains(&index)) {
             Some(above) => {
-                let size = [2, 3].map(|axis: usize| above.shape()[axis].clone() * Dim::Fixed(2));
+                let size = [2, 3].map(|axis: usize| lateral.shape()[axis].clone());
                 let above = g.resize(&above, size, Interpolation::Nearest, false)?;
                 g.add(&lateral, &above)?
             }

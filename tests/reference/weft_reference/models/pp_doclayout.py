@@ -1,4 +1,4 @@
-"""PP-DocLayout: RT-DETR with masks or quadrilaterals and a reading order."""
+"""PP-DocLayout: RT-DETR with a reading order, masks or quadrilaterals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft_reference.vision_tasks import TOO_CLOSE_TO_A_PIXEL, VisionTaskCase
 from weft_reference.vision_tasks.made import each
 from weft_reference.vision_tasks.text_images import Processor, bound, tensor
 
-MODELS = ("pp_doclayout_v3", "pp_doclayout_v4")
+MODELS = ("pp_doclayout_v2", "pp_doclayout_v3", "pp_doclayout_v4")
 
 
 def config(version: str = "V3", **changes: Any) -> transformers.PreTrainedConfig:
@@ -39,6 +39,9 @@ def config(version: str = "V3", **changes: Any) -> transformers.PreTrainedConfig
         "num_labels": 3,
         "global_pointer_head_size": 7,
     }
+    if version == "V2":
+        tiny |= {"class_thresholds": [0.5, 0.45, 0.55], "class_order": [2, 0, 3]}
+        del tiny["global_pointer_head_size"]
     masks = {"mask_feature_channels": [6, 8], "x4_feat_dim": 8, "num_prototypes": 5} if version == "V3" else {}
     backbone = hgnet(out_features=STAGES if version == "V3" else STAGES[1:])
     return getattr(transformers, f"PPDocLayout{version}Config")(**({"backbone_config": backbone} | tiny | masks | changes))
@@ -54,6 +57,27 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     yield one("file", "The names of published checkpoints.", store=stores.whole)
     yield task()
     yield from quadrilaterals()
+    yield from ordered()
+
+
+def ordered() -> Iterator[Case]:
+    def one(
+        name: str, notes: str, size: tuple[int, int] = (64, 96), store: Store | None = None, **changes: Any
+    ) -> Case:
+        reader = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 20, "num_hidden_layers": 2}
+        reader |= {"max_position_embeddings": 12, "coordinate_size": 3, "shape_size": 2, "num_classes": 4}
+        reader |= {"relation_bias_embed_dim": 4, "relation_bias_scale": 3, "global_pointer_head_size": 5}
+        made = config("V2", **changes)
+        made.reading_order_config = type(made.reading_order_config)(**reader)
+        head = "PPDocLayoutV2ForObjectDetection"
+        return Case(f"pp_doclayout_v2/{name}", head, made, images(*size), notes, store)
+
+    yield one("object-detection", "Two images, three classes; some queries hold objects.")
+    other = {"hidden_expansion": 0.5, "encode_proj_layers": [1, 2], "encoder_layers": 2, "num_denoising": 0}
+    other |= {"class_thresholds": [0.0] * 3}
+    yield one("all-objects", "All queries hold objects; two layers over two maps.", (96, 64), **other)
+    yield one("no-objects", "No query holds an object.", class_thresholds=[1.0] * 3)
+    yield one("file", "The names of published checkpoints.", store=stores.whole)
 
 
 def quadrilaterals() -> Iterator[Case]:
