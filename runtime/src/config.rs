@@ -3,12 +3,14 @@
 mod conv_block;
 mod depth_bins;
 mod layer_numbers;
+mod layer_overrides;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use conv_block::ConvBlock;
 pub use depth_bins::DepthBins;
 pub use layer_numbers::LayerNumbers;
+pub use layer_overrides::LayerOverrides;
 pub use serde_json::Value as Json;
 
 use crate::Configuration;

@@ -69,6 +69,9 @@ pub enum ConfigType {
     /// A size of each layer: one number for all, or a list of one for each.
     #[serde(rename = "per_layer")]
     PerLayer,
+    /// Fields that differ in some layers, by the index of the layer; has no default.
+    #[serde(rename = "layer_overrides")]
+    LayerOverrides,
     /// Words: `a|b` or a list.
     #[serde(rename = "words")]
     Words,

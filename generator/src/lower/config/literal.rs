@@ -78,6 +78,7 @@ pub(super) fn rust(kind: ConfigType) -> &'static str {
         ConfigType::Tokens => "TokenIds",
         ConfigType::Layers => "LayerIndices",
         ConfigType::PerLayer => "PerLayer",
+        ConfigType::LayerOverrides => "LayerOverrides",
         ConfigType::Words => "StringSet",
         ConfigType::Rope => "RopeParameters",
         ConfigType::Ropes => "BTreeMap<String, RopeParameters>",

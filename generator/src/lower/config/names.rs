@@ -91,6 +91,7 @@ pub(super) fn kind(field: &Field) -> Kind {
             ConfigType::Tokens => Kind::Other("ids of tokens"),
             ConfigType::Layers => Kind::Other("states of layers"),
             ConfigType::PerLayer => Kind::Other("a size of each layer"),
+            ConfigType::LayerOverrides => Kind::Other("fields of some layers"),
             ConfigType::Words => Kind::Other("words"),
             ConfigType::Rope => Kind::Other("rotary position embeddings"),
             ConfigType::Ropes => Kind::Other("rotary position embeddings by kind of layer"),
