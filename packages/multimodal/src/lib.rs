@@ -5,8 +5,20 @@
 
 #[cfg(feature = "flava")]
 pub use weft_flava as flava;
+#[cfg(feature = "gemma4")]
+pub use weft_gemma4 as gemma4;
+#[cfg(feature = "gemma4_unified")]
+pub use weft_gemma4_unified as gemma4_unified;
+#[cfg(feature = "perceiver")]
+pub use weft_perceiver as perceiver;
+#[cfg(feature = "pi0")]
+pub use weft_pi0 as pi0;
 #[cfg(feature = "qwen2_5_omni_thinker")]
 pub use weft_qwen2_5_omni_thinker as qwen2_5_omni_thinker;
+#[cfg(feature = "qwen3_omni_moe_talker_code_predictor")]
+pub use weft_qwen3_omni_moe_talker_code_predictor as qwen3_omni_moe_talker_code_predictor;
+#[cfg(feature = "qwen3_omni_moe_talker_text")]
+pub use weft_qwen3_omni_moe_talker_text as qwen3_omni_moe_talker_text;
 #[cfg(feature = "qwen3_omni_moe_thinker")]
 pub use weft_qwen3_omni_moe_thinker as qwen3_omni_moe_thinker;
 
@@ -14,8 +26,20 @@ pub use weft_qwen3_omni_moe_thinker as qwen3_omni_moe_thinker;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "flava")]
     weft::DynArchitecture::of::<flava::Model>(),
+    #[cfg(feature = "gemma4")]
+    weft::DynArchitecture::of::<gemma4::Model>(),
+    #[cfg(feature = "gemma4_unified")]
+    weft::DynArchitecture::of::<gemma4_unified::Model>(),
+    #[cfg(feature = "perceiver")]
+    weft::DynArchitecture::of::<perceiver::Model>(),
+    #[cfg(feature = "pi0")]
+    weft::DynArchitecture::of::<pi0::Model>(),
     #[cfg(feature = "qwen2_5_omni_thinker")]
     weft::DynArchitecture::of::<qwen2_5_omni_thinker::Model>(),
+    #[cfg(feature = "qwen3_omni_moe_talker_code_predictor")]
+    weft::DynArchitecture::of::<qwen3_omni_moe_talker_code_predictor::Model>(),
+    #[cfg(feature = "qwen3_omni_moe_talker_text")]
+    weft::DynArchitecture::of::<qwen3_omni_moe_talker_text::Model>(),
     #[cfg(feature = "qwen3_omni_moe_thinker")]
     weft::DynArchitecture::of::<qwen3_omni_moe_thinker::Model>(),
 ];

@@ -43,6 +43,10 @@ pub use weft_gemma as gemma;
 pub use weft_gemma2 as gemma2;
 #[cfg(feature = "gemma3_text")]
 pub use weft_gemma3_text as gemma3_text;
+#[cfg(feature = "gemma4_text")]
+pub use weft_gemma4_text as gemma4_text;
+#[cfg(feature = "gemma4_unified_text")]
+pub use weft_gemma4_unified_text as gemma4_unified_text;
 #[cfg(feature = "glm")]
 pub use weft_glm as glm;
 #[cfg(feature = "glm4")]
@@ -174,6 +178,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<gemma2::Model>(),
     #[cfg(feature = "gemma3_text")]
     weft::DynArchitecture::of::<gemma3_text::Model>(),
+    #[cfg(feature = "gemma4_text")]
+    weft::DynArchitecture::of::<gemma4_text::Model>(),
+    #[cfg(feature = "gemma4_unified_text")]
+    weft::DynArchitecture::of::<gemma4_unified_text::Model>(),
     #[cfg(feature = "glm")]
     weft::DynArchitecture::of::<glm::Model>(),
     #[cfg(feature = "glm4")]

@@ -19,6 +19,7 @@ mod centred_positions;
 mod codes;
 mod draw;
 mod fit_tiles;
+mod fourier_features;
 mod grids;
 mod interpolate;
 mod interpolation;
@@ -36,6 +37,7 @@ mod newline_rows;
 mod normalize;
 mod padded;
 mod patches;
+mod position_squares;
 mod processor;
 mod processors;
 mod prompts;
@@ -60,6 +62,7 @@ pub use canvas_positions::CanvasPositions;
 pub use centred_positions::{bicubic_ids, bicubic_weights, centred_bilinear_ids, centred_bilinear_weights};
 pub use codes::code_tokens;
 pub use fit_tiles::FitTiles;
+pub use fourier_features::FourierFeatures;
 pub use grids::{
     bilinear_ids, bilinear_weights, patch_frames, patch_images, patch_neighbours, patch_position_ids,
     patch_rows, patch_windows,
@@ -79,6 +82,7 @@ pub use padded::{
     fractional_position_ids, patch_attention_mask, unpadded_image_rows, unpadded_patches,
     whole_fractional_position_ids, whole_patch_attention_mask,
 };
+pub use position_squares::{placed_patches, position_squares};
 pub use processor::ImageProcessor;
 pub use prompts::{
     NO_POINT, NO_PROMPT, prompt_boxes, prompt_labels, prompt_masks, prompt_or_no_point_labels, prompt_points,

@@ -2,6 +2,7 @@
 //! recordings are no padding, and when they sound.
 
 mod audio_chunks;
+mod cameras;
 mod frames;
 mod placeholders;
 mod time_rotary;
@@ -9,6 +10,7 @@ mod time_rotary;
 use ndarray::{ArrayD, IxDyn};
 
 pub use audio_chunks::AudioChunks;
+pub use cameras::camera_token_indices;
 pub use frames::{chunk_rows, chunk_windows, unpadded_rows};
 pub use placeholders::{FeatureTokens, feature_token_indices};
 pub use time_rotary::TimeRotary;

@@ -1,5 +1,9 @@
 //! KV cache of a decoder's graph: past keys and values as inputs, present ones as outputs, by ONNX exporters' names.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use ndarray::Array1;
 
 use crate::GraphKind;
@@ -14,13 +18,36 @@ pub struct Cache {
     kind: GraphKind,
     within: &'static str,
     rows: Option<Tensor>,
+    shared: Option<SharedKv>,
+}
+
+/// Keys and values `[batch, kv_heads, length, size]` of each layer of a stack, which another stack of the same graph goes on from.
+#[derive(Clone, Debug)]
+struct SharedKv {
+    layers: Rc<RefCell<BTreeMap<usize, [Tensor; 2]>>>,
+    /// How many there are, for the stack that goes on from them.
+    past: Option<Dim>,
 }
 
 impl Cache {
     /// The cache of a graph kind; [`GraphKind::BeamDecode`] takes `beam_idx` `[batch]`, the row that each beam continues.
     pub fn new(g: &mut Graph, kind: GraphKind) -> Self {
         let rows = (kind == GraphKind::BeamDecode).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
-        Self { kind, within: "", rows }
+        Self { kind, within: "", rows, shared: None }
+    }
+
+    /// The cache of a stack of layers from whose keys and values another stack of the same graph goes on
+    /// (`past_key_values` of `PI0Model`).
+    pub fn kept() -> Self {
+        let shared = SharedKv { layers: Rc::default(), past: None };
+        Self { kind: GraphKind::Forward, within: "", rows: None, shared: Some(shared) }
+    }
+
+    /// The cache of the stack that goes on from the `past` keys and values of this one, layer by layer.
+    #[must_use]
+    pub fn continued(&self, past: Dim) -> Self {
+        let layers = self.shared.iter().map(|shared| shared.layers.clone()).next().unwrap_or_default();
+        Self { shared: Some(SharedKv { layers, past: Some(past) }), ..self.clone() }
     }
 
     /// The same with names one level down, `past_key_values.{layer}.decoder.key`, as encoder-decoders have them.
@@ -37,7 +64,8 @@ impl Cache {
 
     /// The number of cached positions.
     pub fn past(&self) -> Dim {
-        if self.kind.is_cached() { PAST } else { Dim::Fixed(0) }
+        let shared = self.shared.as_ref().and_then(|shared| shared.past.clone());
+        shared.unwrap_or(if self.kind.is_cached() { PAST } else { Dim::Fixed(0) })
     }
 
     /// The number of key positions: cached and new.
@@ -58,6 +86,11 @@ impl Cache {
         v: Tensor,
         kv_heads: usize,
     ) -> Result<(Tensor, Tensor)> {
+        if let Some(shared) = &self.shared {
+            let new = [heads_first(g, &k, kv_heads)?, heads_first(g, &v, kv_heads)?];
+            let [k, v] = shared.update(g, layer, new)?;
+            return Ok((k, v));
+        }
         if !self.kind.is_cached() {
             return Ok((k, v));
         }
@@ -222,6 +255,21 @@ impl Cache {
     }
 }
 
+impl SharedKv {
+    /// Keeps a layer's keys and values `[batch, kv_heads, length, size]`, or appends them to those that are kept.
+    fn update(&self, g: &mut Graph, layer: usize, new: [Tensor; 2]) -> Result<[Tensor; 2]> {
+        if self.past.is_none() {
+            self.layers.borrow_mut().insert(layer, new.clone());
+            return Ok(new);
+        }
+        let layers = self.layers.borrow();
+        let Some([k, v]) = layers.get(&layer) else {
+            return Err(g.error("Cache", format!("there is no layer {layer} whose keys and values go on")));
+        };
+        Ok([g.concat(&[k, &new[0]], 2)?, g.concat(&[v, &new[1]], 2)?])
+    }
+}
+
 /// `[batch, length, heads·size]` as `[batch, heads, length, size]`.
 fn heads_first(g: &mut Graph, x: &Tensor, heads: usize) -> Result<Tensor> {
     let [batch, length, width] = x.shape() else {
@@ -268,6 +316,26 @@ mod tests {
         assert_eq!(g.inputs()[4].shape, dims![PAST_BATCH, 2, PAST, 1]);
         let outputs: Vec<_> = g.outputs().map(|(name, _)| name).collect();
         assert_eq!(outputs, ["present.3.decoder.key", "present.3.decoder.value"]);
+    }
+
+    #[test]
+    fn another_stack_goes_on_from_keys_and_values_that_are_kept() {
+        let build = |g: &mut Graph| {
+            let of = |g: &mut Graph, values: &[f32]| g.constant(&[1, 1, 2], values.to_vec());
+            let (q, k, v) = (of(g, &[1.0, 1.0])?, of(g, &[0.0, 0.0])?, of(g, &[3.0, 5.0])?);
+            let cache = Cache::kept();
+            let options = Attention { heads: 2, kv_heads: 2, ..Attention::default() };
+            cache.attention(g, 0, [q.clone(), k.clone(), v], &options)?;
+            let v = of(g, &[7.0, 9.0])?;
+            cache.continued(1.into()).attention(g, 0, [q, k, v], &options)
+        };
+        expect(&[], build, &[1, 1, 2], &[5.0, 7.0]);
+        let problem = refusal(|g| {
+            let [q, k, v] = inputs(g);
+            let options = Attention { heads: 2, kv_heads: 2, ..Attention::default() };
+            Cache::kept().continued(1.into()).attention(g, 4, [q, k, v], &options)
+        });
+        insta::assert_snapshot!(problem, @"Cache in the root: there is no layer 4 whose keys and values go on");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod block_sparse;
 mod cache;
 mod cell_selection;
 mod chunked_attention;
+mod clipped_linear;
 mod convolution;
 mod cross_attention;
 mod decomposed_rel_pos;
@@ -92,6 +93,7 @@ pub use block_sparse::BlockSparse;
 pub use cache::Cache;
 pub use cell_selection::{CellSelection, same_cell};
 pub use chunked_attention::chunked_causal_mask;
+pub use clipped_linear::clipped_linear;
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, glu_channels, layer_scale, layer_scale_2d,
     learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel,

@@ -301,6 +301,7 @@ def defaults(cls: type[PreTrainedConfig]) -> dict[str, dict[str, object]]:
     read = {name for name, places in fields(cls).items() if places}
     names = read & (set(own) | set(cls.attribute_map))
     example = cls()
+    example.allow_global_per_layer_attribute_access = True
     found: dict[str, dict[str, object]] = {"declared": {}, "settled": {}}
     for name, specs in cls.sub_configs_defaults.items():
         if specs.init_kwargs:

@@ -8,6 +8,12 @@ use weft::KnownModel;
 /// The models of the category `multimodal`, by name.
 pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "flava", category: "multimodal", model_types: &["flava"] },
+    KnownModel { name: "gemma4", category: "multimodal", model_types: &["gemma4"] },
+    KnownModel { name: "gemma4_unified", category: "multimodal", model_types: &["gemma4_unified"] },
+    KnownModel { name: "perceiver", category: "multimodal", model_types: &["perceiver"] },
+    KnownModel { name: "pi0", category: "multimodal", model_types: &["pi0"] },
     KnownModel { name: "qwen2_5_omni_thinker", category: "multimodal", model_types: &["qwen2_5_omni_thinker"] },
+    KnownModel { name: "qwen3_omni_moe_talker_code_predictor", category: "multimodal", model_types: &["qwen3_omni_moe_talker_code_predictor"] },
+    KnownModel { name: "qwen3_omni_moe_talker_text", category: "multimodal", model_types: &["qwen3_omni_moe_talker_text"] },
     KnownModel { name: "qwen3_omni_moe_thinker", category: "multimodal", model_types: &["qwen3_omni_moe_thinker"] },
 ];

@@ -27,6 +27,8 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "gemma", category: "text-decoders", model_types: &["gemma"] },
     KnownModel { name: "gemma2", category: "text-decoders", model_types: &["gemma2"] },
     KnownModel { name: "gemma3_text", category: "text-decoders", model_types: &["gemma3_text"] },
+    KnownModel { name: "gemma4_text", category: "text-decoders", model_types: &["gemma4_text"] },
+    KnownModel { name: "gemma4_unified_text", category: "text-decoders", model_types: &["gemma4_unified_text"] },
     KnownModel { name: "glm", category: "text-decoders", model_types: &["glm"] },
     KnownModel { name: "glm4", category: "text-decoders", model_types: &["glm4"] },
     KnownModel { name: "gpt2", category: "text-decoders", model_types: &["gpt2"] },

@@ -25,7 +25,9 @@ TABLES: tuple[Decoder, ...] = (
     *hybrids.DECODERS,
     *streams.DECODERS,
 )
-RELATIVES = relatives({decoder.model for decoder in TABLES})
+# Those of `models/gemma4.py`.
+ELSEWHERE = {"gemma4_text", "gemma4_unified_text"}
+RELATIVES = relatives({decoder.model for decoder in TABLES} | ELSEWHERE)
 DECODERS = (*TABLES, *RELATIVES)
 MODELS = tuple(decoder.model for decoder in DECODERS)
 # Those whose pipeline answers too: grouped heads, windows, biases, learned positions, positions from 2.
