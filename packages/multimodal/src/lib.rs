@@ -3,6 +3,10 @@
 
 //! Multimodal: a module and a cargo feature for each model; the feature `all` has them together.
 
+#[cfg(feature = "cosmos3_omni")]
+pub use weft_cosmos3_omni as cosmos3_omni;
+#[cfg(feature = "embedding_gemma2")]
+pub use weft_embedding_gemma2 as embedding_gemma2;
 #[cfg(feature = "flava")]
 pub use weft_flava as flava;
 #[cfg(feature = "gemma4")]
@@ -24,6 +28,10 @@ pub use weft_qwen3_omni_moe_thinker as qwen3_omni_moe_thinker;
 
 /// The architectures of this build, for [`weft::ModelRegistry`].
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
+    #[cfg(feature = "cosmos3_omni")]
+    weft::DynArchitecture::of::<cosmos3_omni::Model>(),
+    #[cfg(feature = "embedding_gemma2")]
+    weft::DynArchitecture::of::<embedding_gemma2::Model>(),
     #[cfg(feature = "flava")]
     weft::DynArchitecture::of::<flava::Model>(),
     #[cfg(feature = "gemma4")]

@@ -31,6 +31,8 @@ pub use weft_cwm as cwm;
 pub use weft_diffllama as diffllama;
 #[cfg(feature = "doge")]
 pub use weft_doge as doge;
+#[cfg(feature = "embedding_gemma2_text")]
+pub use weft_embedding_gemma2_text as embedding_gemma2_text;
 #[cfg(feature = "ernie4_5")]
 pub use weft_ernie4_5 as ernie4_5;
 #[cfg(feature = "exaone4")]
@@ -166,6 +168,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<diffllama::Model>(),
     #[cfg(feature = "doge")]
     weft::DynArchitecture::of::<doge::Model>(),
+    #[cfg(feature = "embedding_gemma2_text")]
+    weft::DynArchitecture::of::<embedding_gemma2_text::Model>(),
     #[cfg(feature = "ernie4_5")]
     weft::DynArchitecture::of::<ernie4_5::Model>(),
     #[cfg(feature = "exaone4")]

@@ -102,7 +102,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
     let of = |kind: &str, otherwise: RopeParameters| {
         c.rope_parameters.get(kind).cloned().unwrap_or(otherwise)
     };
-    let proportional = RopeParameters {
+    let full = RopeParameters {
         partial_rotary_factor: 0.25,
         scaling: nn::RopeScaling::Proportional { factor: None },
         ..RopeParameters::of(1e6)
@@ -115,7 +115,7 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor, inputs: &Inputs) 
                     .unwrap_or(!(layer + 1).is_multiple_of(6))
         });
     let (local_size, _) = head_sizes(c, local.unwrap_or_default(), true);
-    let rotary = of("full_attention", proportional)
+    let rotary = of("full_attention", full)
         .rotary(g, &inputs.position_ids, full_size, c.max_position_embeddings)?;
     let local_rotary = of("sliding_attention", RopeParameters::of(1e4))
         .rotary(g, &inputs.position_ids, local_size, c.max_position_embeddings)?;

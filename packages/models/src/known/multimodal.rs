@@ -7,6 +7,8 @@ use weft::KnownModel;
 
 /// The models of the category `multimodal`, by name.
 pub const MODELS: &[KnownModel] = &[
+    KnownModel { name: "cosmos3_omni", category: "multimodal", model_types: &["cosmos3_omni"] },
+    KnownModel { name: "embedding_gemma2", category: "multimodal", model_types: &["embedding_gemma2"] },
     KnownModel { name: "flava", category: "multimodal", model_types: &["flava"] },
     KnownModel { name: "gemma4", category: "multimodal", model_types: &["gemma4"] },
     KnownModel { name: "gemma4_unified", category: "multimodal", model_types: &["gemma4_unified"] },

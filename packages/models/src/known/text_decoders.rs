@@ -21,6 +21,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "cwm", category: "text-decoders", model_types: &["cwm"] },
     KnownModel { name: "diffllama", category: "text-decoders", model_types: &["diffllama"] },
     KnownModel { name: "doge", category: "text-decoders", model_types: &["doge"] },
+    KnownModel { name: "embedding_gemma2_text", category: "text-decoders", model_types: &["embedding_gemma2_text"] },
     KnownModel { name: "ernie4_5", category: "text-decoders", model_types: &["ernie4_5"] },
     KnownModel { name: "exaone4", category: "text-decoders", model_types: &["exaone4"] },
     KnownModel { name: "falcon", category: "text-decoders", model_types: &["falcon"] },

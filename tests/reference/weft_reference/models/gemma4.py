@@ -19,7 +19,7 @@ from weft_reference.inputs import floats, text_batch
 
 Changes = dict[str, Any]
 MODELS = ROOTS = ("gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text")
-PREFIXES = {"gemma4": "Gemma4", "gemma4_unified": "Gemma4Unified"}
+PREFIXES = {"gemma4": "Gemma4", "gemma4_unified": "Gemma4Unified", "embedding_gemma2": "EmbeddingGemma2"}
 IMAGE, AUDIO, BEGIN, END = 90, 91, 92, 93
 WITHOUT = ("image_hidden_states", "audio_hidden_states", "router_logits", "shared_kv_states")
 STORED = "model.safetensors as save_pretrained writes it."
@@ -109,6 +109,8 @@ FRAMES = {"gemma4": (23, 41, 30), "gemma4_unified": (3, 5, 2)}
 
 def text_config(model: str, **changes: Any) -> Changes:
     own: Changes = {"use_bidirectional_attention": None} if "unified" in model else PER_LAYER
+    if model.startswith("embedding"):
+        own = {"hidden_size_per_layer_input": 4, "num_global_key_value_heads": 1, "embedding_dim": 10}
     return TEXT | own | changes
 
 
@@ -119,8 +121,8 @@ def config(
     sound: Changes = {"audio_embed_dim": 7} if unified else SOUND
     return getattr(transformers, f"{PREFIXES[model]}Config")(
         text_config=text_config(model, **(text or {})),
-        vision_config=(UNIFIED_VISION if unified else VISION) | (vision or {}),
-        audio_config=None if audio is None else sound | audio,
+        vision_config=(UNIFIED_VISION if unified else VISION | {"model_type": "gemma4_vision"}) | (vision or {}),
+        audio_config=None if audio is None else sound | audio | ({} if unified else {"model_type": "gemma4_audio"}),
         **({"image_token_id": IMAGE, "audio_token_id": AUDIO, "video_token_id": 98} | changes),
     )
 
@@ -181,7 +183,7 @@ def case(
         made, features = images(chosen, [grids[index % len(grids)] for index in range(count)], name)
         inputs, counts = inputs | made, counts | {"image": iter(features)}
     if count := kinds.count("audio"):
-        frames = FRAMES[model]
+        frames = FRAMES.get(model, FRAMES["gemma4"])
         made, features = recordings(chosen, [frames[index % len(frames)] for index in range(count)], name)
         inputs, counts = inputs | made, counts | {"audio": iter(features)}
     tokens = {"image": IMAGE, "audio": AUDIO}
@@ -197,7 +199,8 @@ def case(
         at = slice(longest - len(text), longest) if padding == "left" else slice(0, len(text))
         ids[row, at], mask[row, at] = text, 1
     inputs |= {"input_ids": ids, "attention_mask": mask}
-    told = {"mm_token_type_ids": (ids == IMAGE) + 3 * (ids == AUDIO)}
+    # What embeds reads no kinds of tokens.
+    told = {} if model.startswith("embedding") else {"mm_token_type_ids": (ids == IMAGE) + 3 * (ids == AUDIO)}
     path, model_class = path or f"{model}/{name}", f"{PREFIXES[model]}{head}"
     return Case(path, model_class, chosen, inputs, notes, store, told=told, written=written, without=WITHOUT)
 
@@ -230,7 +233,7 @@ def text_goldens(model: str) -> Iterator[Case]:
 def goldens() -> Iterator[Case]:
     for model in ("gemma4_text", "gemma4_unified_text"):
         yield from text_goldens(model)
-    for model in PREFIXES:
+    for model in ("gemma4", "gemma4_unified"):
         yield from multimodal_goldens(model)
 
 

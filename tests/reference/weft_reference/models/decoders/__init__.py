@@ -25,8 +25,8 @@ TABLES: tuple[Decoder, ...] = (
     *hybrids.DECODERS,
     *streams.DECODERS,
 )
-# Those of `models/gemma4.py`.
-ELSEWHERE = {"gemma4_text", "gemma4_unified_text"}
+# Those of `models/gemma4.py` and `models/embedding_gemma2.py`.
+ELSEWHERE = {"gemma4_text", "gemma4_unified_text", "embedding_gemma2_text"}
 RELATIVES = relatives({decoder.model for decoder in TABLES} | ELSEWHERE)
 DECODERS = (*TABLES, *RELATIVES)
 MODELS = tuple(decoder.model for decoder in DECODERS)

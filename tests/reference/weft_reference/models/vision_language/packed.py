@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -376,5 +377,15 @@ PACKED = (
             "projector_hidden_size": rng.randint(5, 30),
         },
         without=("image_pooler_output",),
+    ),
+)
+# Qwen3-VL under other names.
+PACKED += (
+    replace(
+        next(family for family in PACKED if family.model == "qwen3_vl"),
+        model="cosmos3_omni",
+        prefix="Cosmos3Omni",
+        extras={},
+        tasks=None,
     ),
 )
