@@ -45,10 +45,15 @@ pub(super) fn pairs(values: &IndexMap<String, Scalar>) -> String {
     format!("[{}]", values.iter().map(pair).collect::<Vec<_>>().join(", "))
 }
 
+/// The share of a head that turns, where that is not all of it.
+pub(super) fn share(field: &ConfigField) -> Option<f64> {
+    field.partial_rotary_factor.filter(|share| *share < 1.0 || *share > 1.0)
+}
+
 /// The rotary position embeddings of an architecture where its file says nothing of them.
 pub(super) fn rope(field: &ConfigField, base: &Scalar) -> Result<String, (String, Option<String>)> {
     let mut rope = literal(ConfigType::Rope, base)?;
-    if let Some(share) = field.partial_rotary_factor.filter(|share| *share < 1.0) {
+    if let Some(share) = share(field) {
         rope = format!("RopeParameters {{ partial_rotary_factor: {share:?}, ..{rope} }}");
     }
     if let Some(scaling) = &field.rope_scaling {

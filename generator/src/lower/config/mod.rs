@@ -364,6 +364,7 @@ impl Lowering<'_> {
         checks::add(config, name, &ident, kind, &field, fields, &key, at)?;
         let shown = field.key.as_deref().unwrap_or(name);
         let doc = field.doc.clone().unwrap_or_else(|| format!("`{shown}` of `config.json`."));
+        let share = literal::share(&field);
         config.fields.push(Field {
             name: name.to_owned(),
             key: field.key,
@@ -375,7 +376,7 @@ impl Lowering<'_> {
             optional,
             prepares: rope,
             theta,
-            partial_rotary_factor: field.partial_rotary_factor.filter(|share| *share < 1.0 || *share > 1.0),
+            partial_rotary_factor: share,
             rope_scaling: field.rope_scaling.as_ref().map(literal::pairs),
             default,
             doc,
