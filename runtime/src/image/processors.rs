@@ -230,6 +230,7 @@ pub(super) const CLASSES: &[Class] = &[
         let size = base(&json!({"height": 256, "width": 192}), 2, IMAGENET);
         with(size, json!({"do_affine_transform": true, "normalize_factor": 200.0}))
     }),
+    class("PPDocLayoutV2", Layout::Images, true, layout, layout_defaults),
     class("PPDocLayoutV3", Layout::Images, true, layout, layout_defaults),
     class("PPOCRV5ServerDet", Layout::Images, true, page, page_defaults),
     class("PPOCRV5ServerRec", Layout::Images, true, rgb_line, line_defaults),

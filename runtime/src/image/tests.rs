@@ -142,7 +142,13 @@ fn defaults_are_the_references() {
     }
     // The reference has none of these on Pillow.
     let mut others = vec!["DINOv3ViT", "Cohere2Vision", "Vivit", "Llama4"];
-    others.extend(["PPOCRV5ServerDet", "PPOCRV5ServerRec", "PPOCRV6SmallRec", "PPDocLayoutV3"]);
+    others.extend([
+        "PPOCRV5ServerDet",
+        "PPOCRV5ServerRec",
+        "PPOCRV6SmallRec",
+        "PPDocLayoutV2",
+        "PPDocLayoutV3",
+    ]);
     assert_eq!(defaults.as_object().unwrap().len(), processors::CLASSES.len() - others.len());
 }
 

@@ -9,6 +9,23 @@
 //! (Cui et al., 2025, arXiv:2510.14528).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let detector = weft_pp_doclayout_v2::tasks::ObjectDetection::open("PaddlePaddle/PP-DocLayoutV2_safetensors")?.load()?;
+//! let image = Image::open("street.jpg")?;
+//! let found = detector.run(&image)?;
+//! for object in &found {
+//!     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+//! }
+//! weft::tasks::draw(&image, &found).save("found.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_pp_doclayout_v2::heads::{Inputs, ForObjectDetection};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -30,6 +47,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BackboneConfig, Config, ReadingOrderConfig};
 pub use hardware::{DECLARED, ROUTE, Runs};

@@ -6,3 +6,23 @@
 //! What PP-DocLayoutV2 checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Object detection: labels and boxes of the objects in an image.
+///
+/// Takes checkpoints of `PPDocLayoutV2ForObjectDetection`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let detector = weft_pp_doclayout_v2::tasks::ObjectDetection::open("PaddlePaddle/PP-DocLayoutV2_safetensors")?.load()?;
+/// let image = Image::open("street.jpg")?;
+/// let found = detector.run(&image)?;
+/// for object in &found {
+///     println!("{} {:.3} {:?}", object.label, object.score, object.bounds);
+/// }
+/// weft::tasks::draw(&image, &found).save("found.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type ObjectDetection = weft::tasks::ObjectDetection<crate::Model>;

@@ -79,7 +79,7 @@ impl DetectionScores {
     pub(super) fn of_processor(class: &str) -> Self {
         match class {
             "ConditionalDetr" | "DeformableDetr" => Self::Sigmoid { top_k: Some(100) },
-            "RTDetr" | "PPDocLayoutV3" => Self::Sigmoid { top_k: None },
+            "RTDetr" | "PPDocLayoutV2" | "PPDocLayoutV3" => Self::Sigmoid { top_k: None },
             _ => Self::Softmax,
         }
     }

@@ -90,7 +90,7 @@ impl<A: AnyModel> ObjectDetection<A> {
     pub fn run_with(&self, images: &[Image], options: &DetectionOptions) -> Result<Vec<Vec<Detection>>> {
         let class = self.images.processor.class();
         // A page's parts come in the order that they are read in.
-        let is_page = class == "PPDocLayoutV3";
+        let is_page = matches!(class, "PPDocLayoutV2" | "PPDocLayoutV3");
         let names = ["logits", "pred_boxes", "order_logits"];
         let outputs = self.images.run(images, options.batch_size, &names[..2 + usize::from(is_page)])?;
         let found = images.iter().enumerate().map(|(index, image)| {

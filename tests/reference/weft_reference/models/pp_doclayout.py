@@ -55,20 +55,26 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
     other = {"hidden_expansion": 0.5, "encode_proj_layers": [1, 2], "encoder_layers": 2, "normalize_before": True, "activation_function": "relu"}
     yield one("boxes", "First boxes of positions; narrow pyramids, two layers over two maps.", (96, 64), mask_enhanced=False, **other)
     yield one("file", "The names of published checkpoints.", store=stores.whole)
-    yield task()
+    yield task("V3", config())
     yield from quadrilaterals()
     yield from ordered()
+    yield task("V2", layout_order())
+
+
+def layout_order(**changes: Any) -> transformers.PreTrainedConfig:
+    reader = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 20, "num_hidden_layers": 2}
+    reader |= {"max_position_embeddings": 12, "coordinate_size": 3, "shape_size": 2, "num_classes": 4}
+    reader |= {"relation_bias_embed_dim": 4, "relation_bias_scale": 3, "global_pointer_head_size": 5}
+    made = config("V2", **changes)
+    made.reading_order_config = type(made.reading_order_config)(**reader)
+    return made
 
 
 def ordered() -> Iterator[Case]:
     def one(
         name: str, notes: str, size: tuple[int, int] = (64, 96), store: Store | None = None, **changes: Any
     ) -> Case:
-        reader = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 20, "num_hidden_layers": 2}
-        reader |= {"max_position_embeddings": 12, "coordinate_size": 3, "shape_size": 2, "num_classes": 4}
-        reader |= {"relation_bias_embed_dim": 4, "relation_bias_scale": 3, "global_pointer_head_size": 5}
-        made = config("V2", **changes)
-        made.reading_order_config = type(made.reading_order_config)(**reader)
+        made = layout_order(**changes)
         head = "PPDocLayoutV2ForObjectDetection"
         return Case(f"pp_doclayout_v2/{name}", head, made, images(*size), notes, store)
 
@@ -93,7 +99,7 @@ def quadrilaterals() -> Iterator[Case]:
 def answers(_task: str, model: PreTrainedModel, folder: Path) -> Answer:
     """`post_process_object_detection`, whose file needs `torchvision`, and its polygons OpenCV: these are left out."""
     size = json.loads((folder / "preprocessor_config.json").read_text())["size"]
-    processor = bound("pp_doclayout_v3", {"size": size})
+    processor = bound(model.config.model_type, {"size": size})
     processor._extract_polygon_points_by_masks = lambda *_: []
 
     def one(path: str, parameters: dict[str, Any]) -> Any:
@@ -112,11 +118,11 @@ def answers(_task: str, model: PreTrainedModel, folder: Path) -> Answer:
     return each(one)
 
 
-def task() -> VisionTaskCase:
+def task(version: str, made: transformers.PreTrainedConfig) -> VisionTaskCase:
     kept = {"do_resize": True, "do_rescale": True, "do_normalize": True, "rescale_factor": 1 / 255, "resample": 3}
     settings = kept | {"image_mean": [0, 0, 0], "image_std": [1, 1, 1], "size": {"height": 64, "width": 64}}
     calls = (Call("page.png"), Call(["rgb.png", "tall.png"], {"threshold": 0.01}))
     notes = "A page, and two pictures with all that is found; in the order of reading, without polygons."
-    processor = Processor("PPDocLayoutV3ImageProcessor", settings)
-    name = "pp_doclayout_v3/tasks/object-detection"
-    return VisionTaskCase(name, "object-detection", "PPDocLayoutV3ForObjectDetection", config(), processor, calls, notes, answers=answers)
+    processor = Processor(f"PPDocLayout{version}ImageProcessor", settings)
+    name, head = f"pp_doclayout_{version.lower()}/tasks/object-detection", f"PPDocLayout{version}ForObjectDetection"
+    return VisionTaskCase(name, "object-detection", head, made, processor, calls, notes, answers=answers)

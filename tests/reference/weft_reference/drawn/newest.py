@@ -1,0 +1,125 @@
+"""Networks of timm, EdgeTAM, tables' structures, matches of images and layouts with an order, drawn at random."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import transformers
+
+from weft_reference import timm_networks
+from weft_reference.cases import Case
+from weft_reference.drawn.common import Changes, store
+from weft_reference.drawn.pictures import pixels
+from weft_reference.drawn.segmenters import prompts
+from weft_reference.inputs import floats
+from weft_reference.models import efficientloftr, pp_doclayout, sam2, table_structure, timm
+
+
+def drawn(rng: Random, path: str, model_class: str, config: Any, inputs: Changes) -> Case:
+    return Case(path, model_class, config, inputs, "Drawn at random.", store(rng))
+
+
+def resnet(rng: Random) -> tuple[str, Changes]:
+    sizes: Changes = {"layers": [rng.randint(1, 2) for _ in range(4)]}
+    sizes |= {"channels": [4 * rng.randint(1, 6) for _ in range(4)]}
+    plain, deep = ("resnet18", "resnet50", "resnext50_32x4d"), ("resnet34d", "resnet50s", "resnet101c", "resnet10t")
+    name = rng.choice(plain + deep)
+    if name.startswith("resnext"):
+        sizes |= {"cardinality": 2, "base_width": 32}
+    if name[-1] in "cdst":
+        sizes |= {"stem_width": 4 * rng.randint(1, 5)}
+    return name, sizes
+
+
+def repvit(rng: Random) -> tuple[str, Changes]:
+    sizes = {"embed_dim": [2 * rng.randint(2, 30) for _ in range(4)], "depth": [rng.randint(1, 3) for _ in range(4)]}
+    return rng.choice(("repvit_m1.dist_in1k", "repvit_m0_9", "repvit_m2_3")), sizes
+
+
+def wrapped(rng: Random, path: str) -> Case:
+    timm_networks.load()
+    head = rng.choice(("Model", "ForImageClassification"))
+    if rng.random() < 0.4:
+        heads, patch, side = rng.choice((1, 2, 3)), rng.randint(3, 8), rng.randint(2, 5)
+        name = rng.choice(("vit_base_patch16_224.augreg_in21k", "vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2"))
+        sizes: Changes = {"embed_dim": 8 * heads, "num_heads": heads, "depth": rng.randint(1, 3)}
+        sizes |= {"patch_size": patch, "img_size": patch * side}
+        sizes |= {"global_pool": rng.choice(("token", "avg")), "mlp_ratio": rng.choice((2.0, 3.5))}
+        images = pixels(rng, path, 3, patch * side)
+    else:
+        name, sizes = rng.choice((resnet, repvit))(rng)
+        images = pixels(rng, path, 3, rng.randint(32, 90), rng.randint(32, 90))
+    config = transformers.TimmWrapperConfig(architecture=name, model_args=sizes, num_labels=rng.randint(1, 7))
+    return drawn(rng, path, f"TimmWrapper{head}", config, images)
+
+
+def edgetam(rng: Random, path: str) -> Case:
+    timm_networks.load()
+    name, sizes = repvit(rng)
+    high, wide = (32 * rng.randint(2, 4) for _ in range(2))
+    config = encoder(name, sizes, [high, wide], 4 * rng.randint(1, 6), rng.randint(1, 4))
+    return drawn(rng, path, "EdgeTamVisionModel", config, pixels(rng, path, 3, high, wide))
+
+
+def encoder(name: str, sizes: Changes, size: list[int], width: int, levels: int) -> Any:
+    arguments = sizes | {"features_only": True, "out_indices": [0, 1, 2, 3]}
+    backbone = transformers.TimmWrapperConfig(architecture=name, model_args=arguments)
+    maps = [[side // scale for side in size] for scale in (4, 8, 16)]
+    return transformers.EdgeTamVisionConfig(
+        backbone_config=backbone,
+        backbone_channel_list=sizes["embed_dim"][::-1],
+        backbone_feature_sizes=maps,
+        fpn_hidden_size=width,
+        num_feature_levels=levels,
+    )
+
+
+def promptable(rng: Random, path: str) -> Case:
+    timm_networks.load()
+    name, sizes = repvit(rng)
+    size = 32 * rng.randint(2, 4)
+    vision = encoder(name, sizes, [size, size], 16, 3)
+    config = sam2.prompted("EdgeTam", vision, size, 16, {"mlp_dim": rng.randint(8, 40)})
+    inputs = pixels(rng, path, 3, size)
+    return drawn(rng, path, "EdgeTamModel", config, inputs | prompts(rng, path, len(inputs["pixel_values"]), size))
+
+
+def table(rng: Random, path: str) -> Case:
+    sizes: Changes = {"hidden_size": rng.randint(4, 20), "out_channels": rng.randint(40, 60)}
+    sizes |= {"max_text_length": rng.randint(0, 5), "post_conv_out_channels": 2 * rng.randint(2, 9)}
+    if path.startswith("slanext"):
+        config, name, images = table_structure.slanext(**sizes), "SLANeXt", pixels(rng, path, 3, 32)
+    else:
+        config, name = table_structure.slanet(csp_num_blocks=rng.randint(1, 3), **sizes), "SLANet"
+        images = pixels(rng, path, 3, rng.randint(40, 100), rng.randint(40, 100))
+    return drawn(rng, path, f"{name}ForTableRecognition", config, images)
+
+
+def matching(rng: Random, path: str) -> Case:
+    widths = [8 * rng.randint(1, 3) for _ in range(3)]
+    sizes: Changes = {"out_features": [*widths, 32], "stage_num_blocks": [rng.randint(1, 3) for _ in range(4)]}
+    sizes |= {"num_attention_layers": rng.randint(1, 3), "attention_bias": rng.random() < 0.5}
+    images = floats(path, (rng.randint(1, 3), 2, 3, 32 * rng.randint(2, 3), 32 * rng.randint(2, 4)), 0.0, 1.0)
+    head = rng.choice(("Model", "ForKeypointMatching"))
+    return drawn(rng, path, f"EfficientLoFTR{head}", efficientloftr.config(**sizes), {"pixel_values": images})
+
+
+def layout(rng: Random, path: str) -> Case:
+    labels = rng.randint(1, 6)
+    limits = [rng.choice((0.4, 0.5, 0.6)) for _ in range(labels)]
+    sizes: Changes = {"decoder_layers": rng.randint(2, 4), "num_queries": rng.randint(2, 9), "num_labels": labels}
+    sizes |= {"class_thresholds": limits, "class_order": [rng.randrange(4) for _ in range(labels)]}
+    images = pixels(rng, path, 3, 32 * rng.randint(2, 4), 32 * rng.randint(2, 4))
+    return drawn(rng, path, "PPDocLayoutV2ForObjectDetection", pp_doclayout.layout_order(**sizes), images)
+
+
+DRAWN = {
+    "timm_wrapper": wrapped,
+    "edgetam_vision_model": edgetam,
+    "edgetam": promptable,
+    "slanet": table,
+    "slanext": table,
+    "efficientloftr": matching,
+    "pp_doclayout_v2": layout,
+}
