@@ -84,7 +84,7 @@ impl Default for Config {
             fine_matching_slice_dim: 8,
             fine_matching_regress_temperature: 10.0,
             batch_norm_eps: 1e-5,
-            rope_parameters: RopeParameters::of(10000.0),
+            rope_parameters: RopeParameters { partial_rotary_factor: 4.0, ..RopeParameters::of(10000.0) },
         }
     }
 }
