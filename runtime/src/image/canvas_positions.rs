@@ -79,7 +79,8 @@ impl CanvasPositions {
 
     /// Positions of one text without padding.
     fn text(self, ids: &[i64], sizes: &mut impl Iterator<Item = [i64; 2]>) -> Result<[Vec<i64>; 3]> {
-        let mut text = Text { all: [0; 3].map(|_| vec![0; ids.len()]), at: 0, next: 0 };
+        let counted: Vec<i64> = (0..ids.len() as i64).collect();
+        let mut text = Text { all: [(); 3].map(|()| counted.clone()), at: 0, next: 0 };
         for frames in self.groups(ids) {
             for (index, frame) in frames.iter().enumerate() {
                 let before = text.at;
@@ -145,10 +146,12 @@ impl CanvasPositions {
             Some(down) => [down as i64 * slice[0], across as i64 * slice[1]],
             None => thumbnail,
         };
+        // At the beginning of a text there is no marker, and the reference takes the last token for it.
+        let marker = first.checked_sub(1).unwrap_or(text.all[0].len() - 1);
         for of in &mut text.all {
-            of[first.saturating_sub(1)..frame.end].fill(origin);
+            of.iter_mut().take(frame.end).skip(marker).for_each(|position| *position = origin);
         }
-        text.pin(first.saturating_sub(1), [(origin - 1).max(0); 2]);
+        text.pin(marker, [(origin - 1).max(0); 2]);
         if behind < frame.end {
             text.pin(behind, canvas.map(|length| origin + length));
         }
@@ -260,6 +263,12 @@ mod tests {
         assert_eq!(axes(&values), want);
         let deltas = CANVAS.rope_deltas(&values).unwrap();
         assert_eq!(deltas.i64("deltas").unwrap().iter().copied().collect::<Vec<_>>(), [-1]);
+    }
+
+    #[test]
+    fn an_image_without_a_marker_before_it_leaves_the_one_behind_it_its_time() {
+        let values = given(&[9, 2, 7, 7], &[[2, 2]]);
+        assert_eq!(axes(&values), [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]);
     }
 
     #[test]
