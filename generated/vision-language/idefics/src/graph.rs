@@ -90,7 +90,9 @@ fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Resul
         return Ok(None);
     }
     let (mask, seeing) = image_mask(g, each)?;
-    let inputs = language::Inputs::new(g, c, cache, Some((kv, mask, seeing)));
+    let positions = Input::i64("position_ids", dims![BATCH, SEQUENCE])
+        .computed(weft::text::counted_positions);
+    let inputs = language::Inputs::new(g, c, cache, Some((kv, mask, seeing)), positions);
     let x = embeddings(g, c, &w.scope("embed_tokens"), &inputs.input_ids)?;
     Ok(Some(language::layers(g, c, w, x, &inputs)?))
 }

@@ -80,7 +80,8 @@ fn hidden_states(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Resul
         let (mask, seeing) = image_mask(g, c, each)?;
         images = Some((kv, mask, seeing));
     }
-    let inputs = language::Inputs::new(g, t, cache, images);
+    let positions = Input::i64("position_ids", dims![BATCH, SEQUENCE]).or(InputDefault::Positions);
+    let inputs = language::Inputs::new(g, t, cache, images, positions);
     // Eight rows more than the vocabulary has, the image token's among them.
     let x = g.embedding(&text.scope("embed_tokens"), &inputs.input_ids, t.vocab_size + 8, t.hidden_size)?;
     Ok(Some(language::layers(g, t, &text, x, &inputs)?))

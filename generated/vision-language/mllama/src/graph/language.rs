@@ -25,20 +25,22 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
+    /// `position_ids` is the input of that name, with what it is where it is not given.
     pub(super) fn new(
         g: &mut Graph,
         c: &Config,
         cache: Cache,
         images: Option<(CrossKv, Tensor, Tensor)>,
+        position_ids: Input,
     ) -> Self {
-        let shape = dims![BATCH, SEQUENCE];
-        let position_ids = Input::i64("position_ids", shape.clone());
         Self {
-            input_ids: g.input(Input::i64("input_ids", shape).below(c.vocab_size + 8, "vocab_size")),
+            input_ids: g.input(
+                Input::i64("input_ids", dims![BATCH, SEQUENCE]).below(c.vocab_size + 8, "vocab_size"),
+            ),
             attention_mask: g.input(
                 Input::i64("attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones),
             ),
-            position_ids: g.input(position_ids.or(InputDefault::Positions)),
+            position_ids: g.input(position_ids),
             cache,
             images,
         }
