@@ -42,7 +42,8 @@ def wrapped(rng: Random, path: str) -> Case:
     head = rng.choice(("Model", "ForImageClassification"))
     if rng.random() < 0.4:
         heads, patch, side = rng.choice((1, 2, 3)), rng.randint(3, 8), rng.randint(2, 5)
-        name = rng.choice(("vit_base_patch16_224.augreg_in21k", "vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2"))
+        scaled = ("vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2")
+        name = rng.choice(("vit_base_patch16_224.augreg_in21k", *scaled))
         sizes: Changes = {"embed_dim": 8 * heads, "num_heads": heads, "depth": rng.randint(1, 3)}
         sizes |= {"patch_size": patch, "img_size": patch * side}
         sizes |= {"global_pool": rng.choice(("token", "avg")), "mlp_ratio": rng.choice((2.0, 3.5))}
