@@ -12,6 +12,9 @@ use crate::{Error, Result, Value, Values};
 const POSITIONS: &str = "image_position_ids";
 const HELP: &str = "make it with the checkpoint's processor";
 
+/// The patches of a square: row, column, and index among those of all images.
+type Square = Vec<(usize, usize, i64)>;
+
 /// Indices of the patches of each square of `factor` by `factor` among those of all images, square after square, row by row:
 /// `[features, factor²]` i64, from `image_position_ids` `[images, patches, 2]`, the column and row of each patch, -1 at padding.
 ///
@@ -25,7 +28,7 @@ pub fn position_squares(values: &Values, factor: usize) -> Result<Value> {
     let patches = positions.shape()[1];
     let mut rows = vec![];
     for (image, places) in positions.outer_iter().enumerate() {
-        let mut squares: BTreeMap<(usize, usize), Vec<(usize, usize, i64)>> = BTreeMap::new();
+        let mut squares: BTreeMap<(usize, usize), Square> = BTreeMap::new();
         for (patch, place) in places.outer_iter().enumerate() {
             let mut sides = place.iter().map(|side| usize::try_from(*side).ok());
             if let (Some(Some(column)), Some(Some(row))) = (sides.next(), sides.next()) {
