@@ -228,6 +228,10 @@ pub struct ConfigField {
     /// The fields of a configuration within this one; under a name that ends with `_config` they may stand alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<IndexMap<String, ConfigEntry>>,
+    /// Whether entries of a configuration within this one that are not among `fields` are refused, since each would change
+    /// the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
     /// What the configuration is where a module may be one of several models, by what the module calls them: what differs
     /// from theirs. `fields` are then what the first one has where `config.json` has no such map.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

@@ -10,7 +10,7 @@ use tokenizers::{
     AddedToken, NormalizerWrapper, PaddingDirection, PostProcessorWrapper, TruncationDirection,
 };
 
-use super::{Settings, Side, Tokenizer};
+use super::{Settings, Side, Tokenizer, clip_bpe};
 use crate::gguf::Gguf;
 use crate::hub::Checkpoint;
 use crate::{Error, Result, files};
@@ -62,6 +62,18 @@ pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Tokenizer> {
         let file = checkpoint.require("vocab.json")?;
         let vocabulary = checkpoint.json("vocab.json")?.unwrap_or_default();
         return build(written_pieces(&vocabulary, &settings).to_string().as_bytes(), settings, &file);
+    }
+    if let (Some(file), Some(merges)) = (checkpoint.path("vocab.json")?, checkpoint.path("merges.txt")?) {
+        let vocabulary = checkpoint.json("vocab.json")?.unwrap_or_default();
+        if clip_bpe::is_clip(&vocabulary, &class) {
+            let text = files::read_to_string(&merges).map_err(|e| Error::io(&merges, e))?;
+            let mut settings = settings;
+            let json = clip_bpe::tokenizer_json(&vocabulary, &text, &mut settings).ok_or_else(|| {
+                let problem = "and merges.txt beside it do not fit together";
+                Error::tokenizer(&file, problem, "fetch both files again")
+            })?;
+            return build(json.to_string().as_bytes(), settings, &file);
+        }
     }
     let mut found = Vec::new();
     for name in OTHER_FORMATS {

@@ -1,6 +1,7 @@
 //! Text to token ids and back, as a checkpoint's own tokenizer files say.
 
 pub mod chat;
+mod clip_bpe;
 mod decode;
 mod encode;
 mod encoding;
@@ -28,7 +29,8 @@ pub use token_masks::{
 use crate::hub::Checkpoint;
 use crate::{Error, Result};
 
-/// A checkpoint's tokenizer: `tokenizer.json`, or `vocab.txt` in checkpoints older than it, with what
+/// A checkpoint's tokenizer: `tokenizer.json`, or `vocab.txt` in checkpoints older than it, or CLIP's
+/// `vocab.json` and `merges.txt`, with what
 /// `tokenizer_config.json` and `special_tokens_map.json` add.
 ///
 /// Truncation and padding stored inside `tokenizer.json` do not apply, as in the reference: each call says

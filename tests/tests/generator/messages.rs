@@ -287,7 +287,7 @@ fn template_front_matter() {
         "#);
     insta::assert_snapshot!(template(path, "---\nabout: x\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:1: opens front matter with `---` and never closes it; expected a second line `---`");
     insta::assert_snapshot!(template(path, "---\nabout: [\n---\nx\n"), @"specs/templates/graph/parts/mlp/dense.rs.tera:3: is not YAML: while parsing a node, did not find expected node content");
-    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, overridden_by, fields, one_of, doc, min, multiple_of, of, length, min_length, only, because, partial_rotary_factor, rope_scaling, no_effect, read_by, remove; did you mean `type`?");
+    insta::assert_snapshot!(template("fields.yaml", "hidden_act: {typ: activation}\n"), @"specs/templates/fields.yaml:1: `hidden_act.typ`: unknown key; expected one of type, key, optional, default, or, aliases, overridden_by, fields, closed, one_of, doc, min, multiple_of, of, length, min_length, only, because, partial_rotary_factor, rope_scaling, no_effect, read_by, remove; did you mean `type`?");
 }
 
 #[test]

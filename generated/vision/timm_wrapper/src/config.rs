@@ -61,6 +61,7 @@ impl weft::Configuration for Config {
 /// What changes the network of that name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[serde(deny_unknown_fields)]
 pub struct ModelArgsConfig {
     /// The channels of images.
     pub in_chans: Option<usize>,

@@ -47,7 +47,7 @@ pub(super) fn pairs(values: &IndexMap<String, Scalar>) -> String {
 
 /// The share of a head that turns, where that is not all of it.
 pub(super) fn share(field: &ConfigField) -> Option<f64> {
-    field.partial_rotary_factor.filter(|share| *share < 1.0 || *share > 1.0)
+    field.partial_rotary_factor.filter(|share| *share != 1.0)
 }
 
 /// The rotary position embeddings of an architecture where its file says nothing of them.

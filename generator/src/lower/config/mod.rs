@@ -42,6 +42,8 @@ pub struct Config {
     pub defaults: String,
     /// Whether every field has a default.
     pub complete: bool,
+    /// Whether other entries are refused.
+    pub closed: bool,
     /// Whether older files say a field otherwise.
     pub prepares: bool,
     /// The field with the class names, if there is one.
@@ -308,6 +310,7 @@ impl Lowering<'_> {
             path,
             doc: doc.clone(),
             complete: true,
+            closed: field.closed.unwrap_or(false),
             ..Config::default()
         };
         self.fields(&mut within, fields, node);
