@@ -384,12 +384,6 @@ impl weft::Configuration for TextConfig {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
-            return Err(format!(
-                "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
-            ));
-        }
         if self.num_global_key_value_heads.is_some_and(|value| value < 1) {
             return Err(format!(
                 "num_global_key_value_heads: {} is less than 1", self

@@ -89,6 +89,7 @@ impl weft::Architecture for Model {
                 ("action_time_mlp_in.", "embed_action_time.action_time_mlp_in."),
                 ("action_time_mlp_out.", "embed_action_time.action_time_mlp_out."),
             ],
+            &[("vlm.language_model.model.", "vlm.language_model.")],
         ],
         fused_weights: &[],
         ignore_unexpected: &[

@@ -126,12 +126,6 @@ impl weft::Configuration for Config {
                 return Err(format!("{name}: is 0, but must be at least 1"));
             }
         }
-        let Self { hidden_size, num_attention_heads, .. } = self;
-        if !hidden_size.is_multiple_of(*num_attention_heads) {
-            return Err(format!(
-                "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
-            ));
-        }
         weft::config::words(
             "layer_types",
             self.layer_types.as_deref(),
