@@ -10,6 +10,7 @@ mod expert;
 mod gram;
 mod input;
 mod kind;
+mod lstm;
 mod op;
 mod pool;
 pub(crate) mod probe;
@@ -32,10 +33,11 @@ pub(crate) use attend::MASKED_SCORE;
 pub use dim::{Dim, Factor, dims};
 pub use input::{Input, InputDefault};
 pub use kind::GraphKind;
+pub use lstm::{LstmLayer, LstmOutput};
 pub use op::{
     AttentionOp, Binary, BlockOp, CausalConvOp, Contrib, ConvOp, ExpertBlocks, ExpertLinearOp, Interpolation,
-    LinearAttentionOp, MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction, ResizeOp, RotaryOp,
-    TopKOp, TopKResult, Unary,
+    LinearAttentionOp, LstmOp, LstmResult, MatMulNBitsOp, Op, PadMode, PoolOp, RecurrenceResult, Reduction,
+    ResizeOp, RotaryOp, TopKOp, TopKResult, Unary,
 };
 pub use recurrence::LinearAttention;
 pub(crate) use rewrite::Operation;

@@ -32,6 +32,10 @@ pub enum Op {
     /// `[batch, sequence, heads·value]`, state `[batch, heads, key, value]`, and by its attributes decays and the delta
     /// rule's numbers. It gives one of its two results; another node on the same operands gives the other.
     LinearAttention(LinearAttentionOp),
+    /// A layer of long short-term memory, gates in ONNX's order (input, output, forget, cell): x `[sequence, batch, in]`, weights of x
+    /// `[directions, 4·hidden, in]` and of the hidden state `[directions, 4·hidden, hidden]`, biases `[directions, 8·hidden]`, hidden and
+    /// cell state `[directions, batch, hidden]`. It gives one of its three results; other nodes on the same operands give the others.
+    Lstm(LstmOp),
     /// Causal depthwise convolution: x `[batch, sequence, channels]`, weight `[channels, 1, kernel]`, what came before
     /// `[batch, (kernel − 1)·dilation, channels]`, optional bias `[channels]`.
     CausalConv(CausalConvOp),
@@ -218,6 +222,7 @@ impl Op {
             Self::RmsNorm { .. } => "RMSNormalization",
             Self::Attention(_) => "Attention",
             Self::LinearAttention(_) => "LinearAttention",
+            Self::Lstm(_) => "LSTM",
             Self::CausalConv(_) => "CausalConv",
             Self::Activate(act) => act.name(),
             Self::Binary(op) => op.onnx(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::passes::{
-    Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, norm,
+    Pass, activation, arithmetic, attention, axes, bfloat16, floats, integers, lengths, linear, lstm, norm,
     precision, recurrence, resize, rotary, sample, select, share, spatial, types,
 };
 use super::quantized::Kernels;
@@ -47,10 +47,11 @@ impl Target {
         Self::reached(hardware, precision, true)
     }
 
-    /// The same for one graph: linear attention needs every length to be a number where no kernel computes it.
+    /// The same for one graph: linear attention and LSTMs need every length to be a number where no kernel computes them.
     #[must_use]
     pub fn suited(mut self, graph: &Graph) -> Self {
         self.fixed_shapes |= graph.is_recurrent() && is_chunked(&self.passes);
+        self.fixed_shapes |= graph.has_lstm() && self.passes.contains(&LSTM_BY_STEPS);
         self
     }
 
@@ -107,6 +108,7 @@ pub(super) const FIRST: &[Pass] = &[
 
 /// ONNX Runtime's CPU kernels: what is fused stays.
 const CPU: &[Pass] = &[
+    LSTM_IN_SINGLE,
     Pass::each("whole heads by RotaryEmbedding", rotary::partly_by_product),
     Pass::each("attention by Attention", attention::standard),
     Pass::each("linear layers by Gemm", linear::flatten),
@@ -116,6 +118,7 @@ const CPU: &[Pass] = &[
 const CUDA: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    LSTM_IN_SINGLE,
     Pass::each("rotation by products", rotary::by_product),
     Pass::each("attention by MultiHeadAttention", attention::multi_head),
     Pass::each("linear layers by Gemm", linear::flatten),
@@ -125,7 +128,8 @@ const CUDA: &[Pass] = &[
 ];
 
 /// MIGraphX, which finds attention and GELU in the plain forms itself.
-const ROCM: &[Pass] = &[CAUSAL_CONV, LINEAR_ATTENTION, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
+const ROCM: &[Pass] =
+    &[CAUSAL_CONV, LINEAR_ATTENTION, LSTM_IN_SINGLE, BFLOAT16, ROTARY, ATTENTION, LINEAR, GELU, RMS_NORM];
 
 /// OpenVINO, which fuses the plain forms itself.
 const OPENVINO: &[Pass] = &[
@@ -144,6 +148,7 @@ const OPENVINO: &[Pass] = &[
 const WEBGPU: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    LSTM_BY_STEPS,
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
     BFLOAT16,
@@ -165,6 +170,7 @@ const WEBGPU: &[Pass] = &[
 const METAL: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    LSTM_BY_STEPS,
     TOP_K,
     GATHER_BY_PRODUCT,
     Pass::each("rows of each item by a product", select::rows_by_product),
@@ -193,6 +199,7 @@ const METAL: &[Pass] = &[
 const QNN: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    LSTM_BY_STEPS,
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
     BFLOAT16,
@@ -214,6 +221,7 @@ const QNN: &[Pass] = &[
 const WEBNN: &[Pass] = &[
     CAUSAL_CONV,
     LINEAR_ATTENTION,
+    LSTM_BY_STEPS,
     TOP_K,
     GATHER_BY_PRODUCT,
     GRID_SAMPLE,
@@ -252,5 +260,7 @@ const CAUSAL_CONV: Pass =
     Pass::each("causal convolutions by shifted products", recurrence::causal_conv_by_products);
 const LINEAR_ATTENTION: Pass =
     Pass::each("linear attention by chunks", recurrence::linear_attention_by_chunks);
+const LSTM_BY_STEPS: Pass = Pass::each("LSTM step by step", lstm::by_steps);
+const LSTM_IN_SINGLE: Pass = Pass::each("LSTM in single precision", lstm::in_single);
 const GELU: Pass = Pass::each("GELU by erf and tanh", activation::gelu_by_operators);
 const RMS_NORM: Pass = Pass::each("RMS norm by the mean of squares", norm::rms_by_operators);

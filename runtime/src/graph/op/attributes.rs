@@ -44,6 +44,28 @@ pub enum RecurrenceResult {
     State,
 }
 
+/// The attributes of [`Op::Lstm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LstmOp {
+    /// The width of the hidden state of one direction.
+    pub hidden_size: usize,
+    /// Whether a second direction goes from the last position to the first.
+    pub bidirectional: bool,
+    /// Which of the three results the node gives.
+    pub gives: LstmResult,
+}
+
+/// The results of [`Op::Lstm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LstmResult {
+    /// The hidden state at each position, `[sequence, directions, batch, hidden]`.
+    Output,
+    /// The hidden state behind the last position, `[directions, batch, hidden]`.
+    Hidden,
+    /// The cell state behind the last position, `[directions, batch, hidden]`.
+    Cell,
+}
+
 /// The attributes of [`Op::TopK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopKOp {

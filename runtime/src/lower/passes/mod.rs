@@ -12,6 +12,7 @@ pub(super) mod floats;
 pub(super) mod integers;
 pub(super) mod lengths;
 pub(super) mod linear;
+pub(super) mod lstm;
 pub(super) mod norm;
 pub(super) mod precision;
 pub(super) mod recurrence;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{IN_MEMORY, Memory, Target};
 use crate::graph::{
-    Constant, Dim, Dtype, Graph, LinearAttentionOp, MASKED_SCORE, Node, Op, Origin, RecurrenceResult, Tensor,
-    TopKOp, TopKResult,
+    Constant, Dim, Dtype, Graph, LinearAttentionOp, LstmOp, LstmResult, MASKED_SCORE, Node, Op, Origin,
+    RecurrenceResult, Tensor, TopKOp, TopKResult,
 };
 use crate::onnx::{self, Attribute};
 use crate::weights::{Bytes, WeightData};
@@ -115,8 +115,14 @@ impl<'a> Printer<'a> {
         let written = self.written(node, &operands)?;
         let operands: Vec<&str> = written.operands.iter().map(String::as_str).collect();
         let results = self.results(node);
-        let unread = || format!("{}/Unread", node.name);
-        let names = results.iter().map(|result| result.map_or_else(unread, |id| self.result_name(id)));
+        let mut unread = (0..).map(|index| match index {
+            0 => format!("{}/Unread", node.name),
+            _ => format!("{}/Unread.{index}", node.name),
+        });
+        let names = results.iter().map(|result| match result {
+            Some(id) => self.result_name(*id),
+            None => unread.next().unwrap_or_default(),
+        });
         let outputs: Vec<String> = names.chain(written.others.iter().cloned()).collect();
         let Written { domain, operator, attributes, .. } = &written;
         self.write_all(domain, operator, &operands, attributes.clone(), node.name.clone(), outputs.clone());
@@ -129,22 +135,26 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// The values that a node gives: of an operation with two results both, one of which another node stands for where
-    /// anything reads it.
+    /// The values that a node gives: of an operation with several results all, of which other nodes stand for those that
+    /// anything reads.
     fn results(&self, node: &Node) -> Vec<Option<usize>> {
-        let both = match node.op {
+        let all = match node.op {
             Op::LinearAttention(op) => [RecurrenceResult::Output, RecurrenceResult::State]
-                .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op })),
-            Op::TopK(op) => {
-                [TopKResult::Values, TopKResult::Indices].map(|gives| Op::TopK(TopKOp { gives, ..op }))
-            }
+                .map(|gives| Op::LinearAttention(LinearAttentionOp { gives, ..op }))
+                .to_vec(),
+            Op::Lstm(op) => [LstmResult::Output, LstmResult::Hidden, LstmResult::Cell]
+                .map(|gives| Op::Lstm(LstmOp { gives, ..op }))
+                .to_vec(),
+            Op::TopK(op) => [TopKResult::Values, TopKResult::Indices]
+                .map(|gives| Op::TopK(TopKOp { gives, ..op }))
+                .to_vec(),
             _ => return vec![Some(node.output)],
         };
         let given = |wanted| {
             let mut nodes = self.graph.nodes.iter();
             nodes.find(|other| other.inputs == node.inputs && other.op == wanted).map(|found| found.output)
         };
-        both.map(given).to_vec()
+        all.into_iter().map(given).collect()
     }
 
     /// The ONNX name of what an operation gives.

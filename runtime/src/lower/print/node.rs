@@ -138,6 +138,15 @@ impl Printer<'_> {
                 }
                 linear_attention(*op)
             }
+            Op::Lstm(op) => {
+                // The lengths of sequences stand before the states.
+                more.insert(4, String::new());
+                let direction = if op.bidirectional { "bidirectional" } else { "forward" };
+                vec![
+                    Attribute::string("direction", direction),
+                    Attribute::int("hidden_size", op.hidden_size as i64),
+                ]
+            }
             Op::CausalConv(op) => {
                 (written.domain, written.operator) = (MICROSOFT, "CausalConvWithState");
                 // The bias stands before the state; what comes behind the last position is cut where it is cached.
