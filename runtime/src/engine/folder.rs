@@ -22,7 +22,6 @@ pub(super) struct OwnFolder {
 impl OwnFolder {
     /// Makes one in a folder that others may write to as well, and removes those of processes that have ended.
     pub(super) fn new(place: &Path, prefix: &str) -> io::Result<Self> {
-        sweep(place, prefix);
         loop {
             let path = place.join(format!("{prefix}{:016x}{:016x}", random(), random()));
             let mut builder = DirBuilder::new();
@@ -36,7 +35,11 @@ impl OwnFolder {
             }
             let locked = File::create_new(path.join(LOCK)).and_then(|file| file.lock().map(|()| file));
             return match locked {
-                Ok(lock) => Ok(Self { path, _lock: lock }),
+                Ok(lock) => {
+                    let own = Self { path, _lock: lock };
+                    sweep(place, prefix, &own.path);
+                    Ok(own)
+                }
                 Err(e) => {
                     let _ = fs::remove_dir_all(&path);
                     Err(e)
@@ -65,14 +68,20 @@ pub(super) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Removes the folders whose processes have ended. Those of other users cannot be looked into, and stay.
-fn sweep(place: &Path, prefix: &str) {
+/// Removes the folders whose processes have ended. Those of other users are not looked into: what stands there for a lock may be
+/// a pipe that nobody ever opens.
+fn sweep(place: &Path, prefix: &str, own: &Path) {
+    let Ok(own_meta) = fs::symlink_metadata(own) else { return };
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(prefix) {
+        if !entry.file_name().to_string_lossy().starts_with(prefix) || entry.path() == own {
             continue;
         }
         // Of a link this is about the link, which is no folder.
-        let folder = entry.metadata().is_ok_and(|meta| meta.is_dir());
+        let mine = entry.metadata().is_ok_and(|meta| meta.is_dir() && same_owner(&meta, &own_meta));
+        let lock = fs::symlink_metadata(entry.path().join(LOCK));
+        if !mine || lock.is_ok_and(|meta| !meta.is_file()) {
+            continue;
+        }
         let abandoned = match File::open(entry.path().join(LOCK)) {
             Ok(lock) => lock.try_lock().is_ok(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -81,10 +90,21 @@ fn sweep(place: &Path, prefix: &str) {
             }
             Err(_) => false,
         };
-        if folder && abandoned {
+        if abandoned {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+#[cfg(unix)]
+fn same_owner(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    one.uid() == other.uid()
+}
+
+#[cfg(not(unix))]
+fn same_owner(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -131,5 +151,18 @@ mod tests {
         let left =
             if cfg!(unix) { &["other", "weft-link", "weft-young"][..] } else { &["other", "weft-young"] };
         assert_eq!(names(place.path()), left);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_place_of_a_lock_is_not_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let trap = place.path().join("weft-trap");
+        fs::create_dir(&trap).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(trap.join(LOCK)).status().unwrap();
+        assert!(made.success());
+        // Opening a pipe that nobody writes to waits for ever.
+        drop(OwnFolder::new(place.path(), "weft-").unwrap());
+        assert_eq!(names(place.path()), ["weft-trap"]);
     }
 }
