@@ -32,6 +32,8 @@ pub enum Activation {
     Sigmoid,
     /// Hyperbolic tangent.
     Tanh,
+    /// `x`, or `eˣ − 1` below 0.
+    Elu,
     /// `x · tanh(ln(1 + eˣ))`.
     Mish,
     /// `x · min(max(x + 3, 0), 6) / 6`.
@@ -53,6 +55,7 @@ impl Activation {
             Self::Silu => "Silu",
             Self::Sigmoid => "Sigmoid",
             Self::Tanh => "Tanh",
+            Self::Elu => "Elu",
             Self::Mish => "Mish",
             Self::Hardswish => "HardSwish",
             Self::Hardsigmoid => "HardSigmoid",

@@ -183,6 +183,21 @@ impl Graph {
         let shape = [&[channels, conv.out / conv.op.groups], conv.op.kernel.as_slice()].concat();
         let weight = self.weight(&w.name("weight"), &shape)?;
         let bias = conv.bias.then(|| self.weight(&w.name("bias"), &[conv.out])).transpose()?;
+        self.conv_transpose_with(x, &weight, bias.as_ref(), conv)
+    }
+
+    /// Transposed convolution with a weight `[in, out / groups, …]` and a bias `[out]` that were computed.
+    ///
+    /// # Errors
+    /// As [`Graph::conv`].
+    pub fn conv_transpose_with(
+        &mut self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        conv: &Conv,
+    ) -> Result<Tensor> {
+        self.channels("ConvTranspose", x, conv)?;
         let mut op = conv.op.clone();
         let mut shape = vec![x.shape()[0].clone(), conv.out.into()];
         for (axis, dim) in x.shape()[2..].iter().enumerate() {
@@ -192,7 +207,7 @@ impl Graph {
             // Padding of the result is less cut off.
             op.padding[axis].1 = op.padding[axis].1.saturating_sub(conv.output_padding[axis]);
         }
-        let operands: Vec<_> = [x, &weight].into_iter().chain(&bias).collect();
+        let operands: Vec<_> = [x, weight].into_iter().chain(bias).collect();
         Ok(self.node(Op::ConvTranspose(op), &operands, x.dtype(), shape))
     }
 

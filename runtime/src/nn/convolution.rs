@@ -36,11 +36,31 @@ pub fn weight_norm_by_channel(g: &mut Graph, w: &Scope, shape: &[usize]) -> Resu
     };
     let magnitude = g.weight(&parts.name("original0"), &[out, 1, 1])?;
     let direction = g.weight(&parts.name("original1"), shape)?;
-    let squares = g.mul(&direction, &direction)?;
+    of_length(g, &direction, &magnitude)
+}
+
+/// As [`weight_norm_by_channel`], of a module whose weight is computed by a hook (`torch.nn.utils.weight_norm`): its direction is
+/// `weight_v`, the length of each channel `weight_g`.
+///
+/// # Errors
+/// When the shape has not three axes.
+pub fn weight_norm_by_hook(g: &mut Graph, w: &Scope, shape: &[usize]) -> Result<Tensor> {
+    let &[out, _, _] = shape else {
+        g.enter(w);
+        return Err(g.error("weight_norm_by_hook", format!("{shape:?} is not [out, in, kernel]")));
+    };
+    let magnitude = g.weight(&w.name("weight_g"), &[out, 1, 1])?;
+    let direction = g.weight(&w.name("weight_v"), shape)?;
+    of_length(g, &direction, &magnitude)
+}
+
+/// A direction `[out, in, kernel]` at the length of each channel `[out, 1, 1]`.
+fn of_length(g: &mut Graph, direction: &Tensor, magnitude: &Tensor) -> Result<Tensor> {
+    let squares = g.mul(direction, direction)?;
     let squares = g.reduce(Reduction::Sum, &squares, &[1, 2], true)?;
     let length = g.unary(Unary::Sqrt, &squares);
-    let scale = g.div(&magnitude, &length)?;
-    g.mul(&direction, &scale)
+    let scale = g.div(magnitude, &length)?;
+    g.mul(direction, &scale)
 }
 
 /// Gated linear unit over channels (`nn.GLU(dim=1)`): the first half of x `[batch, 2·channels, …]` times the sigmoid of the second.
@@ -190,6 +210,12 @@ mod tests {
         ];
         let build = |g: &mut Graph| weight_norm_by_channel(g, &g.scope("w"), &[2, 1, 2]);
         expect(&weights, build, &[2, 1, 2], &[6.0, 8.0, 0.0, 2.0]);
+        let hooked: [(&str, &[f32]); 2] =
+            [("w.weight_g", &[10.0, 2.0]), ("w.weight_v", &[3.0, 4.0, 0.0, 5.0])];
+        let build = |g: &mut Graph| weight_norm_by_hook(g, &g.scope("w"), &[2, 1, 2]);
+        expect(&hooked, build, &[2, 1, 2], &[6.0, 8.0, 0.0, 2.0]);
+        let problem = refusal(|g| weight_norm_by_hook(g, &g.scope("w"), &[2]));
+        insta::assert_snapshot!(problem, @"weight_norm_by_hook in w: [2] is not [out, in, kernel]");
         let problem = refusal(|g| weight_norm_by_channel(g, &g.scope("w"), &[2, 2]));
         insta::assert_snapshot!(problem, @"weight_norm_by_channel in w: [2, 2] is not [out, in, kernel]");
     }

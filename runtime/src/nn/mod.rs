@@ -21,6 +21,7 @@ pub mod diffusion;
 mod dpt;
 mod dynamic_rope;
 mod edge_distances;
+mod edge_padding;
 mod embeddings;
 mod experts;
 mod feature_encoder;
@@ -61,6 +62,7 @@ pub mod rope;
 mod rotary;
 mod routers;
 mod rwkv;
+mod seanet;
 mod shifted_windows;
 mod similarity;
 mod sinusoidal;
@@ -74,6 +76,7 @@ mod transient_global;
 mod tubelets;
 mod two_way;
 mod uper_head;
+mod vector_quantization;
 mod weighted_layer_sum;
 mod windows;
 mod xielu;
@@ -97,7 +100,7 @@ pub use chunked_attention::chunked_causal_mask;
 pub use clipped_linear::clipped_linear;
 pub use convolution::{
     conv_bn, conv_bn_act, conv_bn_at, global_avg_pool, glu_channels, layer_scale, layer_scale_2d,
-    learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel,
+    learnable_affine, squeeze_excite, weight_norm, weight_norm_by_channel, weight_norm_by_hook,
 };
 pub use cross_attention::{CrossAttention, CrossKv};
 pub use decomposed_rel_pos::decomposed_rel_pos;
@@ -112,6 +115,7 @@ pub use detection::{
 pub use differential::{differential_lambda, differential_values};
 pub use dpt::{FeatureFusion, reassemble};
 pub use edge_distances::EdgeDistances;
+pub use edge_padding::pad_edges;
 pub use embeddings::{add_embedding, bbox_embeddings};
 pub use experts::{
     BatchedExperts, SelectedExperts, add_shared_expert, combine_experts, combine_weighted_inputs, experts,
@@ -173,6 +177,7 @@ pub use routers::{
     GroupLimitedTopk, Routing, softmax_after_topk, softmax_topk, sparse_mixer, top1_within_capacity, topk_by,
 };
 pub use rwkv::{time_mix, time_shift, wkv};
+pub use seanet::{EdgePadding, Seanet, SeanetConv, SeanetKernel, SeanetNorm};
 pub use shifted_windows::{ShiftedWindows, merge_patches};
 pub use similarity::{contrastive_logits, l2_normalize, nearest_codes};
 pub use sinusoidal::{
@@ -186,6 +191,7 @@ pub use transient_global::{TransientGlobal, TransientGlobalContext};
 pub use tubelets::{sinusoidal_in_turns, tubelet_embedding};
 pub use two_way::{TwoWayTransformer, mask_decoder_mlp};
 pub use uper_head::{UperHead, adaptive_avg_pool};
+pub use vector_quantization::residual_quantize;
 pub use weighted_layer_sum::weighted_layer_sum;
 pub use windows::{
     Windows, interpolate_relative_bias_with_cls, patch_merge, relative_bias_with_cls,

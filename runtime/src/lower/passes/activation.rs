@@ -39,7 +39,7 @@ pub(in crate::lower) fn by_operators(g: &mut Graph, it: &Operation<'_>) -> Resul
         Activation::Sigmoid => g.unary(Unary::Sigmoid, x),
         Activation::Tanh => g.unary(Unary::Tanh, x),
         Activation::Linear => x.clone(),
-        Activation::Gelu | Activation::GeluNew | Activation::Relu => return Ok(None),
+        Activation::Gelu | Activation::GeluNew | Activation::Relu | Activation::Elu => return Ok(None),
     }))
 }
 
