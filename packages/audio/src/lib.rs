@@ -15,12 +15,26 @@ pub use weft_clap_audio as clap_audio;
 pub use weft_dac as dac;
 #[cfg(feature = "data2vec-audio")]
 pub use weft_data2vec_audio as data2vec_audio;
+#[cfg(feature = "encodec")]
+pub use weft_encodec as encodec;
 #[cfg(feature = "fun_asr_nano_encoder")]
 pub use weft_fun_asr_nano_encoder as fun_asr_nano_encoder;
 #[cfg(feature = "glmasr_encoder")]
 pub use weft_glmasr_encoder as glmasr_encoder;
 #[cfg(feature = "hubert")]
 pub use weft_hubert as hubert;
+#[cfg(feature = "mimi")]
+pub use weft_mimi as mimi;
+#[cfg(feature = "mimi_decoder")]
+pub use weft_mimi_decoder as mimi_decoder;
+#[cfg(feature = "mimi_encoder")]
+pub use weft_mimi_encoder as mimi_encoder;
+#[cfg(feature = "pocket_tts_audio_tokenizer")]
+pub use weft_pocket_tts_audio_tokenizer as pocket_tts_audio_tokenizer;
+#[cfg(feature = "pocket_tts_audio_tokenizer_decoder")]
+pub use weft_pocket_tts_audio_tokenizer_decoder as pocket_tts_audio_tokenizer_decoder;
+#[cfg(feature = "pocket_tts_audio_tokenizer_encoder")]
+pub use weft_pocket_tts_audio_tokenizer_encoder as pocket_tts_audio_tokenizer_encoder;
 #[cfg(feature = "qwen2_audio_encoder")]
 pub use weft_qwen2_audio_encoder as qwen2_audio_encoder;
 #[cfg(feature = "qwen3_asr_encoder")]
@@ -33,6 +47,8 @@ pub use weft_sew_d as sew_d;
 pub use weft_unispeech as unispeech;
 #[cfg(feature = "unispeech-sat")]
 pub use weft_unispeech_sat as unispeech_sat;
+#[cfg(feature = "vibevoice_acoustic_tokenizer")]
+pub use weft_vibevoice_acoustic_tokenizer as vibevoice_acoustic_tokenizer;
 #[cfg(feature = "vibevoice_acoustic_tokenizer_decoder")]
 pub use weft_vibevoice_acoustic_tokenizer_decoder as vibevoice_acoustic_tokenizer_decoder;
 #[cfg(feature = "vibevoice_acoustic_tokenizer_encoder")]
@@ -62,12 +78,26 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<dac::Model>(),
     #[cfg(feature = "data2vec-audio")]
     weft::DynArchitecture::of::<data2vec_audio::Model>(),
+    #[cfg(feature = "encodec")]
+    weft::DynArchitecture::of::<encodec::Model>(),
     #[cfg(feature = "fun_asr_nano_encoder")]
     weft::DynArchitecture::of::<fun_asr_nano_encoder::Model>(),
     #[cfg(feature = "glmasr_encoder")]
     weft::DynArchitecture::of::<glmasr_encoder::Model>(),
     #[cfg(feature = "hubert")]
     weft::DynArchitecture::of::<hubert::Model>(),
+    #[cfg(feature = "mimi")]
+    weft::DynArchitecture::of::<mimi::Model>(),
+    #[cfg(feature = "mimi_decoder")]
+    weft::DynArchitecture::of::<mimi_decoder::Model>(),
+    #[cfg(feature = "mimi_encoder")]
+    weft::DynArchitecture::of::<mimi_encoder::Model>(),
+    #[cfg(feature = "pocket_tts_audio_tokenizer")]
+    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer::Model>(),
+    #[cfg(feature = "pocket_tts_audio_tokenizer_decoder")]
+    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer_decoder::Model>(),
+    #[cfg(feature = "pocket_tts_audio_tokenizer_encoder")]
+    weft::DynArchitecture::of::<pocket_tts_audio_tokenizer_encoder::Model>(),
     #[cfg(feature = "qwen2_audio_encoder")]
     weft::DynArchitecture::of::<qwen2_audio_encoder::Model>(),
     #[cfg(feature = "qwen3_asr_encoder")]
@@ -80,6 +110,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<unispeech::Model>(),
     #[cfg(feature = "unispeech-sat")]
     weft::DynArchitecture::of::<unispeech_sat::Model>(),
+    #[cfg(feature = "vibevoice_acoustic_tokenizer")]
+    weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer::Model>(),
     #[cfg(feature = "vibevoice_acoustic_tokenizer_decoder")]
     weft::DynArchitecture::of::<vibevoice_acoustic_tokenizer_decoder::Model>(),
     #[cfg(feature = "vibevoice_acoustic_tokenizer_encoder")]

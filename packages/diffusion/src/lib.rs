@@ -19,6 +19,8 @@ pub use weft_autoencoder_kl_qwen_image as autoencoder_kl_qwen_image;
 pub use weft_autoencoder_kl_temporal_decoder as autoencoder_kl_temporal_decoder;
 #[cfg(feature = "autoencoder-kl-wan")]
 pub use weft_autoencoder_kl_wan as autoencoder_kl_wan;
+#[cfg(feature = "autoencoder-oobleck")]
+pub use weft_autoencoder_oobleck as autoencoder_oobleck;
 #[cfg(feature = "autoencoder-tiny")]
 pub use weft_autoencoder_tiny as autoencoder_tiny;
 #[cfg(feature = "bria-transformer-2d")]
@@ -148,6 +150,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<autoencoder_kl_temporal_decoder::Model>(),
     #[cfg(feature = "autoencoder-kl-wan")]
     weft::DynArchitecture::of::<autoencoder_kl_wan::Model>(),
+    #[cfg(feature = "autoencoder-oobleck")]
+    weft::DynArchitecture::of::<autoencoder_oobleck::Model>(),
     #[cfg(feature = "autoencoder-tiny")]
     weft::DynArchitecture::of::<autoencoder_tiny::Model>(),
     #[cfg(feature = "bria-transformer-2d")]

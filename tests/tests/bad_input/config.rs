@@ -78,7 +78,7 @@ fn a_field_has_the_wrong_type() {
           help: compare the file with the published one; `save_pretrained` of the reference writes every field
         ");
     assert_snapshot!(with("hidden_act", json!("gelu_fats")), @r"
-        DIR/config.json: hidden_act: unknown variant `gelu_fats`, expected one of `gelu`, `gelu_python`, `gelu_accurate`, `gelu_fast`, `gelu_new`, `gelu_python_tanh`, `gelu_pytorch_tanh`, `quick_gelu`, `relu`, `relu2`, `relu6`, `silu`, `swish`, `sigmoid`, `tanh`, `mish`, `hardswish`, `hardsigmoid`, `linear`
+        DIR/config.json: hidden_act: unknown variant `gelu_fats`, expected one of `gelu`, `gelu_python`, `gelu_accurate`, `gelu_fast`, `gelu_new`, `gelu_python_tanh`, `gelu_pytorch_tanh`, `quick_gelu`, `relu`, `relu2`, `relu6`, `silu`, `swish`, `sigmoid`, `tanh`, `elu`, `mish`, `hardswish`, `hardsigmoid`, `linear`
           help: compare the file with the published one; `save_pretrained` of the reference writes every field
         ");
     assert_snapshot!(with("id2label", json!({"0": 7})), @r"

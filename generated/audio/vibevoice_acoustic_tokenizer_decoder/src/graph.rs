@@ -30,22 +30,24 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 /// Outputs: `audio` `[batch, channels, samples]`.
 fn vibevoice_audio(g: &mut Graph, c: &Config) -> Result<()> {
     let latents = g.input(Input::f32("hidden_states", dims![BATCH, c.hidden_size, Dim::symbol("positions")]));
-    let x = decode(g, c, &g.root(), &latents)?;
+    let x = decode(g, c, &g.root(), &latents, &c.depths)?;
     g.output("audio", &x)
 }
 
-/// Latents `[batch, hidden_size, positions]` to samples (`VibeVoiceAcousticTokenizerDecoderModel`): `[batch, channels, samples]`.
-fn decode(g: &mut Graph, c: &Config, w: &Scope, latents: &Tensor) -> Result<Tensor> {
-    let mut width = c.num_filters << (c.depths.len() - 1);
+/// Latents `[batch, hidden_size, positions]` to samples, by stages of so many blocks (`VibeVoiceAcousticTokenizerDecoderModel`):
+/// `[batch, channels, samples]`.
+fn decode(g: &mut Graph, c: &Config, w: &Scope, latents: &Tensor, depths: &[usize]) -> Result<Tensor> {
+    let depth = |stage: usize| depths.get(stage).copied().unwrap_or_default();
+    let mut width = c.num_filters << depths.len().saturating_sub(1).min(24);
     let (stem, kernel) = (w.scope("stem"), c.kernel_size);
     let x = causal_conv(g, &stem.scope("conv"), latents, Conv::new(width, &[kernel]), kernel - 1)?;
-    let mut x = blocks(g, c, &stem, x, (width, 0))?;
+    let mut x = blocks(g, c, &stem, x, (width, depth(0)))?;
     for (index, ratio) in c.downsampling_ratios.iter().rev().enumerate() {
         width /= 2;
         let w = w.scope("conv_layers").index(index);
         let conv = Conv::new(width, &[2 * ratio]).stride(&[*ratio]).padding_around(&[(0, *ratio)]);
         x = g.conv_transpose(&w.scope("convtr.convtr"), &x, &conv)?;
-        x = blocks(g, c, &w, x, (width, index + 1))?;
+        x = blocks(g, c, &w, x, (width, depth(index + 1)))?;
     }
     causal_conv(g, &w.scope("head"), &x, Conv::new(c.channels, &[kernel]), kernel - 1)
 }
@@ -62,10 +64,10 @@ fn blocks(
     c: &Config,
     w: &Scope,
     mut x: Tensor,
-    (width, stage): (usize, usize),
+    (width, depth): (usize, usize),
 ) -> Result<Tensor> {
     let kernel = c.kernel_size;
-    for index in 0..c.depths.get(stage).copied().unwrap_or_default() {
+    for index in 0..depth {
         let w = w.scope("stage").index(index);
         let positions = g.transpose(&x, &[0, 2, 1])?;
         let h = g.rms_norm(&w.scope("norm"), &positions, c.rms_norm_eps)?;

@@ -15,6 +15,7 @@ pub const MODELS: &[KnownModel] = &[
     KnownModel { name: "autoencoder-kl-qwen-image", category: "diffusion", model_types: &["diffusers:AutoencoderKLQwenImage"] },
     KnownModel { name: "autoencoder-kl-temporal-decoder", category: "diffusion", model_types: &["diffusers:AutoencoderKLTemporalDecoder"] },
     KnownModel { name: "autoencoder-kl-wan", category: "diffusion", model_types: &["diffusers:AutoencoderKLWan"] },
+    KnownModel { name: "autoencoder-oobleck", category: "diffusion", model_types: &["diffusers:AutoencoderOobleck"] },
     KnownModel { name: "autoencoder-tiny", category: "diffusion", model_types: &["diffusers:AutoencoderTiny"] },
     KnownModel { name: "bria-transformer-2d", category: "diffusion", model_types: &["diffusers:BriaTransformer2DModel"] },
     KnownModel { name: "chroma", category: "diffusion", model_types: &["diffusers:ChromaPipeline"] },

@@ -7,7 +7,7 @@
 
 //! VibeVoice ASR's `audio`, as in `vibevoice_acoustic_tokenizer_encoder`.
 //!
-//! One side of VibeVoice's tokenizer of sounds: causal convolutions between stages of ConvNeXt blocks (`VibeVoiceAcousticTokenizerEncoderModel`, `VibeVoiceAcousticTokenizerDecoderModel`).
+//! VibeVoice's tokenizer of sounds, or one side of it: causal convolutions between stages of ConvNeXt blocks (`VibeVoiceAcousticTokenizerModel`, `VibeVoiceAcousticTokenizerEncoderModel`, `VibeVoiceAcousticTokenizerDecoderModel`).
 
 use weft::Result;
 use weft::graph::{Conv, Graph, Scope, Tensor};
@@ -18,15 +18,16 @@ use crate::AudioConfig as Config;
 /// Samples `[batch, channels, samples]` to latents (`VibeVoiceAcousticTokenizerEncoderModel`): `[batch, positions, hidden_size]`.
 pub(super) fn encode(g: &mut Graph, c: &Config, w: &Scope, samples: &Tensor) -> Result<Tensor> {
     let (mut width, kernel) = (c.num_filters, c.kernel_size);
+    let depth = |stage: usize| c.depths.get(stage).copied().unwrap_or_default();
     let stem = w.scope("stem");
     let x = causal_conv(g, &stem.scope("conv"), samples, Conv::new(width, &[kernel]), kernel - 1)?;
-    let mut x = blocks(g, c, &stem, x, (width, 0))?;
+    let mut x = blocks(g, c, &stem, x, (width, depth(0)))?;
     for (index, ratio) in c.downsampling_ratios.iter().enumerate() {
         width *= 2;
         let w = w.scope("conv_layers").index(index);
         let conv = Conv::new(width, &[2 * ratio]).stride(&[*ratio]);
         x = causal_conv(g, &w.scope("conv"), &x, conv, *ratio)?;
-        x = blocks(g, c, &w, x, (width, index + 1))?;
+        x = blocks(g, c, &w, x, (width, depth(index + 1)))?;
     }
     let x = causal_conv(g, &w.scope("head"), &x, Conv::new(c.hidden_size, &[kernel]), kernel - 1)?;
     g.transpose(&x, &[0, 2, 1])
@@ -44,10 +45,10 @@ fn blocks(
     c: &Config,
     w: &Scope,
     mut x: Tensor,
-    (width, stage): (usize, usize),
+    (width, depth): (usize, usize),
 ) -> Result<Tensor> {
     let kernel = c.kernel_size;
-    for index in 0..c.depths.get(stage).copied().unwrap_or_default() {
+    for index in 0..depth {
         let w = w.scope("stage").index(index);
         let positions = g.transpose(&x, &[0, 2, 1])?;
         let h = g.rms_norm(&w.scope("norm"), &positions, c.rms_norm_eps)?;
