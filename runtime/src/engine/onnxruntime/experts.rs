@@ -26,10 +26,42 @@ use transposed::Transposed;
 /// The weights' place among the operands.
 const WEIGHTS: usize = 2;
 
+/// The attribute of experts that are found by their places: of each its stretch, and the first of its elements there.
+pub(super) const PLACES: &str = "places";
+/// The attribute of the two lengths of each expert's weight, where they are found by their places.
+pub(super) const LENGTHS: &str = "lengths";
+
+/// Where the weights of experts are in stretches of files, which are the operands behind the first two.
+struct Places {
+    experts: Vec<[usize; 2]>,
+    lengths: [usize; 2],
+}
+
+impl Places {
+    fn of(context: &KernelContext<'_>) -> ort::Result<Option<Self>> {
+        let given = |name| {
+            let numbers = context.get::<Vec<i64>>(name)?;
+            numbers.into_iter().map(|n| usize::try_from(n).ok()).collect::<Option<Vec<_>>>()
+        };
+        let Some(experts) = given(PLACES) else { return Ok(None) };
+        let Some(&[first, second]) = given(LENGTHS).as_deref() else {
+            return Err(ort::Error::new("places of experts come with the lengths of a weight"));
+        };
+        Ok(Some(Self { experts: experts.as_chunks().0.to_vec(), lengths: [first, second] }))
+    }
+
+    /// The operand that holds an expert; none there is where it is beyond the last.
+    fn operand(&self, expert: usize) -> usize {
+        self.experts.get(expert).map_or(usize::MAX, |[stretch, _]| WEIGHTS + stretch)
+    }
+}
+
 /// Rows of x by the weights of the experts that they select: x `[rows, selected, in]` or `[rows, 1, in]`, indices
-/// `[rows, selected]`, then for each expert `[out, in]`, or for all `[experts, out, in]`; `[rows, selected, out]`.
+/// `[rows, selected]`, then for each expert `[out, in]`, or for all `[experts, out, in]`, or stretches of files that hold them;
+/// `[rows, selected, out]`.
 #[derive(Default)]
 pub(super) struct ExpertLinear<W> {
+    places: Option<Places>,
     transposed: bool,
     in_bf16: bool,
     stored: PhantomData<W>,
@@ -60,7 +92,8 @@ impl<W: Stored> Operator for ExpertLinear<W> {
 
     fn create_kernel<'attr>(&self, context: &KernelContext<'attr>) -> ort::Result<Self> {
         let is = |name| context.get::<i64>(name) == Some(1);
-        Ok(Self { transposed: is("transposed"), in_bf16: is(IN_BF16), stored: PhantomData })
+        let places = Places::of(context)?;
+        Ok(Self { places, transposed: is("transposed"), in_bf16: is(IN_BF16), stored: PhantomData })
     }
 }
 
@@ -68,20 +101,31 @@ impl<W: Stored> Kernel for ExpertLinear<W> {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
         let rows = Rows::of(context)?;
         let count = context.num_inputs()? - WEIGHTS;
-        let values = used(context, &rows, |expert| if count == 1 { WEIGHTS } else { WEIGHTS + expert })?;
+        let values = used(context, &rows, |expert| match &self.places {
+            Some(places) => places.operand(expert),
+            None if count == 1 => WEIGHTS,
+            None => WEIGHTS + expert,
+        })?;
         let mut weights = vec![];
         for (value, group) in values.iter().zip(&rows.groups) {
             let (shape, all) = value.try_extract_tensor::<W>()?;
-            let [experts @ .., first, second] = &shape[..] else { return Err(misfit()) };
-            let [first, second] = [first, second].map(|length| length.unsigned_abs() as usize);
+            let (start, [first, second]) = match &self.places {
+                Some(places) => (places.experts[group.expert][1], places.lengths),
+                None => {
+                    let [experts @ .., first, second] = &shape[..] else { return Err(misfit()) };
+                    let lengths = [first, second].map(|length| length.unsigned_abs() as usize);
+                    let index = if experts.is_empty() { 0 } else { group.expert };
+                    (index * lengths[0] * lengths[1], lengths)
+                }
+            };
             let (out, width) = if self.transposed { (second, first) } else { (first, second) };
-            let index = if experts.is_empty() { 0 } else { group.expert };
-            let weight = all.get(index * out * width..).and_then(|rest| rest.get(..out * width));
+            let weight = all.get(start..).and_then(|rest| rest.get(..out * width));
             weights.push((out, weight.filter(|_| width == rows.width).ok_or_else(misfit)?));
         }
-        let out = match weights.first() {
-            Some((out, _)) => *out,
-            None => out_of(context, self.transposed)?,
+        let out = match (weights.first(), &self.places) {
+            (Some((out, _)), _) => *out,
+            (None, Some(places)) => places.lengths[usize::from(self.transposed)],
+            (None, None) => out_of(context, self.transposed)?,
         };
         let (x, mut result) = (rows.gathered(), vec![0.0; rows.count() * out]);
         let in_bf16 = bf16::kernel::<W>().filter(|_| self.in_bf16);

@@ -1,5 +1,6 @@
 //! Graphs whose weights stay in their mapped pages, in the type they are stored in.
 
+mod places;
 mod quantized;
 
 use std::collections::{HashMap, HashSet};
@@ -32,10 +33,11 @@ pub(super) fn stored_weights(model: &Model, stay: Stay, in_bf16: bool) -> Option
     let quantized = super::quantized::is_fast() && quantized::own_quantized(graph);
     let widened = widen(graph, stay);
     let experts = in_bf16 && experts_in_bf16(graph);
+    let placed = places::experts_by_place(graph);
     if model.opset_import.iter().all(|set| set.domain != DOMAIN) {
         model.opset_import.push(OperatorSet { domain: DOMAIN.to_owned(), version: Some(1) });
     }
-    (experts || linear || quantized || widened).then_some(model)
+    (experts || linear || quantized || widened || placed).then_some(model)
 }
 
 /// The types of the floating-point weights, by name.

@@ -56,7 +56,7 @@ fn inputs(batch: usize, sequence: usize) -> Values {
     [("input_ids".to_owned(), Value::I64(ids))].into()
 }
 
-fn open(lowered: &Lowered, options: &Options) -> Running {
+pub(super) fn open(lowered: &Lowered, options: &Options) -> Running {
     let (environment, _) = environment(Hardware::Cpu).unwrap();
     Running::new(environment, Hardware::Cpu, lowered, options).unwrap()
 }
