@@ -100,6 +100,96 @@ def detr() -> Checkpoint:
     return Checkpoint("DetrForObjectDetection", config, inputs)
 
 
+def segformer() -> Checkpoint:
+    """nvidia/segformer-b0-finetuned-ade-512-512"""
+    config = transformers.SegformerConfig(num_labels=150)
+    return Checkpoint("SegformerForSemanticSegmentation", config, {"pixel_values": floats(1, 3, 512, 512)})
+
+
+def rt_detr() -> Checkpoint:
+    """PekingU/rtdetr_r18vd"""
+    backbone = transformers.RTDetrResNetConfig(
+        layer_type="basic",
+        hidden_sizes=[64, 128, 256, 512],
+        depths=[2, 2, 2, 2],
+        out_features=["stage2", "stage3", "stage4"],
+    )
+    config = transformers.RTDetrConfig(
+        backbone_config=backbone,
+        encoder_in_channels=[128, 256, 512],
+        hidden_expansion=0.5,
+        decoder_layers=3,
+        num_labels=80,
+    )
+    return Checkpoint("RTDetrForObjectDetection", config, {"pixel_values": floats(1, 3, 640, 640)})
+
+
+def sam() -> Checkpoint:
+    """facebook/sam-vit-base: one point. Its mask decoder takes a hundredth of the time."""
+    points = np.array([[[[512.0, 400.0]]]], np.float32)
+    inputs = {"pixel_values": floats(1, 3, 1024, 1024), "input_points": points}
+    return Checkpoint("SamModel", transformers.SamConfig(), inputs)
+
+
+def depth_anything() -> Checkpoint:
+    """depth-anything/Depth-Anything-V2-Small-hf"""
+    backbone = transformers.Dinov2Config(
+        hidden_size=384,
+        num_attention_heads=6,
+        image_size=518,
+        patch_size=14,
+        out_features=["stage3", "stage6", "stage9", "stage12"],
+        reshape_hidden_states=False,
+        apply_layernorm=True,
+    )
+    config = transformers.DepthAnythingConfig(
+        backbone_config=backbone,
+        patch_size=14,
+        reassemble_hidden_size=384,
+        neck_hidden_sizes=[48, 96, 192, 384],
+        fusion_hidden_size=64,
+    )
+    return Checkpoint("DepthAnythingForDepthEstimation", config, {"pixel_values": floats(1, 3, 518, 518)})
+
+
+def videomae() -> Checkpoint:
+    """MCG-NJU/videomae-base-finetuned-kinetics: 16 frames."""
+    config = transformers.VideoMAEConfig(num_labels=400)
+    return Checkpoint("VideoMAEForVideoClassification", config, {"pixel_values": floats(1, 16, 3, 224, 224)})
+
+
+def mobilevit() -> Checkpoint:
+    """apple/mobilevit-small"""
+    config = transformers.MobileViTConfig(num_labels=1000)
+    return Checkpoint("MobileViTForImageClassification", config, {"pixel_values": floats(1, 3, 256, 256)})
+
+
+def convnext() -> Checkpoint:
+    """facebook/convnext-tiny-224"""
+    config = transformers.ConvNextConfig(num_labels=1000)
+    return Checkpoint("ConvNextForImageClassification", config, {"pixel_values": floats(1, 3, 224, 224)})
+
+
+def swin() -> Checkpoint:
+    """microsoft/swin-tiny-patch4-window7-224"""
+    config = transformers.SwinConfig(num_labels=1000)
+    return Checkpoint("SwinForImageClassification", config, {"pixel_values": floats(1, 3, 224, 224)})
+
+
+def mamba(length: int) -> Checkpoint:
+    """state-spaces/mamba-130m-hf: a prompt of so many tokens."""
+    config = transformers.MambaConfig(num_hidden_layers=24, vocab_size=50280)
+    return Checkpoint("MambaForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)})
+
+
+def mamba2(length: int) -> Checkpoint:
+    """AntonV/mamba2-130m-hf: a prompt of so many tokens."""
+    config = transformers.Mamba2Config(
+        hidden_size=768, num_heads=24, head_dim=64, n_groups=1, num_hidden_layers=24, vocab_size=50288
+    )
+    return Checkpoint("Mamba2ForCausalLM", config, {"input_ids": ids(config.vocab_size, 1, length)})
+
+
 def llama(dtype: torch.dtype) -> Checkpoint:
     """TinyLlama/TinyLlama-1.1B-Chat-v1.0, which is published in bfloat16: a prompt of 128 tokens."""
     config = transformers.LlamaConfig(
@@ -126,6 +216,16 @@ CHECKPOINTS: Mapping[str, Callable[[], Checkpoint]] = {
     "wav2vec2": wav2vec2,
     "t5": t5,
     "detr": detr,
+    "segformer": segformer,
+    "rt_detr": rt_detr,
+    "sam": sam,
+    "depth_anything": depth_anything,
+    "videomae": videomae,
+    "mobilevit": mobilevit,
+    "convnext": convnext,
+    "swin": swin,
+    "mamba": lambda: mamba(512),
+    "mamba2": lambda: mamba2(512),
     "llama": lambda: llama(torch.float32),
     "llama-bf16": lambda: llama(torch.bfloat16),
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from inspect import signature
 from typing import Any
 
 import torch
@@ -45,12 +46,19 @@ def generation(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round
     return once
 
 
+def cached(model: Any, cache: transformers.DynamicCache) -> dict[str, Any]:
+    """A cache, which models of states alone call by another name, and logits of the last position alone."""
+    parameters = signature(model.forward).parameters
+    name = "cache_params" if "cache_params" in parameters else "past_key_values"
+    return {name: cache, "use_cache": True, "logits_to_keep": 1}
+
+
 def decoder(model: Any, inputs: dict[str, torch.Tensor], count: int) -> Round:
     def once() -> dict[str, float]:
         cache = transformers.DynamicCache(config=model.config)
 
         def run(ids: torch.Tensor) -> int:
-            logits = model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits
+            logits = model(input_ids=ids, **cached(model, cache)).logits
             return int(logits[0, -1].argmax())
 
         return steps(lambda: run(inputs["input_ids"]), lambda token: run(torch.tensor([[token]])), count)
@@ -82,8 +90,8 @@ def work(model: Any, inputs: dict[str, torch.Tensor], count: int, size: int, onc
         encoder = sum(weight.numel() for weight in encoder if weight is not table.weight) * size
         return {"run": {"flops": counted(once), "bytes": encoder + count * (read - encoder)}}
     cache = transformers.DynamicCache(config=model.config)
-    prompt = counted(lambda: model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1))
-    token = counted(lambda: model(input_ids=torch.tensor([[0]]), past_key_values=cache, use_cache=True))
+    prompt = counted(lambda: model(**inputs, **cached(model, cache)))
+    token = counted(lambda: model(input_ids=torch.tensor([[0]]), **cached(model, cache)))
     return {"prefill": {"flops": prompt, "bytes": read}, "token": {"flops": token, "bytes": read}}
 
 
@@ -96,7 +104,7 @@ def main() -> None:
     config = json.loads((options.checkpoint / "config.json").read_text())
     began = time.perf_counter()
     load = getattr(transformers, config["architectures"][0]).from_pretrained
-    model = load(options.checkpoint, dtype=torch.float32).eval()
+    model = load(options.checkpoint, dtype=torch.float32).eval().requires_grad_(False)
     load_ms = (time.perf_counter() - began) * 1e3
     tensors = load_file(options.checkpoint / "inputs.safetensors")
     inputs = {name.removeprefix("in."): tensor for name, tensor in tensors.items()}
@@ -107,7 +115,7 @@ def main() -> None:
     else:
         once = decoder(model, inputs, options.generate)
     version = f"{torch.__version__}, transformers {transformers.__version__}"
-    attention = model.config._attn_implementation
+    attention = getattr(model.config, "_attn_implementation", None)
     size = 2 if config.get("dtype") in ("bfloat16", "float16") else 4
     least = work(model, inputs, options.generate, size, once)
     say(ready=True, peer="pytorch", version=version, attention=attention, load_ms=load_ms, work=least)

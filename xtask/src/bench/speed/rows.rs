@@ -60,6 +60,27 @@ const fn forward(
     Work { name, model, title, tokens: 0, measures, peers: &[], opens_at_once: false }
 }
 
+/// Vision models in a forward pass of an image or a video.
+const fn vision(name: &'static str, title: &'static str, measures: &'static [Measure]) -> Work {
+    forward(name, name, title, measures)
+}
+
+/// What vision models are to reach.
+const fn seen(what: &'static str) -> Measure {
+    Measure { key: "run", what, goals: &[(PYTORCH, 0.6)] }
+}
+
+const fn state_space(name: &'static str, title: &'static str) -> Work {
+    Work {
+        tokens: 16,
+        measures: &[
+            Measure { key: "prefill", what: "prompt of 512 tokens", goals: &[(PYTORCH, 0.5)] },
+            Measure { key: "token", what: "a token after it", goals: &[(PYTORCH, 1.0 / 3.0)] },
+        ],
+        ..forward(name, name, title, &[])
+    }
+}
+
 const fn run(what: &'static str) -> Measure {
     Measure { key: "run", what, goals: USUAL }
 }
@@ -83,7 +104,7 @@ const fn llama(name: &'static str, title: &'static str) -> Work {
     }
 }
 
-pub const WORKS: [Work; 9] = [
+pub const WORKS: [Work; 19] = [
     forward("vit", "vit", "ViT-base", &[run("1 image, 224 px")]),
     forward("vit-8", "vit", "ViT-base", &[run("8 images, 224 px")]),
     forward("clip", "clip", "CLIP-base (ViT-B/32)", &[run("1 image, 2 texts of 16 tokens")]),
@@ -91,6 +112,16 @@ pub const WORKS: [Work; 9] = [
     forward("wav2vec2", "wav2vec2", "wav2vec2-base", &[run("10 s of sound")]),
     Work { tokens: 32, ..forward("t5", "t5", "T5-small", &[run("32 tokens in, 32 out")]) },
     forward("detr", "detr", "DETR-R50", &[run("1 image, 800 x 1066 px")]),
+    vision("segformer", "SegFormer-B0", &[seen("1 image, 512 px")]),
+    vision("rt_detr", "RT-DETR-R18", &[seen("1 image, 640 px")]),
+    vision("sam", "SAM ViT-B", &[seen("1 image, 1024 px, 1 point")]),
+    vision("depth_anything", "Depth-Anything-S", &[seen("1 image, 518 px")]),
+    vision("videomae", "VideoMAE-B", &[seen("16 frames, 224 px")]),
+    vision("mobilevit", "MobileViT-S", &[seen("1 image, 256 px")]),
+    vision("convnext", "ConvNeXT-T", &[seen("1 image, 224 px")]),
+    vision("swin", "Swin-T", &[seen("1 image, 224 px")]),
+    state_space("mamba", "Mamba-130M"),
+    state_space("mamba2", "Mamba2-130M"),
     Work { peers: &[Peer::LlamaCpp, Peer::Candle], ..llama("llama", "Llama 1.1B") },
     // As it is published; all but the last peer compute in float32.
     Work {
