@@ -62,6 +62,8 @@ pub enum Task {
     VisualQuestionAnswering,
     /// The words of a page that answer a question.
     DocumentQuestionAnswering,
+    /// An answer written from passages that a retriever found.
+    GenerativeQuestionAnswering,
     /// How well texts and an image go together.
     ImageTextMatching,
     /// Pages, as images, that texts are looked for in.
@@ -94,7 +96,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -122,6 +124,7 @@ impl Task {
         Self::ImageToText,
         Self::VisualQuestionAnswering,
         Self::DocumentQuestionAnswering,
+        Self::GenerativeQuestionAnswering,
         Self::ImageTextMatching,
         Self::VisualDocumentRetrieval,
         Self::ZeroShotImageClassification,
@@ -168,6 +171,7 @@ impl Task {
             Self::ImageToText => "image-to-text",
             Self::VisualQuestionAnswering => "visual-question-answering",
             Self::DocumentQuestionAnswering => "document-question-answering",
+            Self::GenerativeQuestionAnswering => "generative-question-answering",
             Self::ImageTextMatching => "image-text-matching",
             Self::VisualDocumentRetrieval => "visual-document-retrieval",
             Self::ZeroShotImageClassification => "zero-shot-image-classification",

@@ -27,8 +27,9 @@ const FOREIGN: &str = "<foreign>";
 const MANY: usize = 5000;
 
 /// Tasks that cut long texts, or run them in pieces, as the reference does.
-const CUT: [&str; 5] = [
+const CUT: [&str; 6] = [
     "document-question-answering",
+    "generative-question-answering",
     "question-answering",
     "sentence-embedding",
     "token-classification",

@@ -168,12 +168,13 @@ impl<'a> ModelDecoder<'a> {
 
     /// Rows become copies of those at `beam_idx`.
     fn reorder(&mut self, beam_idx: &[usize]) {
+        let before = self.mask.nrows();
         self.mask = self.mask.select(Axis(0), beam_idx);
         self.positions = beam_idx.iter().map(|row| self.positions[*row]).collect();
-        self.every.values_mut().for_each(|value| *value = rows(value, beam_idx));
+        self.every.values_mut().for_each(|value| *value = rows(value, beam_idx, before));
         if self.cache.is_none() {
             self.ids = self.ids.select(Axis(0), beam_idx);
-            self.first.values_mut().for_each(|value| *value = rows(value, beam_idx));
+            self.first.values_mut().for_each(|value| *value = rows(value, beam_idx, before));
         }
     }
 }
@@ -243,11 +244,14 @@ fn last(outputs: &Values) -> Result<Array2<f32>> {
     last.into_dimensionality().map_err(|e| problem(&e.to_string()))
 }
 
-fn rows(value: &Value, beam_idx: &[usize]) -> Value {
+/// What a value has of rows at `beam_idx`, of `before`: several entries each where it has as many times more (passages).
+fn rows(value: &Value, beam_idx: &[usize], before: usize) -> Value {
+    let each = value.shape().first().map_or(1, |count| (count / before.max(1)).max(1));
+    let at: Vec<usize> = beam_idx.iter().flat_map(|row| row * each..(row + 1) * each).collect();
     match value {
-        Value::F32(a) => Value::F32(a.select(Axis(0), beam_idx)),
-        Value::I64(a) => Value::I64(a.select(Axis(0), beam_idx)),
-        Value::Bool(a) => Value::Bool(a.select(Axis(0), beam_idx)),
+        Value::F32(a) => Value::F32(a.select(Axis(0), &at)),
+        Value::I64(a) => Value::I64(a.select(Axis(0), &at)),
+        Value::Bool(a) => Value::Bool(a.select(Axis(0), &at)),
     }
 }
 

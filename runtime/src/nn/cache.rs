@@ -18,6 +18,7 @@ pub struct Cache {
     kind: GraphKind,
     within: &'static str,
     rows: Option<Tensor>,
+    rows_per_item: usize,
     shared: Option<SharedKv>,
 }
 
@@ -33,14 +34,14 @@ impl Cache {
     /// The cache of a graph kind; [`GraphKind::BeamDecode`] takes `beam_idx` `[batch]`, the row that each beam continues.
     pub fn new(g: &mut Graph, kind: GraphKind) -> Self {
         let rows = (kind == GraphKind::BeamDecode).then(|| g.input(Input::i64("beam_idx", dims![BATCH])));
-        Self { kind, within: "", rows, shared: None }
+        Self { kind, within: "", rows, rows_per_item: 1, shared: None }
     }
 
     /// The cache of a stack of layers from whose keys and values another stack of the same graph goes on
     /// (`past_key_values` of `PI0Model`).
     pub fn kept() -> Self {
         let shared = SharedKv { layers: Rc::default(), past: None };
-        Self { kind: GraphKind::Forward, within: "", rows: None, shared: Some(shared) }
+        Self { kind: GraphKind::Forward, within: "", rows: None, rows_per_item: 1, shared: Some(shared) }
     }
 
     /// The cache of the stack that goes on from the `past` keys and values of this one, layer by layer.
@@ -55,6 +56,24 @@ impl Cache {
     pub fn within(mut self, level: &'static str) -> Self {
         self.within = level;
         self
+    }
+
+    /// The same of `n` rows for each item of the batch, which beams reorder together (`_reorder_stacked` of
+    /// `RagTokenForGeneration`): inputs are `[batch · n, …]`.
+    ///
+    /// # Errors
+    /// As [`Graph::reshape`].
+    pub fn rows_per_item(mut self, g: &mut Graph, n: usize) -> Result<Self> {
+        if let Some(items) = self.rows.take() {
+            let first = g.integer(n as i64);
+            let first = g.mul(&items, &first)?;
+            let first = g.unsqueeze(&first, 1)?;
+            let each = g.arange(&Dim::from(n));
+            let rows = g.add(&first, &each)?;
+            self.rows = Some(g.flatten(&rows, 0..2)?);
+        }
+        self.rows_per_item = n;
+        Ok(self)
     }
 
     /// The kind of graph that it is the cache of.
@@ -157,7 +176,7 @@ impl Cache {
         let of =
             |batch: Dim| [batch].into_iter().chain(shape.iter().map(|&n| n.into())).collect::<Vec<Dim>>();
         if !self.kind.is_cached() {
-            return g.full(of(BATCH), 0.0);
+            return g.full(of(BATCH * Dim::from(self.rows_per_item)), 0.0);
         }
         let name = format!("past_key_values.{}", self.name(layer, what));
         let past = g.input(Input::f32(&name, of(self.cached())).or(InputDefault::Past));
@@ -244,7 +263,8 @@ impl Cache {
 
     /// The items that are cached: others than those that are run, where these choose among them.
     fn cached(&self) -> Dim {
-        if self.rows.is_some() { PAST_BATCH } else { BATCH }
+        let items = if self.rows.is_some() { PAST_BATCH } else { BATCH };
+        if self.rows_per_item == 1 { items } else { items * Dim::from(self.rows_per_item) }
     }
 
     fn name(&self, layer: usize, what: &str) -> String {
@@ -316,6 +336,15 @@ mod tests {
         assert_eq!(g.inputs()[4].shape, dims![PAST_BATCH, 2, PAST, 1]);
         let outputs: Vec<_> = g.outputs().map(|(name, _)| name).collect();
         assert_eq!(outputs, ["present.3.decoder.key", "present.3.decoder.value"]);
+    }
+
+    #[test]
+    fn rows_of_an_item_are_cached_together() {
+        let mut g = Graph::new();
+        let cache = Cache::new(&mut g, GraphKind::BeamDecode).rows_per_item(&mut g, 3).unwrap();
+        let state = cache.past_state(&mut g, 0, "state", &[2]).unwrap();
+        assert_eq!(g.inputs()[1].shape, dims![PAST_BATCH * Dim::from(3), 2]);
+        assert_eq!(state.shape(), dims![BATCH * Dim::from(3), 2]);
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl Task {
             | Self::VideoTextToText
             | Self::ImageToText
             | Self::VisualQuestionAnswering
+            | Self::GenerativeQuestionAnswering
             | Self::AutomaticSpeechRecognition
             | Self::AudioClassification => &["logits"],
         }

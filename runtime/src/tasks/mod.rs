@@ -38,6 +38,8 @@ mod feature_extraction;
 mod fill_mask;
 #[cfg(feature = "text")]
 mod forecasting;
+#[cfg(feature = "text")]
+mod generative_question_answering;
 mod heads;
 #[cfg(feature = "text")]
 mod hypotheses;
@@ -137,6 +139,8 @@ pub use feature_extraction::{FeatureExtraction, FeatureOptions};
 pub use fill_mask::{Candidate, FillMask, FillMaskOptions, Filled};
 #[cfg(feature = "text")]
 pub use forecasting::{Forecast, ForecastOptions, Quantile, TimeSeries, TimeSeriesForecasting};
+#[cfg(feature = "text")]
+pub use generative_question_answering::{GeneratedAnswer, GenerativeQuestionAnswering, RetrievedPassage};
 #[cfg(feature = "image")]
 pub use image_classification::{ImageClassification, ImageClassificationOptions};
 #[cfg(feature = "image")]

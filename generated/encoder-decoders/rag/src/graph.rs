@@ -24,13 +24,30 @@ mod question;
 /// When the configuration asks for shapes that do not fit together, or the head has no such graph.
 pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<()> {
     match (head, kind) {
-        (Head::Model, GraphKind::Forward | GraphKind::TextOnly) => rag(g, c, kind),
-        (Head::SequenceForGeneration, GraphKind::Forward | GraphKind::TextOnly) => {
-            rag(g, c, kind)
-        }
-        (Head::TokenForGeneration, GraphKind::Forward | GraphKind::TextOnly) => {
-            rag_token(g, c, kind)
-        }
+        (
+            Head::Model,
+            GraphKind::Forward
+            | GraphKind::TextOnly
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => rag(g, c, kind),
+        (
+            Head::SequenceForGeneration,
+            GraphKind::Forward
+            | GraphKind::TextOnly
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => rag(g, c, kind),
+        (
+            Head::TokenForGeneration,
+            GraphKind::Forward
+            | GraphKind::TextOnly
+            | GraphKind::Encoder
+            | GraphKind::Decode
+            | GraphKind::BeamDecode,
+        ) => rag_token(g, c, kind),
         (_, kind) => Err(kind.absent(g)),
     }
 }
@@ -45,10 +62,10 @@ fn rag(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
         let embedding = question_embedding(g, c, &base)?;
         return g.output("question_encoder_last_hidden_state", &embedding);
     }
-    let Generated { logits, doc_scores, encoder_last_hidden_state } = generate(g, c, &base)?;
-    g.output("logits", &logits)?;
-    g.output("doc_scores", &doc_scores)?;
-    g.output("generator_enc_last_hidden_state", &encoder_last_hidden_state)
+    match generate(g, c, &base, kind)? {
+        Some(generated) => generated.leave(g),
+        None => Ok(()),
+    }
 }
 
 /// Logits of the next token (`RagTokenForGeneration`), marginalised over passages with `do_marginalize`.
@@ -61,15 +78,15 @@ fn rag_token(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
         let embedding = question_embedding(g, c, &base)?;
         return g.output("question_encoder_last_hidden_state", &embedding);
     }
-    let Generated { logits, doc_scores, encoder_last_hidden_state } = generate(g, c, &base)?;
-    let logits = if c.do_marginalize {
-        marginalize(g, c, &logits, &doc_scores)?
-    } else {
-        logits
-    };
-    g.output("logits", &logits)?;
-    g.output("doc_scores", &doc_scores)?;
-    g.output("generator_enc_last_hidden_state", &encoder_last_hidden_state)
+    let Some(mut generated) = generate(g, c, &base, kind)? else { return Ok(()) };
+    if c.do_marginalize {
+        let scores = match &generated.doc_scores {
+            Some(scores) => scores.clone(),
+            None => doc_scores(g, c),
+        };
+        generated.logits = marginalize(g, c, &generated.logits, &scores)?;
+    }
+    generated.leave(g)
 }
 
 /// Log-probabilities of tokens, marginalised over passages (`marginalize`): `[batch, sequence, vocab_size]`.
@@ -113,58 +130,111 @@ fn question_embedding(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
 struct Generated {
     /// `[batch · n_docs, sequence, vocab_size]`.
     logits: Tensor,
-    /// `[batch, n_docs]`.
-    doc_scores: Tensor,
-    /// `[batch · n_docs, encoder_sequence, width]`.
-    encoder_last_hidden_state: Tensor,
+    /// Of the graph in one piece: `[batch, n_docs]`.
+    doc_scores: Option<Tensor>,
+    /// Of the graph in one piece: `[batch · n_docs, encoder_sequence, width]`.
+    encoder_last_hidden_state: Option<Tensor>,
 }
 
-/// The generator over each passage with its question (`RagModel`).
-fn generate(g: &mut Graph, c: &Config, w: &Scope) -> Result<Generated> {
+impl Generated {
+    fn leave(self, g: &mut Graph) -> Result<()> {
+        g.output("logits", &self.logits)?;
+        if let (Some(doc_scores), Some(states)) = (&self.doc_scores, &self.encoder_last_hidden_state) {
+            g.output("doc_scores", doc_scores)?;
+            g.output("generator_enc_last_hidden_state", states)?;
+        }
+        Ok(())
+    }
+}
+
+/// How near each passage is to its question, as the caller gives it.
+fn doc_scores(g: &mut Graph, c: &Config) -> Tensor {
+    g.input(Input::f32("doc_scores", dims![BATCH, c.n_docs]))
+}
+
+/// The generator over each passage with its question (`RagModel`): in one piece, its encoder alone, which leaves keys and
+/// values and gives nothing else, or its next tokens.
+fn generate(g: &mut Graph, c: &Config, w: &Scope, kind: GraphKind) -> Result<Option<Generated>> {
     g.unused_scope(&w.scope("question_encoder"));
-    let (t, w, rows) = (&c.generator, w.scope("generator"), BATCH * Dim::from(c.n_docs));
-    generator::limit(g, t);
-    let contexts = dims![&rows, ENCODER_SEQUENCE];
-    let ids = Input::i64("context_input_ids", contexts.clone()).below(t.vocab_size(), "generator.vocab_size");
-    let encoder_inputs = generator::EncoderInputs {
-        input_ids: g.input(ids),
-        attention_mask: g.input(Input::i64("context_attention_mask", contexts).or(InputDefault::Ones)),
+    let (t, w) = (&c.generator, w.scope("generator"));
+    // The encoder alone knows of no questions: its rows are passages.
+    let rows = if kind == GraphKind::Encoder {
+        BATCH
+    } else {
+        BATCH * Dim::from(c.n_docs)
     };
-    let doc_scores = g.input(Input::f32("doc_scores", dims![BATCH, c.n_docs]));
-    let shape = dims![BATCH, SEQUENCE];
-    let ids = Input::i64("decoder_input_ids", shape.clone()).below(t.vocab_size(), "generator.vocab_size");
-    let (ids, mask) = (
-        g.input(ids),
-        g.input(Input::i64("decoder_attention_mask", shape).or(InputDefault::Ones)),
-    );
-    let (ids, mask) = (for_each_passage(g, c, &ids)?, for_each_passage(g, c, &mask)?);
-    let positions = g.arange(&SEQUENCE);
-    let positions = g.unsqueeze(&positions, 0)?;
-    let cache = Cache::new(g, GraphKind::Forward);
-    let decoder_inputs = generator::DecoderInputs { ids, positions, mask, cache };
-    let (states, logits) = g.within(
+    generator::limit(g, t);
+    let cache = Cache::new(g, kind).within("decoder").rows_per_item(g, c.n_docs)?;
+    let contexts = dims![&rows, ENCODER_SEQUENCE];
+    let mask = Input::i64("context_attention_mask", contexts.clone()).or(InputDefault::Ones);
+    let context_attention_mask = g.input(mask);
+    let encoder_inputs = (!kind.is_cached())
+        .then(|| {
+            let ids = Input::i64("context_input_ids", contexts).below(t.vocab_size(), "generator.vocab_size");
+            generator::EncoderInputs {
+                input_ids: g.input(ids),
+                attention_mask: context_attention_mask.clone(),
+            }
+        });
+    let states = match &encoder_inputs {
+        None => None,
+        Some(inputs) => {
+            Some(
+                g.within(
+                    &w,
+                    |g| {
+                        let base = generator::base(g, t);
+                        generator::encoder(g, t, &base, inputs)
+                    },
+                )?,
+            )
+        }
+    };
+    let cross_kv = g.within(
         &w,
         |g| {
             let base = generator::base(g, t);
-            let states = generator::encoder(g, t, &base, &encoder_inputs)?;
-            let cross_kv = generator::cross_kv(g, t, &base, &decoder_inputs.cache, Some(&states))?;
+            generator::cross_kv(g, t, &base, &cache, states.as_ref())
+        },
+    )?;
+    if kind == GraphKind::Encoder {
+        return Ok(None);
+    }
+    let ids = Input::i64("decoder_input_ids", dims![BATCH, SEQUENCE])
+        .below(t.vocab_size(), "generator.vocab_size");
+    let mask = Input::i64("decoder_attention_mask", dims![BATCH, cache.keys()]).or(InputDefault::Ones);
+    let (ids, mask) = (g.input(ids), g.input(mask));
+    let positions = g.arange(&cache.keys());
+    let positions = g.slice_dims(&positions, 0, cache.past(), cache.keys())?;
+    let decoder_inputs = generator::DecoderInputs {
+        ids: for_each_passage(g, c, &ids)?,
+        positions: g.unsqueeze(&positions, 0)?,
+        mask: for_each_passage(g, c, &mask)?,
+        cache,
+    };
+    let logits = g.within(
+        &w,
+        |g| {
+            let base = generator::base(g, t);
             let hidden = generator::decoder(
                 g,
                 t,
                 &base,
                 &decoder_inputs,
                 &cross_kv,
-                &encoder_inputs.attention_mask,
+                &context_attention_mask,
             )?;
-            Ok((states, generator::lm_head(g, t, &hidden)?))
+            generator::lm_head(g, t, &hidden)
         },
     )?;
-    Ok(Generated { logits, doc_scores, encoder_last_hidden_state: states })
+    let doc_scores = (!kind.is_cached()).then(|| doc_scores(g, c));
+    Ok(Some(Generated { logits, doc_scores, encoder_last_hidden_state: states }))
 }
 
-/// The decoder's input, repeated for each passage of a question: `[batch, sequence]` to `[batch · n_docs, sequence]`.
+/// The decoder's input, repeated for each passage of a question: `[batch, length]` to `[batch · n_docs, length]`.
 fn for_each_passage(g: &mut Graph, c: &Config, x: &Tensor) -> Result<Tensor> {
+    let length = x.shape()[1].clone();
     let x = g.unsqueeze(x, 1)?;
-    let x = g.expand(&x, dims![BATCH, c.n_docs, SEQUENCE])?;
+    let x = g.expand(&x, dims![BATCH, c.n_docs, length])?;
     g.flatten(&x, 0..2)
 }

@@ -10,7 +10,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `RAGModel`, `RAGSequenceForGeneration` and `RAGTokenForGeneration` take.
+/// What `RagModel`, `RagSequenceForGeneration` and `RagTokenForGeneration` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// Token ids of each passage with its question, the passages of a question one after another. `[batch_n_docs, encoder_sequence]`
@@ -53,7 +53,7 @@ weft::inputs!(
     context_attention_mask, decoder_attention_mask }
 );
 
-/// `RAGModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+/// `RagModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
 pub type Model = HeadModel<crate::Model, ModelOutput>;
 
 impl HeadOutput<crate::Model> for ModelOutput {
@@ -61,7 +61,7 @@ impl HeadOutput<crate::Model> for ModelOutput {
     const HEAD: Head = Head::Model;
 }
 
-/// What `RAGModel` gives.
+/// What `RagModel` gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOutput {
     /// Logits of the next token at every position, for each passage. `[batch_n_docs, sequence, vocab_size]`
@@ -79,7 +79,7 @@ weft::outputs!(
     question_encoder_last_hidden_state }
 );
 
-/// `RAGSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+/// `RagSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
 pub type SequenceForGeneration = HeadModel<crate::Model, SequenceForGenerationOutput>;
 
 impl HeadOutput<crate::Model> for SequenceForGenerationOutput {
@@ -87,7 +87,7 @@ impl HeadOutput<crate::Model> for SequenceForGenerationOutput {
     const HEAD: Head = Head::SequenceForGeneration;
 }
 
-/// What `RAGSequenceForGeneration` gives.
+/// What `RagSequenceForGeneration` gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequenceForGenerationOutput {
     /// Logits of the next token at every position, for each passage. `[batch_n_docs, sequence, vocab_size]`
@@ -105,7 +105,7 @@ weft::outputs!(
     question_encoder_last_hidden_state }
 );
 
-/// `RAGTokenForGeneration`: Logits, which may be marginalised over passages (`RagTokenForGeneration`).
+/// `RagTokenForGeneration`: Logits, which may be marginalised over passages (`RagTokenForGeneration`).
 pub type TokenForGeneration = HeadModel<crate::Model, TokenForGenerationOutput>;
 
 impl HeadOutput<crate::Model> for TokenForGenerationOutput {
@@ -113,7 +113,7 @@ impl HeadOutput<crate::Model> for TokenForGenerationOutput {
     const HEAD: Head = Head::TokenForGeneration;
 }
 
-/// What `RAGTokenForGeneration` gives.
+/// What `RagTokenForGeneration` gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenForGenerationOutput {
     /// Logits of the next token at every position: for each passage, or with `do_marginalize` for each question. `[rows, sequence, vocab_size]`

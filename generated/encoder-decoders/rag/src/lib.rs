@@ -10,6 +10,20 @@
 //! arXiv:2005.11401).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::tasks::RetrievedPassage;
+//!
+//! let answering = weft_rag::tasks::GenerativeQuestionAnswering::open("facebook/rag-token-nq")?.load()?;
+//! let embedding = answering.embed("Who wove it?")?; // its inner product with a passage's embedding is that one's score
+//! let passages = [RetrievedPassage { title: "Cloth", text: "It was woven by Anni.", score: 71.5 }; 5];
+//! println!("{}", answering.run("Who wove it?", &passages)?.answer);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_rag::heads::{Inputs, Model};
 //! use ndarray::array;
 //!
@@ -37,6 +51,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::{BartConfig, Config, GeneratorConfig, QuestionEncoderConfig, T5Config};
 pub use hardware::{DECLARED, ROUTE, Runs};

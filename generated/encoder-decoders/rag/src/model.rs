@@ -8,7 +8,10 @@
 use std::ops::Deref;
 
 use weft::FromOutputs;
-use weft::{Declared, GraphKind, Hardware, Loader, Names, Result, Session, Values};
+use weft::{
+    Declared, GraphKind, Hardware, Loader, Names, Result, Session, Task, TaskHeads,
+    Values,
+};
 
 use crate::{Config, DECLARED, ROUTE, Runs, heads};
 
@@ -19,11 +22,11 @@ pub struct Model(Session<Self>);
 /// The reference's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// `RAGModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+    /// `RagModel`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
     Model,
-    /// `RAGSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
+    /// `RagSequenceForGeneration`: Logits of each passage (`RagModel`, `RagSequenceForGeneration`).
     SequenceForGeneration,
-    /// `RAGTokenForGeneration`: Logits, which may be marginalised over passages (`RagTokenForGeneration`).
+    /// `RagTokenForGeneration`: Logits, which may be marginalised over passages (`RagTokenForGeneration`).
     TokenForGeneration,
 }
 
@@ -32,9 +35,9 @@ impl weft::Head for Head {
 
     fn class(self) -> &'static str {
         match self {
-            Self::Model => "RAGModel",
-            Self::SequenceForGeneration => "RAGSequenceForGeneration",
-            Self::TokenForGeneration => "RAGTokenForGeneration",
+            Self::Model => "RagModel",
+            Self::SequenceForGeneration => "RagSequenceForGeneration",
+            Self::TokenForGeneration => "RagTokenForGeneration",
         }
     }
 }
@@ -86,12 +89,39 @@ impl weft::Architecture for Model {
     };
     const DECLARED: &'static [Declared] = DECLARED;
     const ROUTE: &'static [Hardware] = ROUTE;
+    const TASKS: &'static [TaskHeads<Head>] = &[
+        TaskHeads::new(Task::GenerativeQuestionAnswering, &[Head::TokenForGeneration]),
+    ];
 
     fn graph_kinds(head: Head) -> &'static [GraphKind] {
         match head {
-            Head::Model => &[GraphKind::Forward, GraphKind::TextOnly],
-            Head::SequenceForGeneration => &[GraphKind::Forward, GraphKind::TextOnly],
-            Head::TokenForGeneration => &[GraphKind::Forward, GraphKind::TextOnly],
+            Head::Model => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextOnly,
+                    GraphKind::Encoder,
+                    GraphKind::Decode,
+                    GraphKind::BeamDecode,
+                ]
+            }
+            Head::SequenceForGeneration => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextOnly,
+                    GraphKind::Encoder,
+                    GraphKind::Decode,
+                    GraphKind::BeamDecode,
+                ]
+            }
+            Head::TokenForGeneration => {
+                &[
+                    GraphKind::Forward,
+                    GraphKind::TextOnly,
+                    GraphKind::Encoder,
+                    GraphKind::Decode,
+                    GraphKind::BeamDecode,
+                ]
+            }
         }
     }
 

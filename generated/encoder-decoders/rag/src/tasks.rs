@@ -7,3 +7,22 @@
 //! What RAG checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Generative question answering: an answer written from retrieved passages, each weighed by its score.
+///
+/// Takes checkpoints of `RagTokenForGeneration`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::tasks::RetrievedPassage;
+///
+/// let answering = weft_rag::tasks::GenerativeQuestionAnswering::open("facebook/rag-token-nq")?.load()?;
+/// let embedding = answering.embed("Who wove it?")?; // its inner product with a passage's embedding is that one's score
+/// let passages = [RetrievedPassage { title: "Cloth", text: "It was woven by Anni.", score: 71.5 }; 5];
+/// println!("{}", answering.run("Who wove it?", &passages)?.answer);
+/// # Ok(())
+/// # }
+/// ```
+pub type GenerativeQuestionAnswering = weft::tasks::GenerativeQuestionAnswering<
+    crate::Model,
+>;

@@ -14,6 +14,8 @@ mod documents;
 mod forecasting;
 #[cfg(feature = "text")]
 mod generation;
+#[cfg(feature = "text")]
+mod generative_questions;
 #[cfg(all(feature = "image", feature = "text"))]
 mod image_questions;
 #[cfg(all(feature = "image", feature = "text"))]
@@ -128,6 +130,8 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::QuestionAnswering => pipeline::<super::QuestionAnswering<DynModel>>(model),
         #[cfg(feature = "text")]
         Task::DocumentQuestionAnswering => pipeline::<super::DocumentQuestionAnswering<DynModel>>(model),
+        #[cfg(feature = "text")]
+        Task::GenerativeQuestionAnswering => pipeline::<super::GenerativeQuestionAnswering<DynModel>>(model),
         #[cfg(feature = "text")]
         Task::TimeSeriesForecasting => pipeline::<super::TimeSeriesForecasting<DynModel>>(model),
         #[cfg(feature = "text")]

@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 import transformers
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.rag.retrieval_rag import RagRetriever
+from transformers.models.rag.tokenization_rag import RagTokenizer
 
 from weft_reference import stores
+from weft_reference.bytepair import roberta_tokenizer
 from weft_reference.cases import Case, Inputs
 from weft_reference.inputs import Padding, floats, text_batch
 from weft_reference.models import bart, t5
+from weft_reference.tasks import Answer, Call, TaskCase
+from weft_reference.wordpiece import bert_tokenizer
 
 QUESTION: dict[str, Any] = {
     "vocab_size": 40,
@@ -71,7 +77,71 @@ def asked(name: str, head: str, notes: str, given: Inputs, **changes: Any) -> Ca
     return Case(**{**made.__dict__, "build": {"retriever": Retriever()}, "without": rest})
 
 
-def goldens() -> Iterator[Case]:
+class Joined(RagRetriever):
+    """Passages that are given, joined with the question as the reference joins what it finds."""
+
+    def __init__(self, config: transformers.RagConfig, tokenizer: RagTokenizer) -> None:
+        self.config, self.generator_tokenizer = config, tokenizer.generator
+
+
+def answers(_task: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Answer:
+    """The reference's `generate` over given passages: it has no pipeline for it, and takes no `max_new_tokens`."""
+    joined = Joined(model.config, tokenizer)
+
+    def answer(inputs: Any, parameters: dict[str, Any]) -> Any:
+        if isinstance(inputs, list):
+            return [answer(one, parameters) for one in inputs]
+        ids = tokenizer.question_encoder([inputs["question"]])["input_ids"]
+        asked = tokenizer.question_encoder.batch_decode(ids, skip_special_tokens=True)
+        found = inputs["passages"]
+        docs = [{name: [passage[name] for passage in found] for name in ("title", "text")}]
+        read, mask = joined.postprocess_docs(docs, asked, None, len(found), return_tensors="pt")
+        scores = torch.tensor([[passage["score"] for passage in found]])
+        given = {"context_input_ids": read, "context_attention_mask": mask, "doc_scores": scores}
+        with torch.no_grad():
+            written = model.generate(**given, n_docs=len(found), **parameters)
+        texts = tokenizer.generator.batch_decode(written, skip_special_tokens=True)
+        return [{"answer": text} for text in texts]
+
+    return answer
+
+
+PASSAGES_FOUND = [
+    {"title": '"Weaving"', "text": "A warp thread and a weft thread  make cloth.", "score": 1.25},
+    {"title": "Looms", "text": "The weaver throws the weft.", "score": 0.5},
+    {"title": "", "text": "Good day.", "score": -0.75},
+]
+
+
+def task(name: str, **changes: Any) -> TaskCase:
+    tokenizer = RagTokenizer(bert_tokenizer(30), roberta_tokenizer(128))
+    question = {"vocab_size": len(tokenizer.question_encoder)}
+    tokens = {"vocab_size": len(tokenizer.generator), "max_position_embeddings": 128, "init_std": 0.3}
+    generator = transformers.BartConfig(**(bart.TINY | tokens))
+    asked = {"question": "What does the weaver throw?", "passages": PASSAGES_FOUND}
+    other = {"question": "Who makes cloth?", "passages": list(reversed(PASSAGES_FOUND))}
+    calls = (
+        Call(asked, {"max_length": 13, "no_repeat_ngram_size": 1}),
+        Call(other, {"max_length": 10, "num_beams": 3, "no_repeat_ngram_size": 1}),
+        Call(asked, {"max_length": 9, "num_beams": 4, "num_return_sequences": 2, "length_penalty": 0.5}),
+        Call([asked, other], {"max_length": 6}),
+        Call(other),
+    )
+    return TaskCase(
+        f"rag/tasks/{name}",
+        "generative-question-answering",
+        "RagTokenForGeneration",
+        config(generator, question, **changes),
+        tokenizer,
+        calls,
+        "Greedy search and beams over three passages.",
+        answers,
+    )
+
+
+def goldens() -> Iterator[Case | TaskCase]:
+    yield task("generative-question-answering", max_combined_length=100)
+    yield task("generative-question-answering-marginalized", do_marginalize=True, max_combined_length=24)
     both, t5_generator = inputs(), t5.config()
     yield case("base", "Model", "BART over three passages a question, of several lengths.", both)
     yield case("base-t5", "Model", "T5 as the generator.", both, generator=t5_generator)
