@@ -48,6 +48,7 @@ fn options(call: &Json) -> (Vec<&str>, TextToImageOptions) {
     let number = |name: &str| asked[name].as_f64().map(|number| number as f32);
     let options = TextToImageOptions {
         negative_prompt: asked["negative_prompt"].as_str().map(str::to_owned),
+        prompt_weighting: call["weighted"].as_bool().unwrap_or(false),
         num_inference_steps: whole("num_inference_steps"),
         guidance_scale: number("guidance_scale").or_else(|| number("true_cfg_scale")),
         guidance_rescale: number("guidance_rescale").unwrap_or_default(),

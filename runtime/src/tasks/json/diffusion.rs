@@ -91,6 +91,7 @@ fn generation(parameters: &Parameters<'_>) -> Result<TextToImageOptions> {
         negative_prompt: parameters.get("negative_prompt")?,
         num_inference_steps: parameters.get("num_inference_steps")?,
         guidance_scale: parameters.get("guidance_scale")?,
+        prompt_weighting: parameters.get("prompt_weighting")?.unwrap_or(defaults.prompt_weighting),
         guidance_rescale: parameters.get("guidance_rescale")?.unwrap_or(defaults.guidance_rescale),
         height: parameters.get("height")?,
         width: parameters.get("width")?,

@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::pipelines::{Autoencoder, Conditioning, Guidance, PipelineClass};
+use super::text_encoders::TextEncoder;
 use super::{TextToImage, TextToImageOptions, resolutions};
 use crate::any_model::AnyModel;
 use crate::hub::Checkpoint;
@@ -40,6 +41,17 @@ impl<A: AnyModel> TextToImage<A> {
         if without && options.negative_prompt.is_some() {
             let help = "leave it out: this pipeline has none";
             return Err(Error::input("negative_prompt", "is not read", help));
+        }
+        let plain = |encoder: &TextEncoder| {
+            let as_it_is = encoder.chat.is_none() && !encoder.lowercase && !encoder.longest;
+            as_it_is && encoder.around.iter().all(|text| text.is_empty())
+        };
+        if options.prompt_weighting
+            && !(self.class.conditioning != Conditioning::Classes
+                && self.class.text_encoders.iter().all(plain))
+        {
+            let help = "leave it out: this pipeline's text encoder sees more than the prompt, or none";
+            return Err(Error::input("prompt_weighting", "is not done", help));
         }
         if options.vae_tiling && self.class.autoencoder != Autoencoder::Blocks {
             let help = "leave it out: the autoencoder of this pipeline decodes whole images";

@@ -3,9 +3,10 @@
 use ndarray::{Array1, Array2, ArrayD, Axis, Slice, arr2, concatenate};
 
 use super::pipelines::{Conditioning, Guidance, Layout};
-use super::prompts::Prompt;
+use super::prompt_weights::{self, WeightedPrompt};
+use super::prompts::{Prompt, TextInput};
 use super::text_encoders::Mask;
-use super::{TextToImage, TextToImageOptions, controlnet, guidance, misshapen};
+use super::{TextToImage, TextToImageOptions, controlnet, floats, guidance, misshapen};
 use crate::any_model::AnyModel;
 use crate::{Error, Result, Value, Values};
 
@@ -116,9 +117,20 @@ impl<A: AnyModel> TextToImage<A> {
             && class.conditioning == Conditioning::Sizes;
         let negative = options.negative_prompt.as_deref().unwrap_or_default();
         let negatives = if guided && !zeros { vec![negative; prompts.len()] } else { vec![] };
-        let negatives = negatives.into_iter().map(|text| Prompt { text, negative: true });
-        let texts: Vec<Prompt<'_>> =
-            negatives.chain(prompts.iter().map(|text| Prompt { text, negative: false })).collect();
+        let read = |text: &&str| match options.prompt_weighting {
+            true => WeightedPrompt::read(text),
+            false => WeightedPrompt { text: (*text).to_owned(), weights: vec![] },
+        };
+        let read: Vec<WeightedPrompt> = negatives.iter().chain(prompts).map(read).collect();
+        let texts: Vec<Prompt<'_>> = read
+            .iter()
+            .enumerate()
+            .map(|(row, read)| Prompt {
+                text: &read.text,
+                negative: row < negatives.len(),
+                weights: &read.weights,
+            })
+            .collect();
         let mut joined = Values::new();
         for input in &self.texts {
             let tokens = input.tokenize(&texts, options)?;
@@ -136,7 +148,10 @@ impl<A: AnyModel> TextToImage<A> {
                 }
             }
             for (name, value) in self.model.run_graph(encoder.kind, inputs)? {
-                let Value::F32(value) = value else { continue };
+                let Value::F32(mut value) = value else { continue };
+                if let (Some(weights), 3) = (&tokens.weights, value.ndim()) {
+                    value = prompt_weights::weighed(value, &self.empty(input, options, &name)?, weights);
+                }
                 let value = tokens.states(value, encoder.mask)?;
                 let value = match joined.remove(&name) {
                     Some(Value::F32(before)) if encoder.length.is_some() => behind(&before, &value)?,
@@ -175,6 +190,18 @@ impl<A: AnyModel> TextToImage<A> {
             }
         }
         Ok(joined)
+    }
+}
+
+impl<A: AnyModel> TextToImage<A> {
+    /// The hidden states of the empty text, `[1, tokens, width]`.
+    fn empty(&self, input: &TextInput, options: &TextToImageOptions, name: &str) -> Result<ArrayD<f32>> {
+        let tokens = input.tokenize(&[Prompt { text: "", negative: false, weights: &[] }], options)?;
+        let mut inputs = Values::from([("input_ids".to_owned(), Value::from(tokens.ids.clone().into_dyn()))]);
+        if input.encoder.mask != Mask::None {
+            inputs.insert("attention_mask".to_owned(), tokens.mask.clone().into_dyn().into());
+        }
+        floats(self.model.run_graph(input.encoder.kind, inputs)?, name)
     }
 }
 

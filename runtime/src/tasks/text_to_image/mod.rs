@@ -14,6 +14,7 @@ mod latents;
 mod options;
 mod pipelines;
 mod png;
+mod prompt_weights;
 mod prompts;
 mod resolutions;
 mod settings;

@@ -13,6 +13,9 @@ use crate::image::Image;
 pub struct TextToImageOptions {
     /// What images are to be unlike; where not given the empty text, or zeros in its place where the pipeline says so.
     pub negative_prompt: Option<String>,
+    /// Whether brackets in prompts are weights: `(word:1.2)`, `(word)` for 1.1, `[word]` for 1 over 1.1. Hidden states are moved that
+    /// much away from the empty text's, as in user interfaces; the reference's pipelines have no weights.
+    pub prompt_weighting: bool,
     /// The number of steps; that of the reference's pipeline where not given.
     pub num_inference_steps: Option<usize>,
     /// How far what is predicted is moved away from what is predicted for the negative prompt; none at 1 and below. That of the
@@ -53,6 +56,7 @@ impl Default for TextToImageOptions {
     fn default() -> Self {
         Self {
             negative_prompt: None,
+            prompt_weighting: false,
             num_inference_steps: None,
             guidance_scale: None,
             guidance_rescale: 0.0,

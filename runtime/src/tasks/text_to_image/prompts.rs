@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ndarray::{Array2, ArrayD, Axis, stack};
 
 use super::pipelines::has;
+use super::prompt_weights;
 use super::text_encoders::{Kept, Mask, TextEncoder};
 use super::{TextToImageOptions, misshapen};
 use crate::hub::Checkpoint;
@@ -26,6 +27,8 @@ pub(super) struct TextInput {
 pub(super) struct Prompt<'a> {
     pub text: &'a str,
     pub negative: bool,
+    /// The weight of each character; all 1 where empty.
+    pub weights: &'a [f32],
 }
 
 /// The tokens of prompts, `[prompts, tokens]`, and the mask of those that are not padding.
@@ -33,6 +36,8 @@ pub(super) struct Prompt<'a> {
 pub(super) struct Tokens {
     pub ids: Array2<i64>,
     pub mask: Array2<i64>,
+    /// The weights of tokens, where any is not 1.
+    pub weights: Option<Array2<f32>>,
     /// The tokens of each prompt whose hidden states are kept; all where not given.
     kept: Option<Vec<Vec<usize>>>,
 }
@@ -106,10 +111,15 @@ impl TextInput {
         // Prompts that nothing stands before are cut where they would be alone.
         let alone = |prompt: &Prompt<'_>| prompt.negative && self.encoder.kept == Kept::FirstAndLast;
         let mut rows = vec![];
+        let mut weights = vec![];
         for prompt in prompts {
             let text = self.rendered(*prompt)?;
             let most = if alone(prompt) { asked } else { length };
-            rows.extend(self.tokenizer.encode(&[Text::from(&*text)], &EncodeOptions::truncated(Some(most)))?);
+            let encoded =
+                self.tokenizer.encode(&[Text::from(&*text)], &EncodeOptions::truncated(Some(most)))?;
+            let of_tokens = |row| prompt_weights::of_tokens(row, &text, prompt.weights, most);
+            weights.extend(encoded.first().map(of_tokens).unwrap_or_default());
+            rows.extend(encoded);
         }
         let longest = rows.iter().map(|encoding| encoding.ids.len()).max().unwrap_or(length);
         let length = if self.encoder.longest { length.min(longest.max(before + 1)) } else { length };
@@ -132,7 +142,10 @@ impl TextInput {
                 Some(prompts.iter().map(kept).collect())
             }
         };
-        Ok(Tokens { ids, mask, kept })
+        // Texts of other lengths, with something before them, have no weights.
+        let weights = Array2::from_shape_vec((rows.len(), before + asked), weights).ok();
+        let weights = weights.filter(|weights| weights.iter().any(|weight| *weight != 1.0));
+        Ok(Tokens { ids, mask, weights, kept })
     }
 }
 
@@ -179,7 +192,7 @@ mod tests {
     use super::*;
 
     fn tokens(kept: Option<Vec<Vec<usize>>>) -> Tokens {
-        Tokens { ids: Array2::zeros((2, 3)), mask: array![[1, 1, 1], [1, 0, 0]], kept }
+        Tokens { ids: Array2::zeros((2, 3)), mask: array![[1, 1, 1], [1, 0, 0]], weights: None, kept }
     }
 
     #[test]

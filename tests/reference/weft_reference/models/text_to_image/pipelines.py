@@ -27,7 +27,7 @@ SIZE = {"height": 24, "width": 16}
 @dataclass(frozen=True)
 class Run:
     """One run of a pipeline: its scheduler, and what it is called with; `lora` is the scale of low-rank updates, `control`
-    whether the image is a ControlNet's, `tiled` whether the autoencoder sees tiles."""
+    whether the image is a ControlNet's, `tiled` whether the autoencoder sees tiles; `weighted` are the parts of the one prompt with their weights."""
 
     name: str
     scheduler: str
@@ -40,6 +40,7 @@ class Run:
     lora: float | None = None
     control: bool = False
     tiled: bool = False
+    weighted: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class PipelineCase:
             call |= {"mask": "mask.png"} if run.mask else {}
             call |= {"control": "image.png"} if run.control else {}
             call |= {"tiled": True} if run.tiled else {}
+            call |= {"weighted": True} if run.weighted else {}
             call |= {"lora": {"file": "lora.safetensors", "scale": run.lora}} if run.lora else {}
             calls.append({**call, "scheduler": scheduler})
         files["calls.json"] = to_json(calls)
@@ -116,12 +118,15 @@ class PipelineCase:
             options = {**options, "callback_on_step_end": keep_blended}
         else:
             pipeline.scheduler.step = keep
+        if run.weighted:
+            # Hidden states stand for it.
+            options = {name: value for name, value in options.items() if name != "negative_prompt"}
         if "negative_prompt" in options:
             options = {**options, "negative_prompt": [options["negative_prompt"]] * len(run.prompts)}
         seeds = run.seed if isinstance(run.seed, tuple) else (run.seed,)
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         made = pipeline(
-            **self.call(pipeline, run),
+            **(weighed(pipeline, run.weighted) if run.weighted else self.call(pipeline, run)),
             **({"image": photograph()} if run.image or run.mask or run.control else {}),
             **({"mask_image": disc()} if run.mask else {}),
             generator=generators[0] if isinstance(run.seed, int) else generators,
@@ -130,6 +135,26 @@ class PipelineCase:
         )
         tensors["images"] = (made.images * 255).round().astype(np.uint8)
         return tensors
+
+
+def weighed(pipeline: Any, parts: tuple[tuple[str, float], ...]) -> dict[str, torch.Tensor]:
+    """Hidden states of a prompt, each token's moved by its weight away from the empty text's: the reference leaves it to callers."""
+    device = torch.device("cpu")
+    names = ("prompt_embeds", "negative_prompt_embeds", "pooled_prompt_embeds", "negative_pooled_prompt_embeds")
+    text = "".join(part for part, _ in parts)
+    encode = pipeline.encode_prompt
+    named = {"device": device, "num_images_per_prompt": 1, "do_classifier_free_guidance": True}
+    made = dict(zip(names, encode(text, negative_prompt="", **named)))
+    tokens = lambda text: pipeline.tokenizer(text, add_special_tokens=False).input_ids  # noqa: E731
+    ids = [(token, weight) for part, weight in parts for token in tokens(part)]
+    whole = tokens(text)
+    if [token for token, _ in ids] != whole:
+        raise ValueError(f"{text!r} has other tokens in parts")
+    weights = torch.ones(made["prompt_embeds"].shape[1])
+    weights[1 : 1 + len(ids)] = torch.tensor([weight for _, weight in ids])
+    none = made["negative_prompt_embeds"]
+    made["prompt_embeds"] = none + weights[None, :, None] * (made["prompt_embeds"] - none)
+    return made
 
 
 def photograph() -> Image.Image:

@@ -30,6 +30,14 @@ RUNS = (
         {"negative_prompt": "rain", "num_images_per_prompt": 2, "guidance_rescale": 0.7, "guidance_scale": 7.5},
         7,
     ),
+    Run(
+        "weighted",
+        "EulerDiscreteScheduler",
+        LEADING,
+        ("A (red:1.5) disc, ((blue)) [bars]",),
+        {"height": 24, "width": 16, "num_inference_steps": 4, "negative_prompt": ""},
+        weighted=(("A ", 1.0), ("red", 1.5), (" disc, ", 1.0), ("blue", 1.1 * 1.1), (" ", 1.0), ("bars", 1 / 1.1)),
+    ),
     Run("turbo", "EulerAncestralDiscreteScheduler", {"timestep_spacing": "trailing"}, options={"guidance_scale": 0.0, "num_inference_steps": 2}),
     Run(
         "seeds",
