@@ -14,11 +14,12 @@ use crate::terminal::bad_input;
   weft run sentence-transformers/all-MiniLM-L6-v2 \"A warp thread.\" --json
   weft run ./detr image.png --out boxes.png
   weft run ./stable-diffusion \"A loom at night.\" --out loom.png --set seed=42
+  weft run sd-v1-5.safetensors \"A loom at night.\" --out loom.png
   weft run ./whisper --hw auto speech.wav
   weft run ./speecht5 \"Good morning.\" --vocoder ./hifigan --set speaker_embeddings=voice.npy --out speech.wav
   weft run ./bert-qa \"Who wove it?\" \"The cloth was woven by Anni.\"")]
 pub struct Args {
-    /// A folder, an id of the Hugging Face hub, or a GGUF file.
+    /// A folder, an id of the Hugging Face hub, a GGUF file, or a diffusion checkpoint in one safetensors file.
     checkpoint: String,
     /// A text, the path of an image, audio or video file, or JSON as `transformers.pipeline` takes it; without any, each line
     /// of standard input.

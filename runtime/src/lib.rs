@@ -56,6 +56,7 @@ pub mod quantization;
 pub mod random;
 mod registry;
 mod session;
+mod single_file;
 mod task;
 pub mod tasks;
 #[cfg(feature = "text")]

@@ -5,21 +5,27 @@ mod cache;
 mod download;
 mod environment;
 mod id;
+mod pipeline;
+mod single;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub use environment::Environment;
 pub use id::RepoId;
+use pipeline::class_name;
 
 use crate::gguf::{self, Gguf};
+use crate::single_file::{self, SingleFile};
 use crate::{Error, Result, files};
 
 /// A checkpoint as it is published: `config.json`, `model.safetensors`, `tokenizer.json` and so on.
 ///
 /// It is opened by the path of a folder, or by the id of a hub repository, `org/name` or
 /// `org/name@revision`; and by a GGUF file: its path, a folder that holds it and no other weights, or `org/name:FILE.gguf`,
-/// whose metadata then stand for `config.json` and the tokenizer's files. Ids are looked up in the local cache of `huggingface_hub`, where files are links
+/// whose metadata then stand for `config.json` and the tokenizer's files; and by a `safetensors` file that holds a whole diffusion
+/// checkpoint under the names of its original code, whose configurations follow from it and whose tokenizers are beside it or in the
+/// repository that it was published in. Ids are looked up in the local cache of `huggingface_hub`, where files are links
 /// into a folder of blobs; what is missing there is downloaded when it is asked for, unless
 /// `HF_HUB_OFFLINE` is set.
 ///
@@ -44,11 +50,15 @@ pub struct Checkpoint {
     component: String,
     source: Source,
     gguf: Option<Arc<Gguf>>,
+    single: Option<Arc<SingleFile>>,
 }
 
 /// The weight files of checkpoints of the reference, which go before a GGUF file in the same folder.
 const SAFETENSORS: [&str; 3] =
     ["model.safetensors", "model.safetensors.index.json", "diffusion_pytorch_model.safetensors"];
+
+/// The list of a pipeline's components.
+const INDEX: &str = "model_index.json";
 
 /// Where files that `dir` lacks could come from.
 #[derive(Clone, Debug)]
@@ -89,6 +99,7 @@ impl Checkpoint {
             component: String::new(),
             source: Source::Folder,
             gguf: None,
+            single: None,
         };
         if files::is_dir(path) {
             let whole = SAFETENSORS.iter().any(|file| files::is_file(&path.join(file)));
@@ -100,6 +111,10 @@ impl Checkpoint {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             if name.ends_with(gguf::ENDING) {
                 return folder(parent).with_gguf(Some(&name));
+            }
+            // A file of a checkpoint's folder says nothing without it.
+            if name.ends_with(single_file::ENDING) && !files::is_file(&parent.join("config.json")) {
+                return Self::of_single(id_or_dir, folder(parent), SingleFile::open(path)?, environment);
             }
             return Err(Error::hub(
                 id_or_dir,
@@ -151,6 +166,7 @@ impl Checkpoint {
             component: String::new(),
             source: Source::Snapshot { missing },
             gguf: None,
+            single: None,
         };
         match (cache::snapshot(&environment.cache, repo)?, offline_reason(environment)) {
             (Some(dir), Some(why)) => Ok(checkpoint(dir, MissingFiles::Stay { why })),
@@ -221,29 +237,6 @@ impl Checkpoint {
         Self { dir: self.dir.join(name), component, gguf: None, ..self.clone() }
     }
 
-    /// The configuration of a pipeline of `diffusers`, whose parts are those of the components that have one: what stands for
-    /// the `config.json` that it lacks.
-    fn pipeline(&self) -> Result<Option<serde_json::Value>> {
-        const INDEX: &str = "model_index.json";
-        let Some(path) = self.path(INDEX)? else { return Ok(None) };
-        let Some(index) = self.json(INDEX)?.and_then(|index| index.as_object().cloned()) else {
-            return Err(Error::config(path, "is no JSON object", "fetch the file again"));
-        };
-        let mut config = serde_json::Map::new();
-        for (name, value) in index {
-            let component =
-                value.as_array().is_some_and(|pair| pair.iter().any(serde_json::Value::is_string));
-            if !component {
-                if !value.is_array() {
-                    config.insert(name, value);
-                }
-            } else if let Some(own) = self.component(&name).json("config.json")? {
-                config.insert(name, own);
-            }
-        }
-        Ok(Some(config.into()))
-    }
-
     /// The path of a file that the checkpoint must have. A pipeline has its `model_index.json` in place of a `config.json`.
     ///
     /// # Errors
@@ -251,9 +244,14 @@ impl Checkpoint {
     pub fn require(&self, file: &str) -> Result<PathBuf> {
         if file == "config.json"
             && self.path(file)?.is_none()
-            && let Some(index) = self.path("model_index.json")?
+            && let Some(index) = self.path(INDEX)?
         {
             return Ok(index);
+        }
+        if let Some(single) = &self.single
+            && (self.implied(file)?.is_some() || (file == "config.json" && self.component.is_empty()))
+        {
+            return Ok(single.path().to_owned());
         }
         if let Some(path) = self.path(file)? {
             return Ok(path);
@@ -280,6 +278,12 @@ impl Checkpoint {
             && let Some(json) = gguf.json(file)?
         {
             return Ok(Some(json));
+        }
+        if let Some(mut implied) = self.implied(file)? {
+            if file == "config.json" {
+                class_name(&mut implied);
+            }
+            return Ok(Some(implied));
         }
         let Some(path) = self.path(file)? else {
             let mut pipeline = if file == "config.json" { self.pipeline()? } else { None };
@@ -314,17 +318,6 @@ impl Checkpoint {
             format!("`{file}` is not a name of a file inside the checkpoint"),
             "use names relative to the checkpoint's folder, without `..`",
         ))
-    }
-}
-
-/// The class that a `config.json` of `diffusers` names, where those of `transformers` name theirs.
-fn class_name(json: &mut serde_json::Value) {
-    let Some(fields) = json.as_object_mut().filter(|fields| !fields.contains_key("model_type")) else {
-        return;
-    };
-    if let Some(class) = fields.get("_class_name").and_then(|class| class.as_str()).map(str::to_owned) {
-        fields.insert("model_type".to_owned(), format!("diffusers:{class}").into());
-        fields.entry("architectures").or_insert_with(|| vec![class].into());
     }
 }
 

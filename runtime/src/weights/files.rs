@@ -7,6 +7,7 @@ use std::sync::Arc;
 use safetensors::Dtype as Stored;
 
 use super::decoded::Decoded;
+pub use super::entry::Entry;
 use super::lora::Lora;
 use super::{Bytes, Names, WeightData, header};
 use crate::files as storage;
@@ -39,29 +40,8 @@ pub struct Files {
     loras: Vec<Arc<Lora>>,
 }
 
-/// One tensor's place.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    path: PathBuf,
-    pub(super) stored: Stored,
-    shape: Vec<usize>,
-    offset: u64,
-    length: u64,
-}
-
 /// The most bytes that are read into memory because they are not where engines can map them.
 const MOST_COPIED: u64 = 1 << 30;
-
-impl Entry {
-    /// Whether its elements lie where a processor reads such ones: engines take them from the mapped file as they are.
-    fn is_aligned(&self) -> bool {
-        self.offset.is_multiple_of((self.stored.bitsize() as u64 / 8).max(1))
-    }
-
-    fn read(&self) -> std::io::Result<Vec<u8>> {
-        storage::range(&self.path, self.offset, self.length)
-    }
-}
 
 impl Files {
     /// Opens `model.safetensors`, or the shards that `model.safetensors.index.json` lists; where neither is there, the same of
@@ -90,22 +70,30 @@ impl Files {
 
     /// The tensors of a pipeline's components, each under its component's name.
     fn of_pipeline(checkpoint: &Checkpoint, index: PathBuf) -> Result<(PathBuf, HashMap<String, Entry>)> {
-        let config = checkpoint.json("config.json")?.unwrap_or_default();
-        let listed = checkpoint.json("model_index.json")?.unwrap_or_default();
         let mut all = HashMap::new();
-        // The safety checker judges images and makes none; maps such as DiT's labels are no components.
-        let components = config.as_object().into_iter().flatten();
-        let components = components.filter(|(name, value)| {
-            value.is_object() && listed[name.as_str()].is_array() && *name != "safety_checker"
-        });
-        for (name, _) in components {
-            let (_, entries) = Self::listed(&checkpoint.component(name))?;
+        for name in Self::components(checkpoint)? {
+            let (_, entries) = Self::listed(&checkpoint.component(&name))?;
             all.extend(entries.into_iter().map(|(tensor, entry)| (format!("{name}.{tensor}"), entry)));
         }
         Ok((index, all))
     }
 
-    fn listed(checkpoint: &Checkpoint) -> Result<(PathBuf, HashMap<String, Entry>)> {
+    /// The components of a pipeline that have a configuration. The safety checker judges images and makes none; maps such as DiT's
+    /// labels are no components.
+    pub(super) fn components(checkpoint: &Checkpoint) -> Result<Vec<String>> {
+        let config = checkpoint.json("config.json")?.unwrap_or_default();
+        let listed = checkpoint.json("model_index.json")?.unwrap_or_default();
+        let components = config.as_object().into_iter().flatten();
+        let components = components.filter(|(name, value)| {
+            value.is_object() && listed[name.as_str()].is_array() && *name != "safety_checker"
+        });
+        Ok(components.map(|(name, _)| name.clone()).collect())
+    }
+
+    pub(super) fn listed(checkpoint: &Checkpoint) -> Result<(PathBuf, HashMap<String, Entry>)> {
+        if let Some(single) = checkpoint.single() {
+            return super::single::listed(checkpoint, single);
+        }
         let mut found = None;
         for (single, index) in NAMES {
             if let Some(path) = checkpoint.path(single)? {
@@ -198,8 +186,10 @@ impl Files {
     pub(crate) fn place_of(&self, name: &str) -> std::io::Result<Bytes> {
         let entry = &self.entries[name];
         Ok(match entry.is_aligned() {
-            true => Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length },
-            false => Bytes::memory(entry.read()?),
+            true if entry.change.is_none() => {
+                Bytes::File { path: entry.path.clone(), offset: entry.offset, length: entry.length }
+            }
+            _ => Bytes::memory(entry.read()?),
         })
     }
 
@@ -262,6 +252,14 @@ impl Files {
     }
 }
 
+/// Whether a folder has no weights at all, of whatever name.
+pub(super) fn is_without(checkpoint: &Checkpoint) -> bool {
+    NAMES
+        .iter()
+        .flat_map(|(single, index)| [single, index])
+        .all(|name| matches!(checkpoint.path(name), Ok(None)))
+}
+
 /// The shards' file names, checked to be plain names.
 fn shards(index: &Path) -> Result<Vec<String>> {
     let text = storage::read(index).map_err(|e| Error::io(index, e))?;
@@ -285,7 +283,7 @@ fn shards(index: &Path) -> Result<Vec<String>> {
 }
 
 /// Reads a file's header into `entries`.
-fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
+pub(super) fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
     // Engines map the file themselves and follow no links out of its folder, so they get its real place.
     let real = storage::real(path).map_err(|e| Error::io(path, e))?;
     let (start, metadata) = header::read(&real, path)?;
@@ -297,6 +295,7 @@ fn read(path: &Path, entries: &mut HashMap<String, Entry>) -> Result<()> {
             shape: tensor.shape.clone(),
             offset: (start + from) as u64,
             length: (to - from) as u64,
+            change: None,
         };
         if entries.insert(name.clone(), entry).is_some() {
             let problem = format!("tensor `{name}` also stands in another shard");

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// The header of the file whose real place is `real`, and where its data begins.
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn read(real: &Path, path: &Path) -> Result<(usize, Metadata)> {
+pub(crate) fn read(real: &Path, path: &Path) -> Result<(usize, Metadata)> {
     let file = std::fs::File::open(real).map_err(|e| Error::io(path, e))?;
     let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
     if length == 0 {
@@ -27,7 +27,7 @@ pub(super) fn read(real: &Path, path: &Path) -> Result<(usize, Metadata)> {
 
 /// The header of a file that a page fetches in ranges: the library wants all of a file, and these are its own checks.
 #[cfg(target_family = "wasm")]
-pub(super) fn read(real: &Path, path: &Path) -> Result<(usize, Metadata)> {
+pub(crate) fn read(real: &Path, path: &Path) -> Result<(usize, Metadata)> {
     use crate::files;
 
     let length = files::length(real).map_err(|e| Error::io(path, e))?;

@@ -2,15 +2,17 @@
 
 mod blocks;
 mod decoded;
+mod entry;
 mod files;
 mod forms;
 mod gguf;
-mod header;
+pub(crate) mod header;
 mod lora;
 mod names;
 pub(crate) mod published;
 mod quantized;
 pub mod rule;
+mod single;
 mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
