@@ -96,10 +96,10 @@ impl Graph {
         Ok(self.node(Op::Attention(op), &operands, q.dtype(), shape))
     }
 
-    /// Cosines or sines of positions `[…]` i64 times frequencies: `[…, frequencies]`, multiplied by `scaling`.
+    /// Cosines or sines of positions `[…]` i64 or f32 times frequencies: `[…, frequencies]`, multiplied by `scaling`.
     ///
     /// # Errors
-    /// When the positions are not i64.
+    /// When the positions are of another type.
     pub fn angles(
         &mut self,
         positions: &Tensor,
@@ -107,8 +107,8 @@ impl Graph {
         frequencies: &[f32],
         scaling: f64,
     ) -> Result<Tensor> {
-        if positions.dtype() != Dtype::I64 {
-            return Err(self.error(of.onnx(), format!("positions are i64, not {}", positions.dtype())));
+        if !matches!(positions.dtype(), Dtype::I64 | Dtype::F32) {
+            return Err(self.error(of.onnx(), format!("positions are i64 or f32, not {}", positions.dtype())));
         }
         let mut shape = positions.shape().to_vec();
         shape.push(frequencies.len().into());

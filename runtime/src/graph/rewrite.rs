@@ -57,10 +57,10 @@ impl Graph {
     }
 
     /// Puts a conversion behind an input that anything reads.
-    pub(crate) fn convert_input(&mut self, index: usize, to: Dtype) {
+    pub(crate) fn convert_input(&mut self, index: usize, to: Dtype, stays: impl Fn(&super::Node) -> bool) {
         let is = |origin: &Origin| matches!(origin, Origin::Input(of) if *of == index);
         let Some(id) = self.values.iter().position(|value| is(&value.origin)) else { return };
-        let read = self.nodes.iter().any(|node| node.inputs.contains(&id));
+        let read = self.nodes.iter().any(|node| node.inputs.contains(&id) && !stays(node));
         if !read && self.outputs.iter().all(|(_, output)| *output != id) {
             return;
         }
@@ -70,8 +70,10 @@ impl Graph {
         let converted = self.cast(&input, to);
         let instead = HashMap::from([(id, converted.id)]);
         for mut node in nodes {
-            for input in &mut node.inputs {
-                *input = *instead.get(input).unwrap_or(input);
+            if !stays(&node) {
+                for input in &mut node.inputs {
+                    *input = *instead.get(input).unwrap_or(input);
+                }
             }
             self.nodes.push(node);
         }

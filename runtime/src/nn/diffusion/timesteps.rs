@@ -1,7 +1,7 @@
 //! Sinusoidal timestep embeddings (`Timesteps`, `TimestepEmbedding`).
 
 use crate::Result;
-use crate::graph::{Activation, Dim, Dtype, Graph, Scope, Tensor, Unary};
+use crate::graph::{Activation, Dim, Graph, Scope, Tensor, Unary};
 
 /// Sinusoidal timestep embeddings (`Timesteps`, DDPM): frequencies from 1 down to 1/10000.
 #[derive(Clone, Copy, Debug)]
@@ -33,23 +33,10 @@ impl Timesteps {
         let scale = -(10_000_f64.ln()) as f32;
         let frequencies: Vec<f32> = (0..half).map(|index| (scale * index as f32 / divisor).exp()).collect();
         let last = timesteps.rank();
-        // Angles of whole timesteps are of single precision on every backend, where 981 radians in 16 bits are off by more than a
-        // turn; what is left of them is less than 1, and is added by the sines and cosines of sums.
-        let whole = g.unary(Unary::Floor, timesteps);
-        let rest = g.sub(timesteps, &whole)?;
-        let whole = g.cast(&whole, Dtype::I64);
-        let (sin, cos) = (
-            g.angles(&whole, Unary::Sin, &frequencies, 1.0)?,
-            g.angles(&whole, Unary::Cos, &frequencies, 1.0)?,
+        let (sines, cosines) = (
+            g.angles(timesteps, Unary::Sin, &frequencies, 1.0)?,
+            g.angles(timesteps, Unary::Cos, &frequencies, 1.0)?,
         );
-        let frequencies = g.constant(&[half], frequencies)?;
-        let rest = g.unsqueeze(&rest, last)?;
-        let rest = g.mul(&rest, &frequencies)?;
-        let (rest_sin, rest_cos) = (g.unary(Unary::Sin, &rest), g.unary(Unary::Cos, &rest));
-        let (a, b) = (g.mul(&sin, &rest_cos)?, g.mul(&cos, &rest_sin)?);
-        let sines = g.add(&a, &b)?;
-        let (a, b) = (g.mul(&cos, &rest_cos)?, g.mul(&sin, &rest_sin)?);
-        let cosines = g.sub(&a, &b)?;
         let parts = if self.flip_sin_to_cos { [&cosines, &sines] } else { [&sines, &cosines] };
         g.concat(&parts, last)
     }
