@@ -39,7 +39,7 @@ pub struct Args {
     /// Zero-shot tasks: a label to choose from; give it once for each.
     #[arg(long = "label", value_name = "TEXT")]
     labels: Vec<String>,
-    /// Object and text detection, image segmentation, depth and pose estimation: the image with what was found drawn onto it;
+    /// Object and text detection, image segmentation, depth and pose estimation, keypoint detection and matching: the image with what was found drawn onto it;
     /// text-to-image, super-resolution, matting: the image; text-to-audio: the WAV file.
     #[arg(long, value_name = "FILE")]
     out: Option<String>,

@@ -48,6 +48,10 @@ pub enum Task {
     ImageMatting,
     /// Where the keypoints of bodies in an image are.
     PoseEstimation,
+    /// Where the keypoints of an image are, and what they look like.
+    KeypointDetection,
+    /// Which keypoints of two images show the same.
+    KeypointMatching,
     /// Where lines of text are on a page.
     TextDetection,
     /// The text of an image of a line.
@@ -96,7 +100,7 @@ pub enum Task {
 
 impl Task {
     /// All of them.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 44] = [
         Self::FeatureExtraction,
         Self::SentenceEmbedding,
         Self::FillMask,
@@ -117,6 +121,8 @@ impl Task {
         Self::ImageSuperResolution,
         Self::ImageMatting,
         Self::PoseEstimation,
+        Self::KeypointDetection,
+        Self::KeypointMatching,
         Self::TextDetection,
         Self::TextRecognition,
         Self::ImageTextToText,
@@ -164,6 +170,8 @@ impl Task {
             Self::ImageSuperResolution => "image-super-resolution",
             Self::ImageMatting => "image-matting",
             Self::PoseEstimation => "pose-estimation",
+            Self::KeypointDetection => "keypoint-detection",
+            Self::KeypointMatching => "keypoint-matching",
             Self::TextDetection => "text-detection",
             Self::TextRecognition => "text-recognition",
             Self::ImageTextToText => "image-text-to-text",
@@ -192,10 +200,14 @@ impl Task {
 
 impl Task {
     /// The task that is meant where checkpoints are for `served`: `image-to-image`, which diffusion pipelines serve, is also
-    /// what the reference called super-resolution (`AutoModelForImageToImage`).
+    /// what the reference called super-resolution (`AutoModelForImageToImage`), and keypoints may be those of bodies.
     pub(crate) fn meant_by(self, served: &[Self]) -> Self {
-        let larger = self == Self::ImageToImage && !served.contains(&self);
-        if larger && served.contains(&Self::ImageSuperResolution) { Self::ImageSuperResolution } else { self }
+        let other = match self {
+            Self::ImageToImage => Self::ImageSuperResolution,
+            Self::KeypointDetection => Self::PoseEstimation,
+            task => task,
+        };
+        if !served.contains(&self) && served.contains(&other) { other } else { self }
     }
 }
 
@@ -215,7 +227,6 @@ impl FromStr for Task {
             "ner" => "token-classification",
             "vqa" => "visual-question-answering",
             "text-to-speech" => "text-to-audio",
-            "keypoint-detection" => "pose-estimation",
             "super-resolution" => "image-super-resolution",
             // The languages are named to the pipeline.
             name if name.starts_with("translation_") => "translation",
@@ -242,6 +253,7 @@ mod tests {
         assert_eq!(Task::ImageToImage.meant_by(&larger), Task::ImageSuperResolution);
         let diffusion = [Task::ImageToImage, Task::Inpainting];
         assert_eq!(Task::ImageToImage.meant_by(&diffusion), Task::ImageToImage);
+        assert_eq!(Task::KeypointDetection.meant_by(&[Task::PoseEstimation]), Task::PoseEstimation);
         let text = "interpretation".parse::<Task>().unwrap_err().to_string();
         assert!(text.contains("unknown task `interpretation`") && text.contains("fill-mask"), "{text}");
     }

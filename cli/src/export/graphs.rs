@@ -67,6 +67,10 @@ pub fn lowered(
         let problem = "has a prompt of images or audio beside tokens, which no layout here has";
         return Err(bad_input("class", problem, "run it with `weft run`"));
     }
+    if kinds.contains(&GraphKind::AtKeypoints) {
+        let problem = "chooses keypoints between two graphs, which no layout here has";
+        return Err(bad_input("class", problem, "run it with `weft run`"));
+    }
     let kind = if kinds.contains(&GraphKind::Decode) { GraphKind::Decode } else { GraphKind::Forward };
     let mut lowered = loader.lower(export.task, kind, form::target(precision))?;
     if let Some(graph) = &mut lowered.model.graph {

@@ -246,6 +246,8 @@ pub enum GraphKind {
     LatentEncoder,
     /// The images of latents.
     LatentDecoder,
+    /// What follows where keypoints are chosen of what `forward` scores.
+    AtKeypoints,
 }
 
 impl GraphKind {
@@ -264,6 +266,7 @@ impl GraphKind {
             Self::TextEncoder3 => "TextEncoder3",
             Self::LatentEncoder => "LatentEncoder",
             Self::LatentDecoder => "LatentDecoder",
+            Self::AtKeypoints => "AtKeypoints",
         }
     }
 }

@@ -34,6 +34,9 @@ pub enum GraphKind {
     LatentEncoder,
     /// The images of `latents`: `sample`.
     LatentDecoder,
+    /// What follows where keypoints are chosen among those that [`GraphKind::Forward`] scores, as many as there are: it takes
+    /// what that gives, and [`Session::run`](crate::Session::run) gives its outputs.
+    AtKeypoints,
 }
 
 impl GraphKind {

@@ -139,6 +139,8 @@ pub struct Graph {
     /// Lengths that must not become 0, such as the frames that convolutions leave of a waveform.
     pub(crate) lengths: Vec<Dim>,
     pub(crate) unused: Vec<String>,
+    /// The parameters of [`GraphKind::AtKeypoints`], which runs after this one.
+    pub(crate) later: Vec<Weight>,
     pub(crate) stored: Option<Stored>,
     /// Whether experts are counted, and how often each was selected, by layer: `[experts]`.
     pub(crate) counts_experts: bool,
@@ -178,6 +180,7 @@ impl Graph {
             limits: vec![],
             lengths: vec![],
             unused: vec![],
+            later: vec![],
             stored: None,
             counts_experts: false,
             expert_counts: vec![],
@@ -315,6 +318,12 @@ impl Graph {
     /// The parameters that the graph uses.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
+    }
+
+    /// The parameters of the graph and of what follows it.
+    pub(crate) fn all_weights(&self) -> Vec<Weight> {
+        let own = |weight: &&Weight| self.weights.iter().all(|own| own.name != weight.name);
+        self.weights.iter().chain(self.later.iter().filter(own)).cloned().collect()
     }
 
     /// The number of operations.

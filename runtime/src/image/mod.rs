@@ -25,6 +25,7 @@ mod interpolate;
 mod interpolation;
 mod item;
 mod jpeg;
+mod keypoints;
 mod latent_grids;
 mod layout;
 mod mask;
@@ -69,6 +70,7 @@ pub use grids::{
 };
 pub use interpolate::{Interpolated, Interpolation};
 pub use interpolation::{grid_interpolation_weights, interpolation_weights, patch_interpolation_weights};
+pub use keypoints::KeypointSelection;
 pub use latent_grids::{centred_position_ids, first_image_tokens};
 pub use layout::Layout;
 pub use mask::Mask;

@@ -146,9 +146,37 @@ pub(super) fn stacked(images: &[Array3<f32>]) -> Result<Array4<f32>> {
     })
 }
 
+/// The luminance in each channel (NTSC), unless all are the same; numbers `[channels, rows, columns]`.
+pub(super) fn grey(mut numbers: Array3<f32>) -> Array3<f32> {
+    let weights = [0.2989_f32, 0.587, 0.114];
+    if numbers.dim().0 != weights.len() {
+        return numbers;
+    }
+    let same = numbers.lanes(Axis(0)).into_iter().all(|pixel| pixel.iter().all(|value| *value == pixel[0]));
+    if !same {
+        for mut pixel in numbers.lanes_mut(Axis(0)) {
+            let grey = pixel[0] * weights[0] + pixel[1] * weights[1] + pixel[2] * weights[2];
+            pixel.fill(grey);
+        }
+    }
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_become_grey_and_grey_stays() {
+        let colours = Array3::from_shape_vec((3, 1, 2), vec![1.0, 0.5, 0.0, 0.5, 0.0, 0.5]).unwrap();
+        let made = grey(colours);
+        assert!(
+            (made[[2, 0, 0]] - 0.2989).abs() < 1e-6 && (made[[0, 0, 1]] - 0.49995).abs() < 1e-6,
+            "{made}"
+        );
+        let same = Array3::from_elem((3, 1, 2), 0.3);
+        assert_eq!(grey(same.clone()), same);
+    }
 
     #[test]
     fn an_odd_rest_lies_before_the_middle() {

@@ -12,15 +12,16 @@ use serde_json::{Value as Json, json};
 use boxes::vitpose;
 pub(super) use defaults::with;
 use defaults::{
-    HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults, padded,
+    HALF, IMAGENET, OPENAI, base, cropped, divided, exact, glm4v_defaults, idefics3_defaults,
+    keypoint_defaults, padded,
 };
 use padding::{eomt, maskformer, owlv2, swin2sr, vilt, vitmatte};
 #[cfg(feature = "video")]
 pub(super) use steps::numbers;
 use steps::{
-    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, idefics3, janus,
-    levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam, siglip2,
-    standard, textnet, vivit, yolos,
+    cohere2_vision, convnext, dinov3, dpt, efficientnet, flipped, glm4v, glpn, got_ocr2, grayscale, idefics3,
+    janus, levit, llava, llava_next, ovis2, paddleocr_vl, pixtral, poolformer, qwen2_vl, rt_detr, sam,
+    siglip2, standard, textnet, vivit, yolos,
 };
 use text_lines::{bgr_line, layout, layout_defaults, line_defaults, page, page_defaults, rgb_line};
 use vision_language::{
@@ -247,6 +248,10 @@ pub(super) const CLASSES: &[Class] = &[
         let size = base(&json!({"height": 256, "width": 192}), 2, IMAGENET);
         with(size, json!({"do_affine_transform": true, "normalize_factor": 200.0}))
     }),
+    class("SuperPoint", Layout::Images, false, grayscale, || keypoint_defaults(false)),
+    class("SuperGlue", Layout::Images, false, grayscale, || keypoint_defaults(true)),
+    class("LightGlue", Layout::Images, false, grayscale, || keypoint_defaults(true)),
+    class("EfficientLoFTR", Layout::Images, false, grayscale, || keypoint_defaults(true)),
     class("PPDocLayoutV2", Layout::Images, true, layout, layout_defaults),
     class("PPDocLayoutV3", Layout::Images, true, layout, layout_defaults),
     class("PPOCRV5ServerDet", Layout::Images, true, page, page_defaults),

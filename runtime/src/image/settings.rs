@@ -32,6 +32,7 @@ pub(super) struct Settings {
     pub(super) image_mean: [f64; 3],
     pub(super) image_std: [f64; 3],
     pub(super) do_flip_channel_order: bool,
+    pub(super) do_grayscale: bool,
     pub(super) do_pad: bool,
     pub(super) pad_size: Option<Pixels>,
     pub(super) image_grid_pinpoints: Vec<Pixels>,
@@ -89,6 +90,8 @@ struct Written {
     image_std: Channels,
     #[serde(default)]
     do_flip_channel_order: bool,
+    #[serde(default)]
+    do_grayscale: bool,
     do_pad: bool,
     pad_size: Option<Json>,
     #[serde(default)]
@@ -303,6 +306,7 @@ impl Settings {
             image_mean: mean,
             image_std: std,
             do_flip_channel_order: written.do_flip_channel_order,
+            do_grayscale: written.do_grayscale,
             do_pad: written.do_pad,
             pad_size: exact("pad_size", written.pad_size.as_ref())?,
             image_grid_pinpoints: written.image_grid_pinpoints,

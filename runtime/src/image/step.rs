@@ -11,7 +11,7 @@ use super::fit_tiles::FitTiles;
 use super::interpolation::resampled;
 use super::item::{Item, Part, pixels};
 use super::normalize::{
-    center_crop, centred_on, normalized, normalized_bf16, padded, padded_below, padded_size,
+    center_crop, centred_on, grey, normalized, normalized_bf16, padded, padded_below, padded_size,
     padded_to_multiple, rescaled, standardized, symmetric_to_multiple,
 };
 use super::patches::{channels_last, fitted, numbered, patchified, patchified_by_squares};
@@ -54,6 +54,8 @@ pub enum Step {
     },
     /// `do_flip_channel_order`: the channels the other way round.
     FlipChannels,
+    /// `do_grayscale`: in each channel the luminance, where they differ.
+    Grayscale,
     /// `do_pad`: zeros to the right and below, up to `pad_size` or the largest image of the batch.
     Pad(Option<Pixels>),
     /// `do_pad` of Swin2SR: what is mirrored at the right and lower edge, up to the multiple beyond each edge.
@@ -345,6 +347,7 @@ impl Step {
                 numbers.invert_axis(Axis(0));
                 Part::Numbers(numbers.as_standard_layout().into_owned())
             }
+            Self::Grayscale => Part::Numbers(grey(part.numbers()?)),
             Self::Patchify { patch_size, max_num_patches } => {
                 Part::Patches(patchified(&part.numbers()?, *patch_size, *max_num_patches)?)
             }

@@ -31,6 +31,7 @@ mod heads;
 mod hyper_connections;
 mod indexer;
 mod inverted_residual;
+mod keypoints;
 mod latent_attention;
 mod layer_types;
 mod lightning;
@@ -131,6 +132,7 @@ pub use heads::{
 pub use hyper_connections::HyperConnection;
 pub use indexer::{Indexer, select_keys};
 pub use inverted_residual::{InvertedResidual, make_divisible};
+pub use keypoints::{log_optimal_transport, log_sum_exp, mutual_matches, other_of_pair, suppress_non_maxima};
 pub use latent_attention::LatentAttention;
 pub use layer_types::{is_layer_kind, layer_type_rope, of_layer, rope_with};
 pub use lightning::{lightning_attention, lightning_slopes};

@@ -88,7 +88,7 @@ pub(super) fn inspect<A: Architecture>(
 ) -> Result<Inspection> {
     let Inspected { raw, head, weights, build } = *inspected;
     let graph = build(GraphKind::Forward)?;
-    let survey = weights.survey(graph.weights(), &graph.unused, &A::NAMES);
+    let survey = weights.survey(&graph.all_weights(), &graph.unused, &A::NAMES);
     let kinds = A::graph_kinds(head);
     let (per_token, state) = match kinds.iter().find(|kind| **kind == GraphKind::Decode) {
         Some(kind) => cache_bytes(build(*kind)?.inputs()),

@@ -59,7 +59,9 @@ impl<A: Architecture> Session<A> {
     /// When a required input is missing, one is unknown, has the wrong dtype or shape or ids out of range,
     /// or the text is longer than the model's positions.
     pub fn run(&self, inputs: Values) -> Result<Values> {
-        self.subgraphs.suited(&self.config, self.kind, &inputs)?.run(inputs)
+        let outputs = self.subgraphs.suited(&self.config, self.kind, &inputs)?.run(inputs)?;
+        let goes_on = self.kind == GraphKind::Forward && self.graph_kinds().contains(&GraphKind::AtKeypoints);
+        if goes_on { self.run_graph(GraphKind::AtKeypoints, outputs) } else { Ok(outputs) }
     }
 
     /// Runs another graph of the head, compiled when it is first run.

@@ -185,6 +185,24 @@ pub(super) fn built<A: Architecture>(
     interpolate: bool,
     counts_experts: bool,
 ) -> Result<Graph> {
+    let mut graph = built_alone::<A>(config, head, kind, weights, interpolate, counts_experts)?;
+    if kind == GraphKind::Forward && A::graph_kinds(head).contains(&GraphKind::AtKeypoints) {
+        let later =
+            built_alone::<A>(config, head, GraphKind::AtKeypoints, weights, interpolate, counts_experts)?;
+        graph.later = later.weights;
+        graph.unused.extend(later.unused);
+    }
+    Ok(graph)
+}
+
+fn built_alone<A: Architecture>(
+    config: &A::Config,
+    head: A::Head,
+    kind: GraphKind,
+    weights: Option<&Weights>,
+    interpolate: bool,
+    counts_experts: bool,
+) -> Result<Graph> {
     let place = weights.map_or(Path::new("config.json"), Weights::place).to_path_buf();
     let mut graph = Graph::new();
     graph.stored = weights.cloned().map(|weights| {
@@ -290,9 +308,14 @@ impl<A: Architecture> Subgraphs<A> {
             None => None,
         };
         let located = self.weights.locate(graph.weights(), &A::NAMES)?;
-        let unused = self.weights.unread(&located, &graph.unused, &A::NAMES);
+        let all = match graph.later.is_empty() {
+            true => None,
+            false => Some(self.weights.locate(&graph.all_weights(), &A::NAMES)?),
+        };
+        let all = all.as_ref().unwrap_or(&located);
+        let unused = self.weights.unread(all, &graph.unused, &A::NAMES);
         if kind == GraphKind::Forward {
-            self.weights.expect_read(&unused, &located)?;
+            self.weights.expect_read(&unused, all)?;
         }
         let located = self.quantizing.apply(&graph, located)?;
         let inputs = graph.inputs().to_vec();

@@ -49,6 +49,8 @@ impl Task {
             Self::ImageSuperResolution => &["reconstruction"],
             Self::ImageMatting => &["alphas"],
             Self::PoseEstimation => &["heatmaps"],
+            Self::KeypointDetection => &["keypoints", "scores", "descriptors", "mask"],
+            Self::KeypointMatching => &["matches", "matching_scores", "keypoints"],
             Self::TextDetection => &["last_hidden_state"],
             // `last_hidden_state`, or `logits` of several vocabularies, as the class has them.
             Self::TextRecognition => &[],

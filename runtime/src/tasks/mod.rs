@@ -64,6 +64,10 @@ mod images;
 #[cfg(any(feature = "image", feature = "text"))]
 mod inputs;
 mod json;
+#[cfg(feature = "image")]
+mod keypoint_detection;
+#[cfg(feature = "image")]
+mod keypoint_matching;
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 mod labels;
 #[cfg(feature = "image")]
@@ -161,6 +165,10 @@ pub use image_text_to_text::ImageTextToText;
 #[cfg(all(feature = "image", feature = "text"))]
 pub use image_to_text::{Caption, ImageToText};
 pub use json::{JsonPipeline, OnText, json_pipeline, load_json, run_json};
+#[cfg(feature = "image")]
+pub use keypoint_detection::{KeypointDetection, Keypoints, draw_keypoints};
+#[cfg(feature = "image")]
+pub use keypoint_matching::{Keypoint, KeypointMatch, KeypointMatching, draw_matches};
 #[cfg(any(feature = "audio", feature = "image", feature = "text"))]
 pub use labels::Label;
 #[cfg(feature = "image")]

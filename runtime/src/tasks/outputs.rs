@@ -14,3 +14,15 @@ pub(super) fn output<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<f3
         }
     }
 }
+
+/// One output of the model, of whole numbers.
+#[cfg(feature = "image")]
+pub(super) fn integers<'a>(values: &'a Values, name: &str) -> Result<&'a ArrayD<i64>> {
+    match values.get(name) {
+        Some(crate::Value::I64(value)) => Ok(value),
+        other => {
+            let what = other.map_or("is not given".to_owned(), |other| format!("is {}", other.dtype()));
+            Err(Error::input(name, what, "open a model that is made for this task"))
+        }
+    }
+}

@@ -18,7 +18,7 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
     pub(crate) fn parameters(&self) -> Result<Vec<Weight>> {
         let (_, config, head) = self.configuration()?;
         let graph = subgraph::built::<A>(&config, head, self.kind, None, self.interpolate, false)?;
-        Ok(graph.weights().to_vec())
+        Ok(graph.all_weights())
     }
 
     /// The graph in the form that a backend would run, without running it.
@@ -39,7 +39,8 @@ impl<A: Architecture, T: Loads<A>> Loader<A, T> {
         let graph = subgraph::built::<A>(&config, head, self.kind, Some(&weights), self.interpolate, false)?;
         let located = weights.locate(graph.weights(), &A::NAMES)?;
         if self.kind == GraphKind::Forward {
-            weights.expect_read(&weights.unread(&located, &graph.unused, &A::NAMES), &located)?;
+            let all = weights.locate(&graph.all_weights(), &A::NAMES)?;
+            weights.expect_read(&weights.unread(&all, &graph.unused, &A::NAMES), &all)?;
         }
         let located = Quantizing::new(self.quantized(), None).apply(&graph, located)?;
         target.dims.extend(self.dims.clone());

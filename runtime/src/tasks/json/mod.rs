@@ -25,6 +25,8 @@ mod image_text;
 #[cfg(feature = "image")]
 mod images;
 #[cfg(feature = "image")]
+mod keypoints;
+#[cfg(feature = "image")]
 mod made_images;
 #[cfg(all(feature = "text", any(feature = "audio", feature = "image")))]
 mod paired;
@@ -158,6 +160,10 @@ pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline
         Task::ImageMatting => pipeline::<super::ImageMatting<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::PoseEstimation => pipeline::<super::PoseEstimation<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::KeypointDetection => pipeline::<super::KeypointDetection<DynModel>>(model),
+        #[cfg(feature = "image")]
+        Task::KeypointMatching => pipeline::<super::KeypointMatching<DynModel>>(model),
         #[cfg(feature = "image")]
         Task::TextDetection => pipeline::<super::TextDetection<DynModel>>(model),
         #[cfg(feature = "image")]
