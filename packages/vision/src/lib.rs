@@ -79,6 +79,8 @@ pub use weft_imagegpt as imagegpt;
 pub use weft_internvl_vision as internvl_vision;
 #[cfg(feature = "levit")]
 pub use weft_levit as levit;
+#[cfg(feature = "lightglue")]
+pub use weft_lightglue as lightglue;
 #[cfg(feature = "lw_detr")]
 pub use weft_lw_detr as lw_detr;
 #[cfg(feature = "lw_detr_vit")]
@@ -187,6 +189,10 @@ pub use weft_siglip_vision as siglip_vision;
 pub use weft_slanet as slanet;
 #[cfg(feature = "slanext")]
 pub use weft_slanext as slanext;
+#[cfg(feature = "superglue")]
+pub use weft_superglue as superglue;
+#[cfg(feature = "superpoint")]
+pub use weft_superpoint as superpoint;
 #[cfg(feature = "swiftformer")]
 pub use weft_swiftformer as swiftformer;
 #[cfg(feature = "swin")]
@@ -310,6 +316,8 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<internvl_vision::Model>(),
     #[cfg(feature = "levit")]
     weft::DynArchitecture::of::<levit::Model>(),
+    #[cfg(feature = "lightglue")]
+    weft::DynArchitecture::of::<lightglue::Model>(),
     #[cfg(feature = "lw_detr")]
     weft::DynArchitecture::of::<lw_detr::Model>(),
     #[cfg(feature = "lw_detr_vit")]
@@ -418,6 +426,10 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<slanet::Model>(),
     #[cfg(feature = "slanext")]
     weft::DynArchitecture::of::<slanext::Model>(),
+    #[cfg(feature = "superglue")]
+    weft::DynArchitecture::of::<superglue::Model>(),
+    #[cfg(feature = "superpoint")]
+    weft::DynArchitecture::of::<superpoint::Model>(),
     #[cfg(feature = "swiftformer")]
     weft::DynArchitecture::of::<swiftformer::Model>(),
     #[cfg(feature = "swin")]

@@ -7,6 +7,21 @@
 //! match (Wang et al., 2024, arXiv:2403.04765).
 //!
 //! ```no_run
+//! # fn main() -> weft::Result<()> {
+//! use weft::image::Image;
+//!
+//! let matcher = weft_efficientloftr::tasks::KeypointMatching::open("zju-community/efficientloftr")?.load()?;
+//! let images = [Image::open("left.jpg")?, Image::open("right.jpg")?];
+//! let matches = matcher.run(&images, 0.0)?;
+//! println!("{:?} {:?} {}", matches[0].keypoint_image_0, matches[0].keypoint_image_1, matches[0].score);
+//! weft::tasks::draw_matches(&images, &matches)?.save("matches.png")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`tasks`] has what else its checkpoints are for. [`heads`] has the reference's classes, each as a type:
+//!
+//! ```no_run
 //! use weft_efficientloftr::heads::{Inputs, Model};
 //!
 //! # fn main() -> weft::Result<()> {
@@ -28,6 +43,7 @@ mod graph;
 mod hardware;
 pub mod heads;
 mod model;
+pub mod tasks;
 
 pub use config::Config;
 pub use hardware::{DECLARED, ROUTE, Runs};

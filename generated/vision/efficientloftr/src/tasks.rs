@@ -5,3 +5,21 @@
 //! What EfficientLoFTR checkpoints are for, each as a type, with structured answers.
 //!
 //! Results have the shapes of `transformers.pipeline`'s.
+
+/// Keypoint matching: the keypoints of two images that show the same.
+///
+/// Takes checkpoints of `EfficientLoFTRForKeypointMatching`.
+///
+/// ```no_run
+/// # fn main() -> weft::Result<()> {
+/// use weft::image::Image;
+///
+/// let matcher = weft_efficientloftr::tasks::KeypointMatching::open("zju-community/efficientloftr")?.load()?;
+/// let images = [Image::open("left.jpg")?, Image::open("right.jpg")?];
+/// let matches = matcher.run(&images, 0.0)?;
+/// println!("{:?} {:?} {}", matches[0].keypoint_image_0, matches[0].keypoint_image_1, matches[0].score);
+/// weft::tasks::draw_matches(&images, &matches)?.save("matches.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub type KeypointMatching = weft::tasks::KeypointMatching<crate::Model>;

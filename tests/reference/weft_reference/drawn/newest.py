@@ -13,7 +13,7 @@ from weft_reference.drawn.common import Changes, store
 from weft_reference.drawn.pictures import pixels
 from weft_reference.drawn.segmenters import prompts
 from weft_reference.inputs import floats
-from weft_reference.models import efficientloftr, pp_doclayout, sam2, table_structure, timm
+from weft_reference.models import efficientloftr, keypoints, pp_doclayout, sam2, table_structure, timm
 
 
 def drawn(rng: Random, path: str, model_class: str, config: Any, inputs: Changes) -> Case:
@@ -106,6 +106,33 @@ def matching(rng: Random, path: str) -> Case:
     return drawn(rng, path, f"EfficientLoFTR{head}", efficientloftr.config(**sizes), {"pixel_values": images})
 
 
+def detecting(rng: Random, path: str) -> Case:
+    images = pixels(rng, path, 3, rng.randint(24, 60), rng.randint(24, 60))
+    return drawn(rng, path, "SuperPointForKeypointDetection", keypoints.detector(**detector(rng)), images)
+
+
+def detector(rng: Random) -> Changes:
+    sizes: Changes = {"encoder_hidden_sizes": [rng.randint(3, 9) for _ in range(4)], "nms_radius": rng.randint(1, 5)}
+    sizes |= {"decoder_hidden_size": rng.randint(6, 20), "border_removal_distance": rng.randint(0, 5)}
+    return sizes | {"max_keypoints": rng.choice((-1, 5, 14))}
+
+
+def glued(rng: Random, path: str) -> Case:
+    images = floats(path, (rng.randint(1, 3), 2, 3, 8 * rng.randint(4, 6), 8 * rng.randint(4, 6)), 0.0, 1.0)
+    width = 8 * rng.randint(1, 3)
+    detects = {"detector": detector(rng) | {"descriptor_decoder_dim": width}}
+    if path.startswith("superglue"):
+        kinds = [rng.choice(("self", "cross")) for _ in range(rng.randint(1, 4))]
+        sizes: Changes = {"hidden_size": width, "gnn_layers_types": kinds, "sinkhorn_iterations": rng.randint(1, 30)}
+        sizes |= {"keypoint_encoder_sizes": [rng.randint(3, 12) for _ in range(rng.randint(1, 3))]}
+        config, name = keypoints.superglue_config(**sizes, **detects), "SuperGlue"
+    else:
+        sizes = {"descriptor_dim": rng.choice((width, 32)), "num_hidden_layers": rng.randint(1, 4)}
+        sizes |= {"num_attention_heads": rng.choice((2, 4)), "num_key_value_heads": rng.choice((1, 2))}
+        config, name = keypoints.lightglue_config(**sizes, **detects), "LightGlue"
+    return drawn(rng, path, f"{name}ForKeypointMatching", config, {"pixel_values": images})
+
+
 def layout(rng: Random, path: str) -> Case:
     labels = rng.randint(1, 6)
     limits = [rng.choice((0.4, 0.5, 0.6)) for _ in range(labels)]
@@ -122,5 +149,8 @@ DRAWN = {
     "slanet": table,
     "slanext": table,
     "efficientloftr": matching,
+    "superpoint": detecting,
+    "superglue": glued,
+    "lightglue": glued,
     "pp_doclayout_v2": layout,
 }

@@ -11,6 +11,8 @@ from transformers import PreTrainedConfig
 from weft_reference import stores
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats
+from weft_reference.vision_tasks import VisionTaskCase
+from weft_reference.vision_tasks.keypoints import keypoint_matching
 
 MODELS = ("efficientloftr",)
 
@@ -22,7 +24,7 @@ def config(**changes: Any) -> PreTrainedConfig:
     return transformers.EfficientLoFTRConfig(**(widths | matching | changes))
 
 
-def goldens() -> Iterator[Case]:
+def goldens() -> Iterator[Case | VisionTaskCase]:
     def one(
         head: str,
         name: str,
@@ -49,3 +51,6 @@ def goldens() -> Iterator[Case]:
     other |= {"fine_matching_regress_temperature": 2.0}
     yield one(matching, "products", "Products of features are scores.", (64, 64), **other)
     yield one(matching, "file", "model.safetensors as save_pretrained writes it.", (64, 64), stores.whole)
+    warm = config(coarse_matching_temperature=40.0, coarse_matching_threshold=1e-5)
+    processor = transformers.EfficientLoFTRImageProcessorPil(size={"height": 64, "width": 96})
+    yield keypoint_matching("efficientloftr", f"EfficientLoFTR{matching}", warm, processor, 2e-4)

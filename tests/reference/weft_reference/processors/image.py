@@ -94,6 +94,10 @@ CLASSES = (
     "Swin2SRImageProcessor",
     "VitMatteImageProcessor",
     "VitPoseImageProcessor",
+    "SuperPointImageProcessor",
+    "SuperGlueImageProcessor",
+    "LightGlueImageProcessor",
+    "EfficientLoFTRImageProcessor",
 )
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
 SIZES = ((17, 23), (11, 60), (50, 9), (34, 30), (80, 46), (1, 1))
