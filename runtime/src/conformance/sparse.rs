@@ -18,6 +18,9 @@ use crate::{Error, Result};
 /// The most bytes of one file; a larger checkpoint is published in shards.
 const SHARD: u64 = 5_000_000_000;
 
+/// More bytes than a checkpoint has: sums of these and of headers do not overflow.
+const MOST: u64 = 1 << 60;
+
 /// How many tensors were written, into how many files, and their bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Written {
@@ -63,6 +66,7 @@ pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Writt
         let known: BTreeSet<_> = weights.iter().map(|weight| weight.name.clone()).collect();
         weights.extend(others.into_iter().filter(|weight| !known.contains(&weight.name)));
     }
+    let bytes = total(&weights, stored.bytes)?;
     let shards = shards(&weights, stored.bytes);
     let mut map = Map::new();
     for (index, shard) in shards.iter().enumerate() {
@@ -74,7 +78,6 @@ pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Writt
         stored.file(&path, shard).map_err(|e| Error::io(path, e))?;
         map.extend(shard.iter().map(|weight| (weight.name.clone(), name.clone().into())));
     }
-    let bytes = weights.iter().map(|weight| size(weight, stored.bytes)).sum();
     if shards.len() > 1 {
         let index = json!({"metadata": {"total_size": bytes}, "weight_map": map});
         put("model.safetensors.index.json", format!("{index:#}\n"))?;
@@ -83,7 +86,17 @@ pub(super) fn write(subject: Subject, config: &Json, out: &Path) -> Result<Writt
 }
 
 fn size(weight: &Weight, bytes: u64) -> u64 {
-    weight.shape.iter().map(|&n| n as u64).product::<u64>() * bytes
+    weight.shape.iter().fold(bytes, |size, &n| size.saturating_mul(n as u64))
+}
+
+/// The bytes of all tensors.
+fn total(weights: &[Weight], bytes: u64) -> Result<u64> {
+    let total = weights.iter().fold(0, |sum: u64, weight| sum.saturating_add(size(weight, bytes)));
+    if total < MOST {
+        return Ok(total);
+    }
+    let problem = "asks for more bytes of weights than any disk could say";
+    Err(Error::config("config.json", problem, "compare its sizes with those of a published checkpoint"))
 }
 
 /// The tensors of each file, in order.
@@ -182,6 +195,16 @@ mod tests {
         assert_eq!(lengths, [2, 1], "the second would just fit, the third never does");
         assert_eq!(shards(&weights, 2).len(), 2);
         assert_eq!(shards(&weights[..1], 2).len(), 1);
+    }
+
+    #[test]
+    fn more_bytes_than_a_number_holds_are_refused() {
+        let vast = weight("a", &[usize::MAX, 1 << 20]);
+        for weights in [&[vast.clone()][..], &[weight("b", &[3]), vast]] {
+            let text = total(weights, 4).err().unwrap().to_string();
+            assert!(text.contains("more bytes") && text.contains("\n  help: "), "{text}");
+        }
+        assert_eq!(total(&[weight("a", &[1000, 1000]), weight("b", &[])], 2).unwrap(), 2_000_002);
     }
 
     #[test]
