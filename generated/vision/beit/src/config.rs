@@ -52,6 +52,12 @@ pub struct Config {
     pub out_indices: Option<LayerIndices>,
     /// The edges of the maps that pyramid pooling makes.
     pub pool_scales: Vec<usize>,
+    /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
+    pub out_features: Option<Vec<String>>,
+    /// Whether the feature maps of a backbone are maps; it must be so.
+    pub reshape_hidden_states: bool,
+    /// Whether four feature maps of a backbone become maps of four sizes.
+    pub add_fpn: bool,
 }
 
 impl Default for Config {
@@ -77,6 +83,9 @@ impl Default for Config {
             num_labels: None,
             out_indices: None,
             pool_scales: vec![1, 2, 3, 6],
+            out_features: None,
+            reshape_hidden_states: true,
+            add_fpn: false,
         }
     }
 }

@@ -23,6 +23,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
         Head::ForImageClassification => image_classification(g, c),
         Head::ForMaskedImageModeling => beit_masked_image_modeling(g, c),
         Head::ForSemanticSegmentation => beit_segmentation(g, c),
+        Head::Backbone => beit_backbone(g, c),
     }
 }
 
@@ -111,6 +112,12 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
         )?;
         maps.push(nn::unflatten_feature_map(g, &patches, &[side.clone(), side.clone()])?);
     }
+    fpn(g, c, &mut maps)?;
+    Ok(maps)
+}
+
+/// Four maps of one size made four times as large, twice as large, as large and half as large (`BeitFPNNeck`).
+fn fpn(g: &mut Graph, c: &Config, maps: &mut [Tensor]) -> Result<()> {
     let twice = Conv::patches(c.hidden_size, 2);
     let w = g.scope("fpn").scope("fpn1");
     let [up, norm, up_again] = ["conv_transpose1", "normalization", "conv_transpose2"]
@@ -121,7 +128,48 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
     maps[0] = g.conv_transpose(&up_again, &x, &twice)?;
     maps[1] = g.conv_transpose(&g.scope("fpn").scope("fpn2"), &maps[1], &twice)?;
     maps[3] = g.max_pool(&maps[3], &[2, 2], &[2, 2], &[0, 0])?;
-    Ok(maps)
+    Ok(())
+}
+
+/// Hidden states of the selected layers as feature maps (`BeitBackbone`), behind `fpn` where `add_fpn` holds.
+///
+/// Outputs: `feature_maps.0`, `feature_maps.1` …, each `[batch, hidden_size, rows, columns]`.
+fn beit_backbone(g: &mut Graph, c: &Config) -> Result<()> {
+    let failed = |problem: &str| Error::Graph {
+        op: "Reshape".to_owned(),
+        scope: "feature_maps".to_owned(),
+        problem: problem.to_owned(),
+    };
+    if !c.reshape_hidden_states {
+        return Err(failed("reshape_hidden_states is false, but the feature maps of a backbone are maps"));
+    }
+    let pixels = images(g, c);
+    let base = g.scope("beit");
+    let x = embeddings(g, c, &base.scope("embeddings"), &pixels, None)?;
+    let patches = patches(g, c, &pixels)?;
+    let states = hidden_states(g, c, &base, x, c.num_hidden_layers, &patches)?;
+    g.unused_scope(&base.scope("layernorm"));
+    let stages = nn::BackboneStages {
+        out_features: c.out_features.as_deref(),
+        out_indices: c.out_indices.as_ref(),
+        stem: true,
+    };
+    let mut maps = vec![];
+    for index in stages.selected(g, states.len())? {
+        let end = states[index].shape()[1].clone();
+        let x = g.slice_dims(&states[index], 1, Dim::Fixed(1), end)?;
+        maps.push(nn::unflatten_feature_map(g, &x, &patches.size)?);
+    }
+    if c.add_fpn {
+        if maps.len() != 4 {
+            return Err(failed("add_fpn takes four layers of out_indices"));
+        }
+        fpn(g, c, &mut maps)?;
+    }
+    for (place, map) in maps.iter().enumerate() {
+        g.output(&format!("feature_maps.{place}"), map)?;
+    }
+    Ok(())
 }
 
 /// The input: images `[batch, num_channels, image_size, image_size]`, of any size where `interpolate_pos_encoding` was asked for.

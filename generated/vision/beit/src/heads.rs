@@ -8,7 +8,7 @@ use weft::{HeadModel, HeadOutput};
 
 use crate::Head;
 
-/// What `BeitModel`, `BeitForImageClassification` and `BeitForSemanticSegmentation` take.
+/// What `BeitModel`, `BeitForImageClassification`, `BeitForSemanticSegmentation` and `BeitBackbone` take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
     /// The images, as the checkpoint's processor makes them. `[batch, num_channels, image_size, image_size]`
@@ -115,3 +115,21 @@ pub struct ForSemanticSegmentationOutput {
 }
 
 weft::outputs!(ForSemanticSegmentationOutput { logits });
+
+/// `BeitBackbone`: Hidden states of the selected layers as feature maps, of four sizes where the configuration says so
+/// (`BeitBackbone`).
+pub type Backbone = HeadModel<crate::Model, BackboneOutput>;
+
+impl HeadOutput<crate::Model> for BackboneOutput {
+    type Inputs = Inputs;
+    const HEAD: Head = Head::Backbone;
+}
+
+/// What `BeitBackbone` gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackboneOutput {
+    /// The feature maps of the layers that `out_features` or `out_indices` select. `[batch, hidden_size, rows, columns]`
+    pub feature_maps: Vec<Array4<f32>>,
+}
+
+weft::outputs!(BackboneOutput { feature_maps });

@@ -29,6 +29,9 @@ pub enum Head {
     /// `BeitForSemanticSegmentation`: Semantic segmentation with UPerNet's decode head over states of several layers
     /// (`BeitForSemanticSegmentation`).
     ForSemanticSegmentation,
+    /// `BeitBackbone`: Hidden states of the selected layers as feature maps, of four sizes where the configuration says so
+    /// (`BeitBackbone`).
+    Backbone,
 }
 
 impl weft::Head for Head {
@@ -37,6 +40,7 @@ impl weft::Head for Head {
         Self::ForImageClassification,
         Self::ForMaskedImageModeling,
         Self::ForSemanticSegmentation,
+        Self::Backbone,
     ];
 
     fn class(self) -> &'static str {
@@ -45,6 +49,7 @@ impl weft::Head for Head {
             Self::ForImageClassification => "BeitForImageClassification",
             Self::ForMaskedImageModeling => "BeitForMaskedImageModeling",
             Self::ForSemanticSegmentation => "BeitForSemanticSegmentation",
+            Self::Backbone => "BeitBackbone",
         }
     }
 }
@@ -137,6 +142,7 @@ impl weft::Architecture for Model {
             Head::ForSemanticSegmentation => {
                 heads::ForSemanticSegmentationOutput::from_outputs(outputs, "").map(drop)
             }
+            Head::Backbone => heads::BackboneOutput::from_outputs(outputs, "").map(drop),
         }
     }
 

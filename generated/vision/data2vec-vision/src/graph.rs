@@ -91,6 +91,12 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
         )?;
         maps.push(nn::unflatten_feature_map(g, &patches, &[side.clone(), side.clone()])?);
     }
+    fpn(g, c, &mut maps)?;
+    Ok(maps)
+}
+
+/// Four maps of one size made four times as large, twice as large, as large and half as large (`BeitFPNNeck`).
+fn fpn(g: &mut Graph, c: &Config, maps: &mut [Tensor]) -> Result<()> {
     let twice = Conv::patches(c.hidden_size, 2);
     let w = g.scope("fpn1");
     let [up, norm, up_again] = [0, 1, 3].map(|index| w.index(index));
@@ -100,7 +106,7 @@ fn feature_maps(g: &mut Graph, c: &Config, base: &Scope, pixels: &Tensor) -> Res
     maps[0] = g.conv_transpose(&up_again, &x, &twice)?;
     maps[1] = g.conv_transpose(&g.scope("fpn2").scope("0"), &maps[1], &twice)?;
     maps[3] = g.max_pool(&maps[3], &[2, 2], &[2, 2], &[0, 0])?;
-    Ok(maps)
+    Ok(())
 }
 
 /// The input: images `[batch, num_channels, image_size, image_size]`, of any size where `interpolate_pos_encoding` was asked for.

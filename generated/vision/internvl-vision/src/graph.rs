@@ -7,10 +7,10 @@
 //!
 //! Reference: `transformers`, `models/internvl/modeling_internvl.py`.
 
-use weft::Result;
-use weft::graph::dims::BATCH;
-use weft::graph::{Conv, Graph, Scope, Tensor};
+use weft::graph::dims::{BATCH, HEIGHT, WIDTH};
+use weft::graph::{Conv, Graph, Input, Scope, Tensor};
 use weft::nn;
+use weft::{Result, dims};
 
 use crate::{Config, Head};
 
@@ -47,20 +47,21 @@ fn layers(g: &mut Graph, c: &Config, w: &Scope, mut x: Tensor) -> Result<Tensor>
     Ok(x)
 }
 
-/// The input: images `[batch, num_channels, image_size, image_size]`, of any size where position embeddings are
-/// interpolated.
+/// The input: images `[batch, num_channels, height, width]`.
 fn images(g: &mut Graph, c: &Config) -> Tensor {
-    nn::interpolable_pixel_values(g, BATCH, c.num_channels, c.image_size)
+    g.input(Input::f32("pixel_values", dims![BATCH, c.num_channels, HEIGHT, WIDTH]))
 }
 
-/// Patch embeddings behind learned tokens, plus position embeddings (`ViTEmbeddings`):
+/// Patch embeddings behind the class token, plus interpolated position embeddings (`Dinov2Embeddings`):
 /// `[batch, 1 + patches, hidden_size]`.
 fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
+    // Only training uses it.
+    g.unused_weight(&w.name("mask_token"));
     let conv = Conv::patches(c.hidden_size, c.patch_size);
     let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
-    let cls_token = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
-    let x = nn::prepend_tokens(g, &[&cls_token], &x)?;
+    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, c.hidden_size])?;
     let positions = nn::interpolate_pos_encoding(g, &positions, 1, [side; 2], grid)?;

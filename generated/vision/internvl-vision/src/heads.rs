@@ -12,7 +12,7 @@ use crate::Head;
 /// What `InternVLVisionModel` takes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs {
-    /// The images, as the checkpoint's processor makes them; of any size where `interpolate_pos_encoding` was asked for when loading. `[batch, num_channels, image_size, image_size]`
+    /// The images, as the checkpoint's processor makes them. `[batch, num_channels, height, width]`
     pub pixel_values: Array4<f32>,
 }
 

@@ -177,12 +177,12 @@ pub struct BackboneConfig {
     pub out_indices: Option<LayerIndices>,
     /// The edges of the maps that pyramid pooling makes.
     pub pool_scales: Vec<usize>,
-    /// `add_fpn` of `config.json`.
-    pub add_fpn: bool,
     /// The names of the stages that a backbone gives feature maps of: `stem`, `stage1`, `stage2` …
     pub out_features: Option<Vec<String>>,
-    /// `reshape_hidden_states` of `config.json`.
+    /// Whether the feature maps of a backbone are maps; it must be so.
     pub reshape_hidden_states: bool,
+    /// Whether four feature maps of a backbone become maps of four sizes.
+    pub add_fpn: bool,
 }
 
 impl Default for BackboneConfig {
@@ -208,9 +208,9 @@ impl Default for BackboneConfig {
             num_labels: None,
             out_indices: None,
             pool_scales: vec![1, 2, 3, 6],
-            add_fpn: false,
             out_features: None,
             reshape_hidden_states: true,
+            add_fpn: false,
         }
     }
 }
@@ -244,14 +244,14 @@ impl weft::Configuration for BackboneConfig {
                 "hidden_size: {hidden_size} is not a multiple of num_attention_heads, {num_attention_heads}"
             ));
         }
-        if self.add_fpn {
-            return Err("add_fpn: must be false: the neck takes hidden states".to_owned());
-        }
         if self.reshape_hidden_states {
             return Err(
                 "reshape_hidden_states: must be false: the neck reads the class token, which maps are without"
                     .to_owned(),
             );
+        }
+        if self.add_fpn {
+            return Err("add_fpn: must be false: the neck takes hidden states".to_owned());
         }
         Ok(())
     }

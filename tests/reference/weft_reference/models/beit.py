@@ -8,6 +8,7 @@ from typing import Any
 import transformers
 
 from weft_reference import stores
+from weft_reference.backbones import backbone
 from weft_reference.cases import Case, Store
 from weft_reference.inputs import floats, integers
 from weft_reference.models.deit import TINY
@@ -66,6 +67,11 @@ def kin(model: str, prefix: str) -> Iterator[Case]:
         masked = {"bool_masked_pos": integers("masked", (2, 9), 0, 2).astype(bool)}
         tokens = {"use_mask_token": True, "use_mean_pooling": False}
         yield case("masked-image-modeling", "ForMaskedImageModeling", "Some patches hidden.", inputs=masked, **tokens, **shared)
+        four = {"num_hidden_layers": 4, "use_mean_pooling": False}
+        yield from backbone(model, prefix, sizes(model, **four, **own), (12, 12))
+        yield case("backbone-interpolated", "Backbone", "Images of another size; biases of all.", inputs=wide, told=told, **four, **shared, **POSITIONS)
+        pyramid = DECODED | {"add_fpn": True, "out_indices": [0, 1, 3, 4]}
+        yield case("backbone-pyramid", "Backbone", "Maps of 20, 10, 5 and 2 rows.", **own, **pyramid)
 
 
 def tasks(model: str, prefix: str) -> VisionTaskCase:

@@ -70,6 +70,12 @@ def goldens() -> Iterator[Case | VisionTaskCase]:
         pixels = {"pixel_values": floats("pixels", (2, 3, 16, 16), -2.0, 2.0)}
         sizes = InternVLVisionConfig(**vision_sizes(**changes))
         yield Case(f"internvl-vision/{name}", "InternVLVisionModel", sizes, pixels, notes)
+    for name, notes, size in (
+        ("other-size", "Images larger than the configuration's, whose position embeddings are interpolated.", (24, 24)),
+        ("odd-size", "Images that are no square, with a row of pixels behind the last patch.", (13, 20)),
+    ):
+        pixels = {"pixel_values": floats("other", (2, 3, *size), -2.0, 2.0)}
+        yield Case(f"internvl-vision/{name}", "InternVLVisionModel", InternVLVisionConfig(**vision_sizes()), pixels, notes)
     yield case("base", "InternVLModel", "Three images, the second of two tiles.")
     yield case("next-token", WRITER, "Three images, the second of two tiles; padding on the left.")
     yield case("padded-right", WRITER, "Padding on the right.", "right")

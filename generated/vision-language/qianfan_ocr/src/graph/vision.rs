@@ -36,14 +36,16 @@ pub(super) fn states(
     Ok(states)
 }
 
-/// Patch embeddings behind learned tokens, plus position embeddings (`ViTEmbeddings`):
+/// Patch embeddings behind the class token, plus interpolated position embeddings (`Dinov2Embeddings`):
 /// `[batch, 1 + patches, hidden_size]`.
 pub(super) fn embeddings(g: &mut Graph, c: &Config, w: &Scope, pixel_values: &Tensor) -> Result<Tensor> {
     let w = w.scope("embeddings");
+    // Only training uses it.
+    g.unused_weight(&w.name("mask_token"));
     let conv = Conv::patches(c.hidden_size, c.patch_size);
     let (x, grid) = nn::patch_embedding(g, &w.scope("patch_embeddings.projection"), pixel_values, &conv)?;
-    let cls_token = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
-    let x = nn::prepend_tokens(g, &[&cls_token], &x)?;
+    let class = g.weight(&w.name("cls_token"), &[1, 1, c.hidden_size])?;
+    let x = nn::prepend_tokens(g, &[&class], &x)?;
     let side = c.image_size / c.patch_size;
     let positions = g.weight(&w.name("position_embeddings"), &[1, 1 + side * side, c.hidden_size])?;
     let positions = nn::interpolate_pos_encoding(g, &positions, 1, [side; 2], grid)?;

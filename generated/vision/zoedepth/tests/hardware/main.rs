@@ -36,8 +36,8 @@ const SUITE: Suite = Suite {
         ("batch_norm_eps", "0.75"),
         ("readout_type", "\"another\""),
         ("head_in_index", "7"),
-        ("backbone_config.add_fpn", "true"),
         ("backbone_config.reshape_hidden_states", "true"),
+        ("backbone_config.add_fpn", "true"),
     ],
 };
 
