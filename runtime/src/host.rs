@@ -29,9 +29,18 @@ extern "C" {
     #[wasm_bindgen(js_namespace = weftHost, js_name = open, suspending, catch)]
     pub(crate) fn open_model(argument: &str, model: Uint8Array, memory: Array) -> Result<JsValue, JsValue>;
 
-    /// Runs a model on tensors that `described` says the places of in `bytes`; gives the same of its outputs.
+    /// Runs a model on tensors that `described` says the places of in `bytes`, or the numbers of where the script holds them;
+    /// gives the same of its outputs.
     #[wasm_bindgen(js_namespace = weftHost, js_name = run, suspending, catch)]
     pub(crate) fn run_model(number: u32, described: &str, bytes: Uint8Array) -> Result<Array, JsValue>;
+
+    /// A tensor that the script holds: its description, as those of outputs, and its bytes.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = readTensor, suspending, catch)]
+    pub(crate) fn read_tensor(number: u32) -> Result<Array, JsValue>;
+
+    /// Drops a tensor that the script holds.
+    #[wasm_bindgen(js_namespace = weftHost, js_name = releaseTensor)]
+    pub(crate) fn release_tensor(number: u32);
 
     /// Drops a model when its turn comes.
     #[wasm_bindgen(js_namespace = weftHost, js_name = release)]

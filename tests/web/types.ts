@@ -1,6 +1,6 @@
 // Compiled, not run: what the types of the packages say of calls and answers.
 
-import { pipeline, type Answer, type Filled, type Label } from '../../web/npm/index.js';
+import { pipeline, type Answer, type Candidate, type Detection, type Label } from '../../web/npm/index.js';
 
 export async function calls(): Promise<void> {
   const embed = await pipeline('sentence-embedding', 'org/name', {
@@ -11,13 +11,16 @@ export async function calls(): Promise<void> {
   const one: number[] = await embed('A text.');
   const many: number[][] = await embed(['A text.', 'Another.'], { normalize_embeddings: true });
   const fill = await pipeline('fill-mask', 'org/name');
-  const filled: Filled[] | Filled[][] = await fill('A [MASK].', { top_k: 2, signal: new AbortController().signal });
+  const filled: Candidate[] | Candidate[][] = await fill('A [MASK].', { top_k: 2, signal: new AbortController().signal });
   const classify = await pipeline('text-classification', 'org/name');
-  const labels: Label[] = await classify(['A text.']);
-  const all: Label[][] = await classify(['A text.'], { top_k: null });
+  const labels: Label[] | Label[][] = await classify(['A text.'], { top_k: null });
   const read = await pipeline('question-answering', 'org/name');
-  const answer: Answer = await read({ question: 'Who?', context: 'Anni.' });
-  console.log(one, many, filled, labels, all, answer.answer, embed.about.bytes.fetched);
+  const answer: Answer | Answer[] = await read({ question: 'Who?', context: 'Anni.' });
+  const detect = await pipeline('object-detection', 'org/name');
+  const found: Detection[] = await detect(document.createElement('canvas'), { threshold: 0.5 });
+  const hear = await pipeline('automatic-speech-recognition', 'org/name');
+  const { text: heard } = await hear(new Float32Array(16_000), { return_timestamps: true });
+  console.log(one, many, filled, labels, answer, found[0]?.box.xmin, heard, embed.about.bytes.fetched);
   await embed.dispose();
 
   // @ts-expect-error: there is no such task

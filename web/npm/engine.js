@@ -3,6 +3,19 @@
 const PROVIDERS = { cpu: 'wasm', webgpu: 'webgpu', webnn: 'webnn' };
 const TYPES = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
 
+/** What the names of a cache's outputs begin with. */
+const CACHED = 'present.';
+
+// An ONNX model: the graph `c` with the node `y = Identity(x)` of a number each.
+const COPY = (() => {
+  const part = (field, bytes) => [field * 8 + 2, bytes.length, ...bytes];
+  const text = (letters) => [...new TextEncoder().encode(letters)];
+  const value = (name) => [...part(1, text(name)), ...part(2, part(1, [8, 1, ...part(2, part(1, [8, 1]))]))];
+  const node = part(1, [...part(1, text('x')), ...part(2, text('y')), ...part(4, text('Identity'))]);
+  const graph = [...node, ...part(2, text('c')), ...part(11, value('x')), ...part(12, value('y'))];
+  return new Uint8Array([8, 10, ...part(7, graph), ...part(8, [16, 21])]);
+})();
+
 // The lines of its log that tell where nodes were placed and what it complains about.
 const TELLING = /Operator type: |GetCapability|placed on \[|^ *\S+ \(.*\)$|VerifyEachNodeIsAssigned|\[[EF]:/;
 let lines;
@@ -19,11 +32,25 @@ for (const level of ['debug', 'log', 'info', 'warn', 'error']) {
 export class Engine {
   #options;
   #loading;
+  #first;
   #sessions = new Map();
+  #held = new Map();
+  // Why the graphics processor is gone, once it is: nothing computes there any more.
+  #lost;
   #next = 1;
 
   constructor(options) {
     this.#options = options;
+  }
+
+  /** Begins to compile ONNX Runtime Web, which it does with the first model that it is given: one that copies a number. */
+  ahead() {
+    this.#first ??= this.#load().then(async (ort) => {
+      const session = await ort.InferenceSession.create(COPY, { executionProviders: ['wasm'] });
+      await session.release();
+    });
+    // What is wrong with it the checkpoint's model meets as well.
+    this.#first.catch(() => {});
   }
 
   /** What runs a backend here; an error that says what this browser lacks. */
@@ -45,7 +72,7 @@ export class Engine {
   }
 
   /** Opens a model: the answer is JSON. */
-  async open({ hardware, files, memory: names, exclusive }, model, memory) {
+  async open({ hardware, files, memory: names, exclusive, cached = [] }, model, memory) {
     const ort = await this.#load();
     const externalData = names.map((path, index) => ({ path, data: memory[index] }));
     for (const { path, url, ranges } of files) {
@@ -53,6 +80,7 @@ export class Engine {
       // Only ONNX Runtime Web's build for JavaScript Promise Integration reads the ranges themselves.
       externalData.push({ path, data: this.#options.jspi ? data : await whole(data, ranges) });
     }
+    await this.#first?.catch(() => {});
     const provider = PROVIDERS[hardware];
     const elsewhere = provider !== 'wasm';
     const options = {
@@ -62,11 +90,16 @@ export class Engine {
       logSeverityLevel: elsewhere ? 0 : 2,
       extra: elsewhere && exclusive ? { session: { disable_cpu_ep_fallback: '1' } } : {},
     };
+    // What the next run goes on from stays on the graphics processor.
+    if (provider === 'webgpu' && cached.length > 0) {
+      options.preferredOutputLocation = Object.fromEntries(cached.map((name) => [name, 'gpu-buffer']));
+    }
     lines = elsewhere ? [] : undefined;
     try {
       const session = await ort.InferenceSession.create(model, options);
       const number = this.#next++;
       this.#sessions.set(number, session);
+      if (provider === 'webgpu') await this.#watch(ort);
       return JSON.stringify({ number, log: lines ?? [], device: await this.#device(ort, provider) });
     } catch (error) {
       return JSON.stringify({ error: String(error?.message ?? error), log: lines ?? [] });
@@ -75,29 +108,48 @@ export class Engine {
     }
   }
 
-  /** Runs a model: the outputs' description as JSON, and their bytes. */
-  async run(number, described, bytes) {
+  /**
+   * Runs a model: the outputs' description as JSON, and their bytes. Tensors of a cache are held where they are when `keep` says so, and
+   * go into the next run by their numbers.
+   */
+  async run(number, { inputs, keep }, bytes) {
     const ort = await this.#load();
     const feeds = {};
-    for (const { name, type, dims, offset, length } of described) {
-      feeds[name] = new ort.Tensor(type, new TYPES[type](bytes.slice(offset, offset + length).buffer), dims);
+    for (const { name, held, type, dims, offset, length } of inputs) {
+      feeds[name] = held ? this.#held.get(held) : new ort.Tensor(type, new TYPES[type](bytes.slice(offset, offset + length).buffer), dims);
     }
-    const results = await this.#sessions.get(number).run(feeds, { logSeverityLevel: 2 });
+    if (this.#lost) throw new Error(this.#lost);
+    let results;
+    try {
+      results = await this.#sessions.get(number).run(feeds, { logSeverityLevel: 2 });
+    } catch (error) {
+      throw this.#lost ? new Error(this.#lost) : error;
+    }
+    const read = [];
     const outputs = [];
-    const parts = [];
     for (const [name, tensor] of Object.entries(results)) {
-      const data = await tensor.getData();
-      outputs.push({ name, type: tensor.type, dims: tensor.dims, length: data.byteLength });
-      parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+      if (keep && name.startsWith(CACHED)) {
+        const held = this.#next++;
+        this.#held.set(held, tensor);
+        outputs.push({ name, held });
+      } else {
+        read.push([name, tensor]);
+      }
     }
-    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      all.set(part, at);
-      at += part.length;
-    }
-    for (const tensor of Object.values(results)) tensor.dispose();
-    return [JSON.stringify(outputs), all];
+    const [described, all] = await bytesOf(read);
+    for (const [, tensor] of read) tensor.dispose();
+    return [JSON.stringify([...outputs, ...described]), all];
+  }
+
+  /** A tensor that is held: its description as JSON, and its bytes. */
+  async readTensor(number) {
+    const [described, all] = await bytesOf([['held', this.#held.get(number)]]);
+    return [JSON.stringify(described), all];
+  }
+
+  releaseTensor(number) {
+    this.#held.get(number)?.dispose();
+    this.#held.delete(number);
   }
 
   async release(number) {
@@ -118,6 +170,17 @@ export class Engine {
     return this.#loading;
   }
 
+  /** Whether what it computes on is gone. */
+  get lost() {
+    return this.#lost !== undefined;
+  }
+
+  /** Hears of the loss of the graphics processor: its driver ended, or it went to sleep. */
+  async #watch(ort) {
+    const device = await ort.env.webgpu.device;
+    void device?.lost.then(({ message }) => (this.#lost = `the graphics processor was lost (${message || 'the browser does not say why'})`));
+  }
+
   async #device(ort, provider) {
     if (provider !== 'webgpu') return provider === 'webnn' ? 'cpu' : '';
     const { vendor, architecture, description } = (await ort.env.webgpu.device)?.adapterInfo ?? {};
@@ -132,4 +195,18 @@ async function whole(blob, ranges) {
     bytes.set(new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()), offset);
   }
   return bytes;
+}
+
+/** Tensors, each with its name, as descriptions and their bytes one after the other. */
+async function bytesOf(tensors) {
+  const described = [];
+  const parts = [];
+  for (const [name, tensor] of tensors) {
+    const data = await tensor.getData();
+    described.push({ name, type: tensor.type, dims: tensor.dims, length: data.byteLength });
+    parts.push(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  parts.reduce((at, part) => (all.set(part, at), at + part.length), 0);
+  return [described, all];
 }

@@ -1,9 +1,9 @@
-// Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept in the browser's cache
-// by its URL and version (`ETag`, `Last-Modified` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what
-// failed or is not there is not kept. `caches.delete('weft-3')` removes all of it.
+// Files of a checkpoint: small ones whole, weights by the ranges that are used. What was fetched is kept by its URL and version (`ETag`,
+// `Last-Modified` or length), so that nothing is fetched twice and a load that broke off goes on where it was; what failed or is not there
+// is not kept.
 
-const NAME = 'weft-3';
-const PART = 'weft-part';
+import { openStore } from './store.js';
+
 const WEIGHTS = /\.safetensors$/;
 // With the length of the file, most headers come in the first answer.
 const HEAD = 64 * 1024;
@@ -27,15 +27,12 @@ const USUAL = [
 export class Files {
   #options;
   #known = new Map();
-  #cache;
+  #store;
   #counts = { fetched: 0, cached: 0, used: 0 };
 
   constructor(options) {
     this.#options = options;
-    // What earlier releases kept says less of versions.
-    for (const earlier of ['weft-1', 'weft-2']) globalThis.caches?.delete?.(earlier).catch(() => {});
-    // Only secure contexts have it.
-    this.#cache = options.cache && globalThis.caches ? caches.open(NAME).catch(() => undefined) : Promise.resolve();
+    this.#store = options.cache ? openStore().catch(() => undefined) : Promise.resolve();
   }
 
   /** Bytes that came over the network, out of the cache, and that models and tokenizers read. */
@@ -114,12 +111,11 @@ export class Files {
   /** The size of a file with its version and its beginning, or all of it; nothing where there is none. */
   async #look(url) {
     const kept = await this.#kept(url, 'head');
-    if (kept && (await this.#current(url, kept))) {
-      const head = new Uint8Array(await kept.arrayBuffer());
-      this.#counts.cached += head.length;
-      return { size: Number(kept.headers.get('x-weft-size')), version: kept.headers.get('x-weft-version'), head };
+    if (kept && (await this.#current(url, kept.described))) {
+      this.#counts.cached += kept.bytes.length;
+      return { size: kept.described.size, version: kept.described.version, head: kept.bytes };
     }
-    if (kept) await this.#forget(url);
+    if (kept) await (await this.#store)?.forget(url);
     const wanted = WEIGHTS.test(url) ? { Range: `bytes=0-${HEAD - 1}` } : {};
     const response = await this.#fetch(url, wanted);
     // Most files are optional. It may be there at the next load.
@@ -135,8 +131,7 @@ export class Files {
     const size = range ? Number(range[1]) : head.length;
     const validator = validatorOf(response);
     const version = validator ?? String(size);
-    const headers = { 'x-weft-size': String(size), 'x-weft-version': version };
-    await this.#keep(url, 'head', head, validator ? { ...headers, 'x-weft-validator': validator } : headers);
+    await this.#keep(url, 'head', head, { size, version, validator });
     return { size, version, head };
   }
 
@@ -151,11 +146,11 @@ export class Files {
     if (response.status === 404 || response.status === 410) return false;
     // Some servers know no HEAD.
     if (!response.ok) return true;
-    const [before, today] = [kept.headers.get('x-weft-validator'), validatorOf(response)];
+    const [before, today] = [kept.validator, validatorOf(response)];
     if (before && today) return before === today;
     // The length of a small file may be that of its compressed form: it is fetched again.
     const length = response.headers.get('Content-Length');
-    return WEIGHTS.test(url) && (!length || length === kept.headers.get('x-weft-size'));
+    return WEIGHTS.test(url) && (!length || length === String(kept.size));
   }
 
   async #range(url, { size, version, head }, offset, length, tell = () => {}) {
@@ -174,13 +169,18 @@ export class Files {
       return bytes;
     }
     const key = `${version} ${offset}-${end}`;
-    const kept = await this.#kept(url, key);
-    if (kept) {
-      const bytes = new Uint8Array(await kept.arrayBuffer());
-      this.#counts.cached += bytes.length;
-      tell(bytes.length);
-      return bytes;
-    }
+    const found = async () => {
+      const kept = await this.#kept(url, key);
+      if (kept?.bytes.length !== end - offset) return undefined;
+      this.#counts.cached += kept.bytes.length;
+      tell(kept.bytes.length);
+      return kept.bytes;
+    };
+    // Of several tabs that load the same, one fetches a range and the others wait for it.
+    return (await found()) ?? this.#alone(`weft ${url} ${key}`, async () => (await found()) ?? this.#fetchRange(url, key, offset, end, tell));
+  }
+
+  async #fetchRange(url, key, offset, end, tell) {
     const response = await this.#fetch(url, { Range: `bytes=${offset}-${end - 1}` });
     if (response.status !== 206) {
       const problem = response.ok ? 'it answers a range with the whole file' : refusal(url, response);
@@ -211,27 +211,23 @@ export class Files {
   }
 
   async #kept(url, part) {
-    const cache = await this.#cache;
-    return cache?.match(place(url, part)).catch(() => undefined);
+    return (await this.#store)?.get(url, part);
   }
 
-  /** Removes what is kept of another version of a file. */
-  async #forget(url) {
-    const cache = await this.#cache;
-    const ours = (request) => bare(request.url) === bare(url);
-    const stale = ((await cache?.keys().catch(() => [])) ?? []).filter(ours);
-    await Promise.all(stale.map((request) => cache.delete(request).catch(() => false)));
+  /** Lets no other tab do the same meanwhile, where what it does is kept. */
+  async #alone(name, work) {
+    const locks = globalThis.navigator?.locks;
+    return locks && (await this.#store) ? locks.request(name, work) : work();
   }
 
-  async #keep(url, part, bytes, headers) {
-    const cache = await this.#cache;
-    if (!cache) return;
+  async #keep(url, part, bytes, described) {
+    const store = await this.#store;
+    if (!store) return;
     try {
-      // Caches refuse answers of ranges.
-      await cache.put(place(url, part), new Response(bytes, { headers }));
+      await store.put(url, part, bytes, described);
     } catch (error) {
       // A full disk ends keeping, not loading.
-      this.#cache = Promise.resolve();
+      this.#store = Promise.resolve();
       const problem = `what is fetched from here on is not kept: ${error.message}`;
       this.#options.progress({ status: 'warning', file: url, message: problem });
     }
@@ -291,22 +287,9 @@ export function touching(ranges) {
   return chunks;
 }
 
-function place(url, part) {
-  const place = new URL(url);
-  place.searchParams.set(PART, part);
-  return place.href;
-}
-
 /** What a server tells versions of a file apart by; other origins see `ETag` only where it is exposed, and `Last-Modified` always. */
 function validatorOf({ headers }) {
   return headers.get('ETag') ?? headers.get('Last-Modified');
-}
-
-/** A URL without the part of the file that is kept under it. */
-function bare(url) {
-  const place = new URL(url);
-  place.searchParams.delete(PART);
-  return place.href;
 }
 
 function refusal(url, response) {

@@ -1,3 +1,7 @@
+import type { Tasks } from './tasks.js';
+
+export * from './tasks.js';
+
 /** Where a model runs. `auto` is `wasm`, which every browser has; a device that was named never falls back. */
 export type Device = 'auto' | 'wasm' | 'cpu' | 'webgpu' | 'webnn';
 
@@ -16,7 +20,7 @@ export interface LoadOptions {
   progress?: (progress: Progress) => void;
   /** Ends loading; what was fetched is kept. */
   signal?: AbortSignal;
-  /** Keeps what was fetched in the browser's cache, `weft-3`; true where not given. */
+  /** Keeps what was fetched; true where not given. `clearCache` removes it. */
   cache?: boolean;
   /** The hub that ids are of; `https://huggingface.co` where not given. */
   host?: string;
@@ -59,120 +63,9 @@ export interface Pipeline {
   dispose(): Promise<void>;
 }
 
-/** Limits of the texts that a model is given. */
-export interface TokenizerParameters {
-  truncation?: boolean;
-  max_length?: number;
-}
-
-export interface EmbeddingParameters {
-  prompt?: string;
-  prompt_name?: string;
-  normalize_embeddings?: boolean;
-  truncate_dim?: number;
-}
-
-/** A candidate for a mask. */
-export interface Filled {
-  score: number;
-  token: number;
-  token_str: string;
-  sequence: string;
-}
-
-export interface Label {
-  label: string;
-  score: number;
-}
-
-export interface ZeroShot {
-  sequence: string;
-  labels: string[];
-  scores: number[];
-}
-
-export interface ZeroShotParameters {
-  candidate_labels: string | string[];
-  hypothesis_template?: string;
-  multi_label?: boolean;
-}
-
-export interface Entity {
-  entity?: string;
-  entity_group?: string;
-  score: number;
-  word: string;
-  index?: number;
-  start: number | null;
-  end: number | null;
-}
-
-export interface Answer {
-  score: number;
-  start: number;
-  end: number;
-  answer: string;
-}
-
-/** How text is generated; as in `generation_config.json`, which holds where one is not given. */
-export interface GenerationParameters {
-  max_new_tokens?: number;
-  do_sample?: boolean;
-  temperature?: number;
-  top_k?: number;
-  top_p?: number;
-  repetition_penalty?: number;
-  num_beams?: number;
-  return_full_text?: boolean;
-}
-
-export interface GeneratedText {
-  generated_text: string;
-}
-
 /** Is told of each piece of text as it is generated. */
 export interface StreamOptions {
   onText?: (piece: string) => void;
-}
-
-/** What each task takes and gives; of one text, and of a list of them. */
-export interface Tasks {
-  'feature-extraction': {
-    (text: string, options?: TokenizerParameters & RunOptions): Promise<number[][][]>;
-    (texts: string[], options?: TokenizerParameters & RunOptions): Promise<number[][][][]>;
-  };
-  'sentence-embedding': {
-    (text: string, options?: EmbeddingParameters & RunOptions): Promise<number[]>;
-    (texts: string[], options?: EmbeddingParameters & RunOptions): Promise<number[][]>;
-  };
-  'fill-mask': {
-    (text: string, options?: { top_k?: number; targets?: string | string[] } & RunOptions): Promise<Filled[] | Filled[][]>;
-    (
-      texts: string[],
-      options?: { top_k?: number; targets?: string | string[] } & RunOptions,
-    ): Promise<(Filled[] | Filled[][])[]>;
-  };
-  'text-classification': {
-    (text: string | string[], options?: { function_to_apply?: string } & RunOptions): Promise<Label[]>;
-    (
-      texts: string[],
-      options: { top_k: number | null; function_to_apply?: string } & RunOptions,
-    ): Promise<Label[][]>;
-  };
-  'zero-shot-classification': {
-    (text: string, options: ZeroShotParameters & RunOptions): Promise<ZeroShot>;
-    (texts: string[], options: ZeroShotParameters & RunOptions): Promise<ZeroShot[]>;
-  };
-  'token-classification': {
-    (text: string, options?: { aggregation_strategy?: string } & RunOptions): Promise<Entity[]>;
-    (texts: string[], options?: { aggregation_strategy?: string } & RunOptions): Promise<Entity[][]>;
-  };
-  'question-answering': {
-    (inputs: { question: string; context: string }, options?: { top_k?: 1 } & RunOptions): Promise<Answer>;
-  };
-  'text-generation': {
-    (text: string, options?: GenerationParameters & StreamOptions & RunOptions): Promise<GeneratedText[]>;
-  };
 }
 
 export type Task = keyof Tasks;
@@ -191,3 +84,6 @@ export function pipeline<T extends Task>(
   model: string,
   options?: LoadOptions,
 ): Promise<Tasks[T] & Pipeline>;
+
+/** Removes all files of checkpoints that were kept. */
+export function clearCache(): Promise<void>;

@@ -1,5 +1,7 @@
 // The page's side of the package: each pipeline has a worker of its own, which is ended with it.
 
+import { taken } from './inputs.js';
+import { clearStore } from './store.js';
 import { sharedState } from './waiting.js';
 
 const DEVICES = { auto: 'cpu', wasm: 'cpu', cpu: 'cpu', webgpu: 'webgpu', webnn: 'webnn' };
@@ -11,6 +13,11 @@ export class WeftError extends Error {
     super(message, options);
     this.name = 'WeftError';
   }
+}
+
+/** Removes all files of checkpoints that were kept. */
+export function clearCache() {
+  return clearStore();
 }
 
 /** Loads a checkpoint for a task. See index.d.ts. */
@@ -43,6 +50,7 @@ export async function pipeline(task, model, options = {}) {
       precision,
       cache: options.cache ?? true,
       headers: options.headers ?? {},
+      page: location.href,
       threads: options.threads ?? 0,
       ort: options.ort === undefined ? '' : new URL(options.ort, location.href).href,
     };
@@ -60,9 +68,10 @@ export async function pipeline(task, model, options = {}) {
 
 /** The pipeline as a function, with what it is as properties. */
 function callable(client, task, about) {
-  const run = (inputs, options = {}) => {
+  const run = async (inputs, options = {}) => {
     const { signal, onText, ...parameters } = options;
-    return client.call('run', { inputs, parameters, streaming: onText !== undefined }, { signal, onText });
+    const given = await taken(inputs, parameters);
+    return client.call('run', { ...given, streaming: onText !== undefined }, { signal, onText });
   };
   return Object.assign(run, {
     task,

@@ -41,6 +41,10 @@ export class WaitingHost {
     this.#port.postMessage({ name: 'ahead', parameters: [folder], silent: true });
   }
 
+  give(files) {
+    this.#port.postMessage({ name: 'give', parameters: [files], silent: true });
+  }
+
   counts() {
     return this.#ask('counts').value;
   }
@@ -64,6 +68,15 @@ export class WaitingHost {
   run(number, described, given) {
     const { value, bytes } = this.#ask('run', number, described, given);
     return [value, bytes];
+  }
+
+  readTensor(number) {
+    const { value, bytes } = this.#ask('readTensor', number);
+    return [value, bytes];
+  }
+
+  releaseTensor(number) {
+    this.#port.postMessage({ name: 'releaseTensor', parameters: [number], silent: true });
   }
 
   release(number) {

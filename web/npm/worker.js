@@ -5,6 +5,9 @@ import { Host } from './host.js';
 import { WaitingHost, withoutPromises } from './waiting.js';
 import init, { load, run } from './wasm/weft_web.js';
 
+// It is compiled while files are fetched; where the server does not say that it is WebAssembly, `init` compiles it.
+const compiled = WebAssembly.compileStreaming(fetch(new URL('./wasm/weft_web_bg.wasm', import.meta.url))).catch(() => undefined);
+let host;
 let queue = Promise.resolve();
 let running;
 let panic;
@@ -17,13 +20,15 @@ const calls = {
     if (waiting) withoutPromises();
     stopped = waiting?.stopped;
     const progress = (progress) => postMessage({ event: 'progress', progress });
-    const host = waiting ? new WaitingHost(waiting) : new Host(settings, progress);
+    host = waiting ? new WaitingHost(waiting) : new Host({ checkpoint, ...settings }, progress);
     globalThis.weftHost = {
       size: (url) => host.size(url),
       read: (url, offset, length) => host.read(url, offset, length),
       version: (name) => host.version(name),
       open: (argument, model, memory) => host.open(argument, model, memory),
       run: (number, described, bytes) => host.run(number, described, bytes),
+      readTensor: (number) => host.readTensor(number),
+      releaseTensor: (number) => host.releaseTensor(number),
       release: (number) => host.release(number),
       panicked: (message) => void (panic = message),
       text(piece) {
@@ -32,15 +37,20 @@ const calls = {
       },
     };
     host.ahead(checkpoint);
-    await init();
+    await init({ module_or_path: await compiled });
     const loaded = JSON.parse(await load(task, checkpoint, hardware, precision));
     loaded.about.bytes = host.counts();
     progress({ status: 'ready', task, model: checkpoint });
     return loaded;
   },
 
-  async run({ inputs, parameters, streaming }) {
-    return JSON.parse(await run(JSON.stringify(inputs), JSON.stringify(parameters), streaming));
+  async run({ inputs, parameters, files, streaming }) {
+    host?.give(files);
+    try {
+      return JSON.parse(await run(JSON.stringify(inputs), JSON.stringify(parameters), streaming));
+    } finally {
+      host?.give();
+    }
   },
 };
 
@@ -52,9 +62,9 @@ onmessage = ({ data: { id, name, argument } }) => {
     try {
       postMessage({ id, result: await calls[name](argument) });
     } catch (error) {
-      // After a trap, memory is as it was left: nothing else can run in it.
-      const fatal = error instanceof WebAssembly.RuntimeError;
-      const text = fatal && panic ? `the runtime ended: ${panic}; please report this` : String(error?.message ?? error);
+      // After a trap, memory is as it was left, and a graphics processor that was lost does not come back: nothing else can run.
+      const fatal = error instanceof WebAssembly.RuntimeError || host?.lost === true;
+      const text = panic ? `the runtime ended: ${panic}; please report this` : String(error?.message ?? error);
       postMessage({ id, error: text, fatal });
     }
     aborted.delete(id);

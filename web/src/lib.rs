@@ -12,19 +12,46 @@ use std::rc::Rc;
 use js_sys::Error as JsError;
 use serde_json::{Value as Json, json};
 use wasm_bindgen::prelude::wasm_bindgen;
-use weft::tasks::{JsonPipeline, Task, json_pipeline};
+use weft::tasks::{JsonPipeline, OfferedTasks, Task, json_pipeline_among};
 use weft::{Error, Hardware, ModelRegistry, Precision};
 
 /// The architectures of this package.
 static REGISTRY: ModelRegistry = ModelRegistry {
     architectures: &[
-        #[cfg(feature = "text-encoders")]
-        weft_text_encoders::ARCHITECTURES,
+        #[cfg(feature = "audio")]
+        weft_audio::ARCHITECTURES,
+        #[cfg(feature = "encoder-decoders")]
+        weft_encoder_decoders::ARCHITECTURES,
+        #[cfg(feature = "mixture-of-experts")]
+        weft_mixture_of_experts::ARCHITECTURES,
+        #[cfg(feature = "multimodal")]
+        weft_multimodal::ARCHITECTURES,
+        #[cfg(feature = "speech-text")]
+        weft_speech_text::ARCHITECTURES,
+        #[cfg(feature = "state-space")]
+        weft_state_space::ARCHITECTURES,
         #[cfg(feature = "text-decoders")]
         weft_text_decoders::ARCHITECTURES,
+        #[cfg(feature = "text-encoders")]
+        weft_text_encoders::ARCHITECTURES,
+        #[cfg(feature = "time-series")]
+        weft_time_series::ARCHITECTURES,
+        #[cfg(feature = "video")]
+        weft_video::ARCHITECTURES,
+        #[cfg(feature = "vision")]
+        weft_vision::ARCHITECTURES,
+        #[cfg(feature = "vision-language")]
+        weft_vision_language::ARCHITECTURES,
     ],
     known: &[],
 };
+
+/// The tasks of this package.
+struct Offered;
+
+impl OfferedTasks for Offered {
+    const TASKS: &'static [Task] = include!(concat!(env!("OUT_DIR"), "/tasks.rs"));
+}
 
 thread_local! {
     /// The worker's pipeline, with which it ends.
@@ -71,7 +98,7 @@ pub fn load(
         "lower_ms": timings.lower_ms,
         "compile_ms": timings.compile_ms,
     });
-    let pipeline: Rc<dyn JsonPipeline> = json_pipeline(task, model).map_err(thrown)?.into();
+    let pipeline: Rc<dyn JsonPipeline> = json_pipeline_among::<Offered>(task, model).map_err(thrown)?.into();
     LOADED.with_borrow_mut(|loaded| *loaded = Some(pipeline));
     Ok(json!({ "about": about }).to_string())
 }

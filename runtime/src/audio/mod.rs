@@ -57,7 +57,7 @@ impl Audio {
     /// bytes could be.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        let bytes = crate::files::read(path).map_err(|e| Error::io(path, e))?;
         let ending = path.extension().and_then(|ending| ending.to_str());
         decode::decode(bytes, ending, &path.display().to_string())
     }

@@ -164,7 +164,9 @@ pub use image_text_matching::{ImageTextMatching, TextMatch};
 pub use image_text_to_text::ImageTextToText;
 #[cfg(all(feature = "image", feature = "text"))]
 pub use image_to_text::{Caption, ImageToText};
-pub use json::{JsonPipeline, OnText, json_pipeline, load_json, run_json};
+pub use json::{
+    AllTasks, JsonPipeline, OfferedTasks, OnText, json_pipeline, json_pipeline_among, load_json, run_json,
+};
 #[cfg(feature = "image")]
 pub use keypoint_detection::{KeypointDetection, Keypoints, draw_keypoints};
 #[cfg(feature = "image")]

@@ -19,11 +19,22 @@ pub const PACKAGE: &str = "weft-web";
 const FILE: &str = "weft_web";
 
 /// What is put beside the WebAssembly as it is.
-const SCRIPTS: [&str; 7] =
-    ["index.js", "worker.js", "host.js", "waiting.js", "host_worker.js", "files.js", "engine.js"];
+const SCRIPTS: [&str; 10] = [
+    "index.js",
+    "inputs.js",
+    "worker.js",
+    "host.js",
+    "encode.js",
+    "waiting.js",
+    "host_worker.js",
+    "files.js",
+    "store.js",
+    "engine.js",
+];
 
-/// The types of all tasks, and the line that offers them.
+/// The types of options, those of all tasks, and the line that offers tasks.
 const TYPES: &str = "index.d.ts";
+const TASKS: &str = "tasks.d.ts";
 const OFFERED: &str = "export type Task = keyof Tasks;";
 
 /// Of ONNX Runtime Web, the build that waits for promises, and the one for browsers that cannot.
@@ -49,8 +60,12 @@ const FEATURES: [&str; 8] = [
 /// A package that is to be made.
 pub struct Packing<'a> {
     pub toolchain: Toolchain,
-    pub category: &'a str,
+    /// Of `@weft/NAME`.
+    pub name: &'a str,
+    pub categories: &'a [String],
     pub members: &'a [Member],
+    /// The only tasks that it is for; all that these models serve where there are none.
+    pub tasks: &'a [String],
     /// Whether these are all models of the category.
     pub whole: bool,
     pub quick: bool,
@@ -61,14 +76,19 @@ impl Packing<'_> {
     /// Builds it and writes it down; whether it compiled.
     pub fn run(&self) -> Result<bool> {
         let manifest = read(&root().join("web/Cargo.toml"))?;
-        if !manifest.lines().any(|line| line.starts_with(&format!("{} = ", self.category))) {
-            bail!("web/Cargo.toml has no feature `{}`: there is no package of it yet", self.category);
+        let known =
+            |category: &&String| manifest.lines().any(|line| line.starts_with(&format!("{category} = ")));
+        if let Some(category) = self.categories.iter().find(|category| !known(category)) {
+            bail!("web/Cargo.toml has no feature `{category}`: there is no package of it yet");
         }
+        let sources = self.members.iter().map(|member| read(&member.dir.join("src/model.rs")));
+        let tasks = chosen(tasks(&sources.collect::<Result<Vec<_>>>()?), self.tasks)?;
         let bindgen = tools::wasm_bindgen()?;
         let bundle = setup::ensure_package("onnxruntime-web")?;
         let engine = bundle.parent().context("ONNX Runtime Web is in no folder")?;
-        note(format!("{} models of {}, by {}", self.members.len(), self.category, self.toolchain));
-        if !self.build()? {
+        let categories = self.categories.join(", ");
+        note(format!("{} models of {categories}, by {}", self.members.len(), self.toolchain));
+        if !self.build(&tasks)? {
             return Ok(false);
         }
         let wasm = target_dir().join("wasm").join(TARGET).join("web").join(format!("{FILE}.wasm"));
@@ -84,7 +104,7 @@ impl Packing<'_> {
             _ if self.quick => {}
             Some(program) => {
                 let mut command = Command::new(program);
-                command.arg("-Os").args(FEATURES).arg(&bound).arg("-o").arg(&bound);
+                command.arg("-Oz").args(FEATURES).arg(&bound).arg("-o").arg(&bound);
                 if !command.status().context("starting wasm-opt")?.success() {
                     return Ok(false);
                 }
@@ -96,9 +116,9 @@ impl Packing<'_> {
             copy(&scripts.join(script), &self.out.join(script))?;
         }
         let types = read(&scripts.join(TYPES))?;
-        let sources = self.members.iter().map(|member| read(&member.dir.join("src/model.rs")));
-        let tasks = tasks(&sources.collect::<Result<Vec<_>>>()?);
-        write(&self.out.join(TYPES), &offering(&types, &tasks)?)?;
+        let typed = read(&scripts.join(TASKS))?;
+        write(&self.out.join(TYPES), &offering(&types, &typed, &tasks)?)?;
+        write(&self.out.join(TASKS), &typed)?;
         for file in ENGINE {
             copy(&engine.join(file), &self.out.join("ort").join(file))?;
         }
@@ -111,15 +131,22 @@ impl Packing<'_> {
         Ok(true)
     }
 
-    fn build(&self) -> Result<bool> {
+    fn build(&self, tasks: &BTreeSet<String>) -> Result<bool> {
         let mut command = self.toolchain.cargo("build");
         command.args(["--profile", "web", "--package", PACKAGE]);
-        let crate_of = format!("weft-{}", self.category);
-        let models: Vec<String> = match self.whole {
-            true => vec![format!("{crate_of}/all")],
-            false => self.members.iter().map(|member| format!("{crate_of}/{}", member.model)).collect(),
-        };
-        command.arg("--features").arg(format!("{PACKAGE}/{},{}", self.category, models.join(",")));
+        let mut features: Vec<String> =
+            self.categories.iter().map(|category| format!("{PACKAGE}/{category}")).collect();
+        features.extend(match self.whole {
+            true => self.categories.iter().map(|category| format!("weft-{category}/all")).collect::<Vec<_>>(),
+            false => self
+                .members
+                .iter()
+                .map(|member| format!("weft-{}/{}", member.category, member.model))
+                .collect(),
+        });
+        command.arg("--features").arg(features.join(","));
+        let tasks: Vec<String> = tasks.iter().map(|task| camel(task)).collect();
+        command.env("WEFT_WEB_TASKS", tasks.join(","));
         if let Some(linker) = tools::linker(self.toolchain)? {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
@@ -136,9 +163,9 @@ impl Packing<'_> {
         let version =
             workspace.lines().find_map(|line| line.strip_prefix("version = ")).unwrap_or("\"0.0.0\"");
         let manifest = json!({
-            "name": format!("@weft/{}", self.category),
+            "name": format!("@weft/{}", self.name),
             "version": version.trim_matches('"'),
-            "description": format!("Hugging Face checkpoints in a page, as they are published: {}.", self.category),
+            "description": format!("Hugging Face checkpoints in a page, as they are published: {}.", self.categories.join(", ")),
             "license": "MIT OR Apache-2.0",
             "type": "module",
             "exports": { ".": { "types": "./index.d.ts", "default": "./index.js" } },
@@ -158,8 +185,8 @@ impl Packing<'_> {
              console.log(loaded, total),\n}});\nconst vectors = await embed(['A warp thread.', 'A weft thread.']);\n\
              await embed.dispose();\n```\n\nModels: {}.\n\nONNX Runtime Web, which computes, is in `ort/`; it is Microsoft's, \
              under the MIT license.\n",
-            self.category,
-            self.category,
+            self.name,
+            self.name,
             models.join(", ")
         )
     }
@@ -176,8 +203,28 @@ fn tasks(sources: &[String]) -> BTreeSet<String> {
     served.filter_map(|rest| Some(kebab(rest.split(',').next()?))).collect()
 }
 
+/// Those of the tasks that a package is asked for.
+fn chosen(served: BTreeSet<String>, asked: &[String]) -> Result<BTreeSet<String>> {
+    if let Some(none) = asked.iter().find(|task| !served.contains(*task)) {
+        let served: Vec<&str> = served.iter().map(String::as_str).collect();
+        bail!("no model of the package serves `{none}`; they serve {}", served.join(", "));
+    }
+    Ok(if asked.is_empty() { served } else { asked.iter().cloned().collect() })
+}
+
+/// `text2text-generation` as `Text2TextGeneration`.
+pub fn camel(name: &str) -> String {
+    let mut camel = String::new();
+    for word in name.split('-') {
+        camel.extend(word.chars().take(1).flat_map(char::to_uppercase));
+        camel.extend(word.chars().skip(1));
+    }
+    // A number ends one word and begins another.
+    camel.replace("Text2text", "Text2Text")
+}
+
 /// `Text2TextGeneration` as `text2text-generation`.
-fn kebab(name: &str) -> String {
+pub fn kebab(name: &str) -> String {
     let mut kebab = String::new();
     for letter in name.chars() {
         if letter.is_uppercase() && kebab.ends_with(char::is_alphabetic) {
@@ -189,16 +236,16 @@ fn kebab(name: &str) -> String {
 }
 
 /// The types with those tasks alone that a package has.
-fn offering(types: &str, tasks: &BTreeSet<String>) -> Result<String> {
-    let typed: Vec<String> = tasks
+fn offering(types: &str, typed: &str, tasks: &BTreeSet<String>) -> Result<String> {
+    let offered: Vec<String> = tasks
         .iter()
         .map(|task| format!("'{task}'"))
-        .filter(|task| types.contains(&format!("  {task}: {{")))
+        .filter(|task| typed.contains(&format!("  {task}: {{")))
         .collect();
-    if typed.is_empty() || !types.contains(OFFERED) {
-        bail!("web/npm/{TYPES} has no types of {}", tasks.iter().cloned().collect::<Vec<_>>().join(", "));
+    if offered.is_empty() || !types.contains(OFFERED) {
+        bail!("web/npm/{TASKS} has no types of {}", tasks.iter().cloned().collect::<Vec<_>>().join(", "));
     }
-    Ok(types.replace(OFFERED, &format!("export type Task = {};", typed.join(" | "))))
+    Ok(types.replace(OFFERED, &format!("export type Task = {};", offered.join(" | "))))
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -227,17 +274,38 @@ mod tests {
                       TaskHeads::new(Task::Text2TextGeneration, &[Head::B]),";
         let tasks = tasks(&[source.to_owned(), source.to_owned()]);
         assert_eq!(tasks.iter().collect::<Vec<_>>(), ["fill-mask", "text2text-generation"]);
-        let types = format!("interface Tasks {{\n  'fill-mask': {{}};\n  'other': {{}};\n}}\n{OFFERED}\n");
-        assert!(offering(&types, &tasks).unwrap().ends_with("\nexport type Task = 'fill-mask';\n"));
-        assert!(offering("", &tasks).unwrap_err().to_string().contains("no types of fill-mask, text2text"));
+        let typed = "interface Tasks {\n  'fill-mask': {};\n  'other': {};\n}\n";
+        assert_eq!(offering(OFFERED, typed, &tasks).unwrap(), "export type Task = 'fill-mask';");
+        assert!(
+            offering(OFFERED, "", &tasks)
+                .unwrap_err()
+                .to_string()
+                .contains("no types of fill-mask, text2text")
+        );
+    }
+
+    #[test]
+    fn names_of_tasks_are_those_of_the_runtime() {
+        for (name, kebabbed) in [("Text2TextGeneration", "text2text-generation"), ("FillMask", "fill-mask")] {
+            assert_eq!((kebab(name).as_str(), camel(kebabbed).as_str()), (kebabbed, name));
+        }
+        let served = BTreeSet::from(["fill-mask".to_owned()]);
+        assert_eq!(chosen(served.clone(), &[]).unwrap(), served);
+        assert!(
+            chosen(served, &["text-generation".to_owned()])
+                .unwrap_err()
+                .to_string()
+                .contains("they serve fill-mask")
+        );
     }
 
     #[test]
     fn every_task_of_texts_has_types() {
         let types = read(&root().join("web/npm").join(TYPES)).unwrap();
+        let typed = read(&root().join("web/npm").join(TASKS)).unwrap();
         let bert = read(&root().join("generated/text-encoders/bert/src/model.rs")).unwrap();
         let tasks = tasks(&[bert]);
-        let offered = offering(&types, &tasks).unwrap();
+        let offered = offering(&types, &typed, &tasks).unwrap();
         assert!(
             tasks.len() > 5
                 && tasks.iter().all(|task| offered.contains(&format!("'{task}' |"))

@@ -7,16 +7,41 @@ mod running;
 #[path = "../browser/tensors.rs"]
 mod tensors;
 
+use js_sys::Uint8Array;
+use serde_json::Value as Json;
+
 use super::{Compiled, Options};
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Value, host};
 
-/// A tensor in the engine's memory; it keeps none there.
-pub(super) enum Held {}
+/// A tensor that the page's script holds, on the graphics processor where that ran the model; gone with this.
+pub(super) struct Held(u32);
 
-/// What a tensor in the engine's memory holds.
-pub(super) fn value(_hardware: Hardware, held: &Held) -> Result<Value> {
-    match *held {}
+impl Held {
+    fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        host::release_tensor(self.0);
+    }
+}
+
+/// What a tensor that the script holds has in it.
+pub(super) fn value(hardware: Hardware, held: &Held) -> Result<Value> {
+    let failed = |problem: String| Error::engine(hardware, format!("a tensor of the cache: {problem}"));
+    let read = host::read_tensor(held.0).map_err(|error| failed(host::words(&error)))?;
+    let described: Json =
+        serde_json::from_str(&read.get(0).as_string().unwrap_or_default()).unwrap_or_default();
+    let bytes = Uint8Array::from(read.get(1)).to_vec();
+    let value = tensors::unpack(&described, &bytes).map_err(failed)?.into_values().next();
+    value.ok_or_else(|| failed("is not there".to_owned()))
 }
 
 /// Opens a model.

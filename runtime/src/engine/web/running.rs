@@ -6,9 +6,9 @@ use js_sys::{Array, Uint8Array};
 use serde_json::{Value as Json, json};
 
 use super::placement::{self, Report};
-use super::tensors;
+use super::{Held, tensors};
 use crate::engine::external_data::{self, Prepared};
-use crate::engine::{Compiled, Options, Placement};
+use crate::engine::{Compiled, KvState, Options, Placement, kv_state};
 use crate::graph::Dtype;
 use crate::lower::Lowered;
 use crate::{Error, Hardware, Result, Values, host, onnx};
@@ -17,6 +17,7 @@ use crate::{Error, Hardware, Result, Values, host, onnx};
 pub(super) struct Running {
     hardware: Hardware,
     number: u32,
+    inputs: Vec<String>,
     types: BTreeMap<String, Dtype>,
     placement: Placement,
 }
@@ -25,6 +26,12 @@ impl Running {
     pub(super) fn open(hardware: Hardware, lowered: &Lowered, options: &Options) -> Result<Self> {
         let Prepared { model, files, memory } = external_data::prepare(lowered)?;
         let types = input_types(&model);
+        let named = |values: &[onnx::ValueInfo]| -> Vec<String> {
+            values.iter().map(|value| value.name.clone()).collect()
+        };
+        let inputs = model.graph.as_ref().map(|graph| named(&graph.input)).unwrap_or_default();
+        let mut cached = model.graph.as_ref().map(|graph| named(&graph.output)).unwrap_or_default();
+        cached.retain(|name| kv_state::next_input(name).is_some());
         let files: Vec<Json> = files
             .into_iter()
             .map(|(location, (path, ranges))| json!({ "path": location, "url": path.to_string_lossy(), "ranges": ranges }))
@@ -35,6 +42,7 @@ impl Running {
             "memory": memory.keys().collect::<Vec<_>>(),
             "exclusive": options.cpu_fallback.is_empty(),
             "threads": options.threads,
+            "cached": cached,
         });
         let bytes = Uint8Array::from(&prost::Message::encode_to_vec(&model)[..]);
         let memory: Array = memory.values().map(|bytes| Uint8Array::from(&bytes[..])).collect();
@@ -47,21 +55,52 @@ impl Running {
         let number = answer["number"].as_u64().and_then(|number| u32::try_from(number).ok());
         let number =
             number.ok_or_else(|| failed("the page's script gave no number to the model".to_owned()))?;
-        Ok(Self { hardware, number, types, placement })
+        Ok(Self { hardware, number, inputs, types, placement })
     }
+
+    /// Runs it on values and on tensors that the script holds; where `keep` says so, it holds on to those of the cache.
+    fn run_on(&self, inputs: &Values, held: &BTreeMap<String, Held>, keep: bool) -> Result<Ran> {
+        let failed = |problem: String| Error::engine(self.hardware, problem);
+        let (mut described, bytes) = tensors::pack(inputs, &self.types)?;
+        let held = held.iter().filter(|(name, _)| self.inputs.contains(name));
+        described.extend(held.map(|(name, held)| json!({ "name": name, "held": held.number() })));
+        let described = json!({ "inputs": described, "keep": keep }).to_string();
+        let outputs = host::run_model(self.number, &described, Uint8Array::from(&bytes[..]));
+        let outputs = outputs
+            .map_err(|error| failed(format!("ONNX Runtime Web failed to run: {}", host::words(&error))))?;
+        let described = outputs.get(0).as_string().unwrap_or_default();
+        let described: Vec<Json> = serde_json::from_str(&described).unwrap_or_default();
+        let (kept, described): (Vec<Json>, Vec<Json>) =
+            described.into_iter().partition(|output| output["held"].is_u64());
+        let kept = kept.iter().filter_map(|output| {
+            let past = kv_state::next_input(output["name"].as_str()?)?;
+            Some((past, Held::new(u32::try_from(output["held"].as_u64()?).ok()?)))
+        });
+        let bytes = Uint8Array::from(outputs.get(1)).to_vec();
+        let values = tensors::unpack(&Json::Array(described), &bytes).map_err(failed)?;
+        Ok(Ran { values, kept: kept.collect() })
+    }
+}
+
+/// What a run gives: values, and tensors that the script holds for inputs of the next run.
+struct Ran {
+    values: Values,
+    kept: BTreeMap<String, Held>,
 }
 
 impl Compiled for Running {
     fn run(&self, inputs: &Values) -> Result<Values> {
-        let failed = |problem: String| Error::engine(self.hardware, problem);
-        let (described, bytes) = tensors::pack(inputs, &self.types)?;
-        let described = Json::Array(described).to_string();
-        let outputs = host::run_model(self.number, &described, Uint8Array::from(&bytes[..]));
-        let outputs = outputs
-            .map_err(|error| failed(format!("ONNX Runtime Web failed to run: {}", host::words(&error))))?;
-        let described: Json =
-            outputs.get(0).as_string().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        tensors::unpack(&described, &Uint8Array::from(outputs.get(1)).to_vec()).map_err(failed)
+        Ok(self.run_on(inputs, &BTreeMap::new(), false)?.values)
+    }
+
+    fn run_with_state(&self, mut inputs: Values, state: &mut KvState) -> Result<Values> {
+        let here = state.host.iter().filter(|(name, _)| self.inputs.contains(name));
+        inputs.extend(here.map(|(name, value)| (name.clone(), value.clone())));
+        let Ran { values, kept } = self.run_on(&inputs, &state.values, true)?;
+        // What the graph gives no new tensors for, such as keys and values of the encoder, stays.
+        state.host.retain(|name, _| !kept.contains_key(name));
+        state.values.extend(kept);
+        Ok(values)
     }
 
     fn placement(&self) -> &Placement {

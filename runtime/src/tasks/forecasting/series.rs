@@ -22,7 +22,7 @@ impl TimeSeries {
     /// When the file cannot be read, or holds no series.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let text = crate::files::read_to_string(path).map_err(|e| Error::io(path, e))?;
         let found = match serde_json::from_str(&text) {
             Ok(json @ Json::Array(_)) => Self::from_json(&json),
             _ => Self::from_csv(&text),

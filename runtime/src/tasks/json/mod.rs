@@ -86,6 +86,21 @@ pub trait JsonPipeline: Send + Sync {
     }
 }
 
+/// The pipeline of each task, of those that are offered.
+macro_rules! pipelines {
+    ($offered:ident, $task:ident, $model:ident, $(#[$feature:meta] $name:ident => $pipeline:ident,)*) => {
+        match $task {
+            $(
+                #[$feature]
+                Task::$name if const { among($offered::TASKS, Task::$name) } => {
+                    pipeline::<super::$pipeline<DynModel>>($model)
+                }
+            )*
+            task => Err(absent(task)),
+        }
+    };
+}
+
 /// Loads a checkpoint for a task by name.
 ///
 /// ```no_run
@@ -110,103 +125,135 @@ pub fn load_json<A: Architecture>(task: &str, loader: Loader<A>) -> Result<Box<d
 ///
 /// # Errors
 /// When this build has not the features that the task needs, or the checkpoint lacks a file.
+pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
+    json_pipeline_among::<AllTasks>(task, model)
+}
+
+/// The tasks that a program offers, for [`json_pipeline_among`].
+pub trait OfferedTasks {
+    /// The tasks.
+    const TASKS: &'static [Task];
+}
+
+/// Every task.
+#[derive(Clone, Copy, Debug)]
+pub struct AllTasks;
+
+impl OfferedTasks for AllTasks {
+    const TASKS: &'static [Task] = &Task::ALL;
+}
+
+/// As [`json_pipeline`], of some tasks alone: a program that calls no other is built without the pipelines of the rest.
+///
+/// # Errors
+/// As [`json_pipeline`], and when the task is none of them.
 #[cfg_attr(
     not(any(feature = "text", feature = "image", feature = "audio", feature = "video")),
     expect(clippy::needless_pass_by_value, reason = "without features there is no pipeline that takes it")
 )]
-pub fn json_pipeline(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
-    match task {
+pub fn json_pipeline_among<S: OfferedTasks>(task: Task, model: DynModel) -> Result<Box<dyn JsonPipeline>> {
+    pipelines! { S, task, model,
         #[cfg(feature = "text")]
-        Task::FeatureExtraction => pipeline::<super::FeatureExtraction<DynModel>>(model),
+        FeatureExtraction => FeatureExtraction,
         #[cfg(feature = "text")]
-        Task::SentenceEmbedding => pipeline::<super::SentenceEmbedding<DynModel>>(model),
+        SentenceEmbedding => SentenceEmbedding,
         #[cfg(feature = "text")]
-        Task::FillMask => pipeline::<super::FillMask<DynModel>>(model),
+        FillMask => FillMask,
         #[cfg(feature = "text")]
-        Task::TextClassification => pipeline::<super::TextClassification<DynModel>>(model),
+        TextClassification => TextClassification,
         #[cfg(feature = "text")]
-        Task::ZeroShotClassification => pipeline::<super::ZeroShotClassification<DynModel>>(model),
+        ZeroShotClassification => ZeroShotClassification,
         #[cfg(feature = "text")]
-        Task::TokenClassification => pipeline::<super::TokenClassification<DynModel>>(model),
+        TokenClassification => TokenClassification,
         #[cfg(feature = "text")]
-        Task::QuestionAnswering => pipeline::<super::QuestionAnswering<DynModel>>(model),
+        QuestionAnswering => QuestionAnswering,
         #[cfg(feature = "text")]
-        Task::DocumentQuestionAnswering => pipeline::<super::DocumentQuestionAnswering<DynModel>>(model),
+        DocumentQuestionAnswering => DocumentQuestionAnswering,
         #[cfg(feature = "text")]
-        Task::GenerativeQuestionAnswering => pipeline::<super::GenerativeQuestionAnswering<DynModel>>(model),
+        GenerativeQuestionAnswering => GenerativeQuestionAnswering,
         #[cfg(feature = "text")]
-        Task::TimeSeriesForecasting => pipeline::<super::TimeSeriesForecasting<DynModel>>(model),
+        TimeSeriesForecasting => TimeSeriesForecasting,
         #[cfg(feature = "text")]
-        Task::TextGeneration => pipeline::<super::TextGeneration<DynModel>>(model),
+        TextGeneration => TextGeneration,
         #[cfg(feature = "text")]
-        Task::Text2TextGeneration => pipeline::<super::Text2TextGeneration<DynModel>>(model),
+        Text2TextGeneration => Text2TextGeneration,
         #[cfg(feature = "text")]
-        Task::Summarization => pipeline::<super::Summarization<DynModel>>(model),
+        Summarization => Summarization,
         #[cfg(feature = "text")]
-        Task::Translation => pipeline::<super::Translation<DynModel>>(model),
+        Translation => Translation,
         #[cfg(feature = "image")]
-        Task::ImageClassification => pipeline::<super::ImageClassification<DynModel>>(model),
+        ImageClassification => ImageClassification,
         #[cfg(feature = "image")]
-        Task::ImageFeatureExtraction => pipeline::<super::ImageFeatureExtraction<DynModel>>(model),
+        ImageFeatureExtraction => ImageFeatureExtraction,
         #[cfg(feature = "image")]
-        Task::ObjectDetection => pipeline::<super::ObjectDetection<DynModel>>(model),
+        ObjectDetection => ObjectDetection,
         #[cfg(feature = "image")]
-        Task::MaskGeneration => pipeline::<super::MaskGeneration<DynModel>>(model),
+        MaskGeneration => MaskGeneration,
         #[cfg(feature = "image")]
-        Task::DepthEstimation => pipeline::<super::DepthEstimation<DynModel>>(model),
+        DepthEstimation => DepthEstimation,
         #[cfg(feature = "image")]
-        Task::ImageSuperResolution => pipeline::<super::ImageSuperResolution<DynModel>>(model),
+        ImageSuperResolution => ImageSuperResolution,
         #[cfg(feature = "image")]
-        Task::ImageMatting => pipeline::<super::ImageMatting<DynModel>>(model),
+        ImageMatting => ImageMatting,
         #[cfg(feature = "image")]
-        Task::PoseEstimation => pipeline::<super::PoseEstimation<DynModel>>(model),
+        PoseEstimation => PoseEstimation,
         #[cfg(feature = "image")]
-        Task::KeypointDetection => pipeline::<super::KeypointDetection<DynModel>>(model),
+        KeypointDetection => KeypointDetection,
         #[cfg(feature = "image")]
-        Task::KeypointMatching => pipeline::<super::KeypointMatching<DynModel>>(model),
+        KeypointMatching => KeypointMatching,
         #[cfg(feature = "image")]
-        Task::TextDetection => pipeline::<super::TextDetection<DynModel>>(model),
+        TextDetection => TextDetection,
         #[cfg(feature = "image")]
-        Task::TextRecognition => pipeline::<super::TextRecognition<DynModel>>(model),
+        TextRecognition => TextRecognition,
         #[cfg(feature = "image")]
-        Task::ImageSegmentation => pipeline::<super::ImageSegmentation<DynModel>>(model),
+        ImageSegmentation => ImageSegmentation,
         #[cfg(feature = "diffusion")]
-        Task::TextToImage => pipeline::<super::TextToImage<DynModel>>(model),
+        TextToImage => TextToImage,
         #[cfg(feature = "diffusion")]
-        Task::ImageToImage => pipeline::<super::ImageToImage<DynModel>>(model),
+        ImageToImage => ImageToImage,
         #[cfg(feature = "diffusion")]
-        Task::Inpainting => pipeline::<super::Inpainting<DynModel>>(model),
+        Inpainting => Inpainting,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::ImageTextToText => pipeline::<super::ImageTextToText<DynModel>>(model),
+        ImageTextToText => ImageTextToText,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::ImageToText => pipeline::<super::ImageToText<DynModel>>(model),
+        ImageToText => ImageToText,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::ImageTextMatching => pipeline::<super::ImageTextMatching<DynModel>>(model),
+        ImageTextMatching => ImageTextMatching,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::VisualDocumentRetrieval => pipeline::<super::VisualDocumentRetrieval<DynModel>>(model),
+        VisualDocumentRetrieval => VisualDocumentRetrieval,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::VisualQuestionAnswering => pipeline::<super::VisualQuestionAnswering<DynModel>>(model),
+        VisualQuestionAnswering => VisualQuestionAnswering,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::ZeroShotImageClassification => pipeline::<super::ZeroShotImageClassification<DynModel>>(model),
+        ZeroShotImageClassification => ZeroShotImageClassification,
         #[cfg(all(feature = "image", feature = "text"))]
-        Task::ZeroShotObjectDetection => pipeline::<super::ZeroShotObjectDetection<DynModel>>(model),
+        ZeroShotObjectDetection => ZeroShotObjectDetection,
         #[cfg(feature = "video")]
-        Task::VideoClassification => pipeline::<super::VideoClassification<DynModel>>(model),
+        VideoClassification => VideoClassification,
         #[cfg(all(feature = "text", feature = "video"))]
-        Task::VideoTextToText => pipeline::<super::VideoTextToText<DynModel>>(model),
+        VideoTextToText => VideoTextToText,
         #[cfg(all(feature = "text", feature = "video"))]
-        Task::ZeroShotVideoClassification => pipeline::<super::ZeroShotVideoClassification<DynModel>>(model),
+        ZeroShotVideoClassification => ZeroShotVideoClassification,
         #[cfg(feature = "audio")]
-        Task::AudioClassification => pipeline::<super::AudioClassification<DynModel>>(model),
+        AudioClassification => AudioClassification,
         #[cfg(all(feature = "audio", feature = "text"))]
-        Task::ZeroShotAudioClassification => pipeline::<super::ZeroShotAudioClassification<DynModel>>(model),
+        ZeroShotAudioClassification => ZeroShotAudioClassification,
         #[cfg(all(feature = "audio", feature = "text"))]
-        Task::AutomaticSpeechRecognition => pipeline::<super::SpeechRecognition<DynModel>>(model),
+        AutomaticSpeechRecognition => SpeechRecognition,
         #[cfg(all(feature = "audio", feature = "text"))]
-        Task::TextToAudio => pipeline::<super::TextToAudio<DynModel>>(model),
-        #[allow(unreachable_patterns)]
-        task => Err(absent(task)),
+        TextToAudio => TextToAudio,
     }
+}
+
+/// Whether a task is among some, known when it is compiled.
+const fn among(tasks: &[Task], task: Task) -> bool {
+    let mut index = 0;
+    while index < tasks.len() {
+        if tasks[index] as u8 == task as u8 {
+            return true;
+        }
+        index += 1;
+    }
+    false
 }
 
 fn absent(task: Task) -> Error {

@@ -1,20 +1,15 @@
 //! An architecture that is known at run time only, and loading checkpoints of it (`AutoModel`).
 
+#[cfg(not(target_family = "wasm"))]
+mod commands;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value as Json;
-
-use crate::graph::Input;
 use crate::hub::Checkpoint;
-use crate::lower::{Lowered, Target};
-use crate::quantization::{Recipe, Written};
-use crate::session::{Inspection, Loader};
+use crate::session::Loader;
 use crate::tasks::{JsonPipeline, json_pipeline};
-use crate::{Architecture, DynModel, Error, ExpertUsage, GraphKind, Hardware, Head, Precision, Result, Task};
-
-/// Writes a checkpoint quantized, calibrated where there are inputs.
-type Quantize = fn(&DynLoader, Recipe, Option<&[Json]>, &Path) -> Result<Written>;
+use crate::{Architecture, DynModel, Error, ExpertUsage, Hardware, Head, Precision, Result, Task};
 
 /// An [`Architecture`] as a value: what commands and tables of models need of it, behind a few pointers.
 #[derive(Clone, Copy)]
@@ -25,11 +20,8 @@ pub struct DynArchitecture {
     classes: fn() -> Vec<&'static str>,
     task_of: fn(&DynLoader) -> Result<Task>,
     load: fn(&DynLoader, Option<Task>) -> Result<DynModel>,
-    inspect: fn(&DynLoader, &[usize]) -> Result<Inspection>,
-    quantize: Quantize,
-    graph_kinds: fn(&DynLoader, Option<Task>) -> Result<&'static [GraphKind]>,
-    inputs: fn(&DynLoader, Option<Task>, GraphKind) -> Result<Vec<Input>>,
-    lower: fn(&DynLoader, Option<Task>, GraphKind, Target) -> Result<Lowered>,
+    #[cfg(not(target_family = "wasm"))]
+    commands: commands::Commands,
 }
 
 impl DynArchitecture {
@@ -42,16 +34,8 @@ impl DynArchitecture {
             classes: || A::Head::ALL.iter().map(|head| head.class()).collect(),
             task_of: |loader| typed::<A>(loader)?.task(),
             load: |loader, task| Ok(Box::new(for_task(typed::<A>(loader)?, task)?.load()?)),
-            inspect: |loader, contexts| typed::<A>(loader)?.inspect(contexts),
-            quantize: |loader, recipe, inputs, out| match inputs {
-                Some(inputs) => typed::<A>(loader)?.quantize_on(recipe, inputs, out),
-                None => typed::<A>(loader)?.quantize(recipe, out),
-            },
-            graph_kinds: |loader, task| for_task(typed::<A>(loader)?, task)?.graph_kinds(),
-            inputs: |loader, task, kind| for_task(typed::<A>(loader)?, task)?.graph_kind(kind).inputs(),
-            lower: |loader, task, kind, target| {
-                for_task(typed::<A>(loader)?, task)?.graph_kind(kind).lower_to(target)
-            },
+            #[cfg(not(target_family = "wasm"))]
+            commands: commands::Commands::of::<A>(),
         }
     }
 
@@ -195,55 +179,6 @@ impl DynLoader {
     /// As [`DynLoader::pipeline`].
     pub fn load_for(&self, task: Task) -> Result<DynModel> {
         (self.architecture.load)(self, Some(task))
-    }
-
-    /// What the checkpoint is and needs, by its configuration and the headers of its weights: no weight is read. Memory is for
-    /// each of these lengths of context.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's, or a file cannot be read.
-    pub fn inspect(&self, contexts: &[usize]) -> Result<Inspection> {
-        (self.architecture.inspect)(self, contexts)
-    }
-
-    /// [`Loader::quantize`].
-    ///
-    /// # Errors
-    /// As that.
-    pub fn quantize(&self, recipe: Recipe, out: &Path) -> Result<Written> {
-        (self.architecture.quantize)(self, recipe, None, out)
-    }
-
-    /// [`Loader::quantize_on`].
-    ///
-    /// # Errors
-    /// As that.
-    pub fn quantize_on(&self, recipe: Recipe, inputs: &[Json], out: &Path) -> Result<Written> {
-        (self.architecture.quantize)(self, recipe, Some(inputs), out)
-    }
-
-    /// The graphs that the class can be run by; of the class that serves a task, where one is given.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's.
-    pub fn graph_kinds(&self, task: Option<Task>) -> Result<&'static [GraphKind]> {
-        (self.architecture.graph_kinds)(self, task)
-    }
-
-    /// The inputs of one of the graphs of [`DynLoader::graph_kinds`], with what stands for those that are not given.
-    ///
-    /// # Errors
-    /// When the configuration is not the architecture's.
-    pub fn inputs(&self, task: Option<Task>, kind: GraphKind) -> Result<Vec<Input>> {
-        (self.architecture.inputs)(self, task, kind)
-    }
-
-    /// One of the graphs of [`DynLoader::graph_kinds`], lowered to a target without running it.
-    ///
-    /// # Errors
-    /// As [`Loader::lower`].
-    pub fn lower(&self, task: Option<Task>, kind: GraphKind, target: Target) -> Result<Lowered> {
-        (self.architecture.lower)(self, task, kind, target)
     }
 }
 
