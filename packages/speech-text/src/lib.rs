@@ -5,18 +5,32 @@
 
 #[cfg(feature = "audioflamingo3")]
 pub use weft_audioflamingo3 as audioflamingo3;
+#[cfg(feature = "canary")]
+pub use weft_canary as canary;
+#[cfg(feature = "cohere_asr")]
+pub use weft_cohere_asr as cohere_asr;
+#[cfg(feature = "csm")]
+pub use weft_csm as csm;
+#[cfg(feature = "dia")]
+pub use weft_dia as dia;
 #[cfg(feature = "fun_asr_nano")]
 pub use weft_fun_asr_nano as fun_asr_nano;
 #[cfg(feature = "glmasr")]
 pub use weft_glmasr as glmasr;
 #[cfg(feature = "granite_speech")]
 pub use weft_granite_speech as granite_speech;
+#[cfg(feature = "granite_speech5_ctc")]
+pub use weft_granite_speech5_ctc as granite_speech5_ctc;
 #[cfg(feature = "granite_speech_plus")]
 pub use weft_granite_speech_plus as granite_speech_plus;
+#[cfg(feature = "kyutai_speech_to_text")]
+pub use weft_kyutai_speech_to_text as kyutai_speech_to_text;
 #[cfg(feature = "lasr_ctc")]
 pub use weft_lasr_ctc as lasr_ctc;
 #[cfg(feature = "moonshine")]
 pub use weft_moonshine as moonshine;
+#[cfg(feature = "moonshine_streaming")]
+pub use weft_moonshine_streaming as moonshine_streaming;
 #[cfg(feature = "moss_transcribe_diarize")]
 pub use weft_moss_transcribe_diarize as moss_transcribe_diarize;
 #[cfg(feature = "musicflamingo")]
@@ -27,12 +41,20 @@ pub use weft_parakeet_ctc as parakeet_ctc;
 pub use weft_qwen2_audio as qwen2_audio;
 #[cfg(feature = "qwen3_asr")]
 pub use weft_qwen3_asr as qwen3_asr;
+#[cfg(feature = "seamless_m4t")]
+pub use weft_seamless_m4t as seamless_m4t;
+#[cfg(feature = "seamless_m4t_v2")]
+pub use weft_seamless_m4t_v2 as seamless_m4t_v2;
+#[cfg(feature = "speech-encoder-decoder")]
+pub use weft_speech_encoder_decoder as speech_encoder_decoder;
 #[cfg(feature = "speech_to_text")]
 pub use weft_speech_to_text as speech_to_text;
 #[cfg(feature = "speecht5")]
 pub use weft_speecht5 as speecht5;
 #[cfg(feature = "speecht5_hifigan")]
 pub use weft_speecht5_hifigan as speecht5_hifigan;
+#[cfg(feature = "univnet")]
+pub use weft_univnet as univnet;
 #[cfg(feature = "vibevoice_asr")]
 pub use weft_vibevoice_asr as vibevoice_asr;
 #[cfg(feature = "vits")]
@@ -46,18 +68,32 @@ pub use weft_whisper as whisper;
 pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     #[cfg(feature = "audioflamingo3")]
     weft::DynArchitecture::of::<audioflamingo3::Model>(),
+    #[cfg(feature = "canary")]
+    weft::DynArchitecture::of::<canary::Model>(),
+    #[cfg(feature = "cohere_asr")]
+    weft::DynArchitecture::of::<cohere_asr::Model>(),
+    #[cfg(feature = "csm")]
+    weft::DynArchitecture::of::<csm::Model>(),
+    #[cfg(feature = "dia")]
+    weft::DynArchitecture::of::<dia::Model>(),
     #[cfg(feature = "fun_asr_nano")]
     weft::DynArchitecture::of::<fun_asr_nano::Model>(),
     #[cfg(feature = "glmasr")]
     weft::DynArchitecture::of::<glmasr::Model>(),
     #[cfg(feature = "granite_speech")]
     weft::DynArchitecture::of::<granite_speech::Model>(),
+    #[cfg(feature = "granite_speech5_ctc")]
+    weft::DynArchitecture::of::<granite_speech5_ctc::Model>(),
     #[cfg(feature = "granite_speech_plus")]
     weft::DynArchitecture::of::<granite_speech_plus::Model>(),
+    #[cfg(feature = "kyutai_speech_to_text")]
+    weft::DynArchitecture::of::<kyutai_speech_to_text::Model>(),
     #[cfg(feature = "lasr_ctc")]
     weft::DynArchitecture::of::<lasr_ctc::Model>(),
     #[cfg(feature = "moonshine")]
     weft::DynArchitecture::of::<moonshine::Model>(),
+    #[cfg(feature = "moonshine_streaming")]
+    weft::DynArchitecture::of::<moonshine_streaming::Model>(),
     #[cfg(feature = "moss_transcribe_diarize")]
     weft::DynArchitecture::of::<moss_transcribe_diarize::Model>(),
     #[cfg(feature = "musicflamingo")]
@@ -68,12 +104,20 @@ pub const ARCHITECTURES: &[weft::DynArchitecture] = &[
     weft::DynArchitecture::of::<qwen2_audio::Model>(),
     #[cfg(feature = "qwen3_asr")]
     weft::DynArchitecture::of::<qwen3_asr::Model>(),
+    #[cfg(feature = "seamless_m4t")]
+    weft::DynArchitecture::of::<seamless_m4t::Model>(),
+    #[cfg(feature = "seamless_m4t_v2")]
+    weft::DynArchitecture::of::<seamless_m4t_v2::Model>(),
+    #[cfg(feature = "speech-encoder-decoder")]
+    weft::DynArchitecture::of::<speech_encoder_decoder::Model>(),
     #[cfg(feature = "speech_to_text")]
     weft::DynArchitecture::of::<speech_to_text::Model>(),
     #[cfg(feature = "speecht5")]
     weft::DynArchitecture::of::<speecht5::Model>(),
     #[cfg(feature = "speecht5_hifigan")]
     weft::DynArchitecture::of::<speecht5_hifigan::Model>(),
+    #[cfg(feature = "univnet")]
+    weft::DynArchitecture::of::<univnet::Model>(),
     #[cfg(feature = "vibevoice_asr")]
     weft::DynArchitecture::of::<vibevoice_asr::Model>(),
     #[cfg(feature = "vits")]

@@ -27,7 +27,7 @@ pub fn build(g: &mut Graph, c: &Config, head: Head) -> Result<()> {
 ///
 /// Outputs: `logits` `[batch, subsampled_frames, vocab_size]`.
 fn conformer_ctc(g: &mut Graph, c: &Config) -> Result<()> {
-    let hidden = encoder::encoder(g, &c.encoder_config, &g.scope("encoder"))?;
+    let (hidden, _) = encoder::encoder(g, &c.encoder_config, &g.scope("encoder"))?;
     let hidden = g.transpose(&hidden, &[0, 2, 1])?;
     let logits = g.conv(&g.scope("ctc_head"), &hidden, &Conv::new(c.vocab_size, &[1]))?;
     let logits = g.transpose(&logits, &[0, 2, 1])?;

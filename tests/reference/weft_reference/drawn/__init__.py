@@ -28,7 +28,17 @@ from weft_reference.drawn import (
     waveforms,
     younger,
 )
-from weft_reference.models import audio_language, bert
+from weft_reference.models import (
+    audio_language,
+    bert,
+    codes,
+    conformers_younger,
+    dia,
+    moonshine_streaming,
+    seamless,
+    speech_encoder_decoder,
+    univnet,
+)
 from weft_reference.models.decoders import DECODERS
 from weft_reference.models.encoders.table import ENCODERS
 
@@ -40,19 +50,26 @@ DRAWN: dict[str, Draw] = {
     **{model: partial(encoders.random_case, model) for model in ENCODERS},
     **audio_language.DRAWN,
     **backbones.DRAWN,
+    **codes.DRAWN,
     **composed.DRAWN,
+    **conformers_younger.DRAWN,
     **dense.DRAWN,
     **detectors.DRAWN,
+    **dia.DRAWN,
     **images_to_images.DRAWN,
     **joint.DRAWN,
     **long_text.DRAWN,
+    **moonshine_streaming.DRAWN,
     **newest.DRAWN,
     **open_set.DRAWN,
     **own.DRAWN,
     **pictures.DRAWN,
+    **seamless.DRAWN,
     **segmenters.DRAWN,
     **series.DRAWN,
+    **speech_encoder_decoder.DRAWN,
     **text_to_text.DRAWN,
+    **univnet.DRAWN,
     **vision_language.DRAWN,
     **waveforms.DRAWN,
     **younger.DRAWN,

@@ -18,8 +18,9 @@ use crate::EncoderConfig as Config;
 /// Frames of a spectrogram.
 const FRAMES: Dim = Dim::symbol("frames");
 
-/// The hidden states of all frames (`ParakeetEncoder`): `[batch, subsampled_frames, hidden_size]`.
-pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
+/// The hidden states of all frames (`ParakeetEncoder`): `[batch, subsampled_frames, hidden_size]`; and the frames that are no
+/// padding: bool `[batch, subsampled_frames]`.
+pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope) -> Result<(Tensor, Tensor)> {
     let features = g.input(Input::f32("input_features", dims![BATCH, FRAMES, c.num_mel_bins]));
     let mask = g.input(Input::i64("attention_mask", dims![BATCH, FRAMES]).or(InputDefault::Ones));
     let lengths = g.reduce(Reduction::Sum, &mask, &[1], true)?;
@@ -30,7 +31,7 @@ pub(super) fn encoder(g: &mut Graph, c: &Config, w: &Scope) -> Result<Tensor> {
     for index in 0..c.num_hidden_layers {
         x = layer(g, c, &w.scope("layers").index(index), &x, &context, &frame_mask)?;
     }
-    encoder_output(g, c, w, x)
+    Ok((encoder_output(g, c, w, x)?, frame_mask))
 }
 
 /// One layer (`ParakeetEncoderBlock`): self-attention and a convolution between two feed-forward layers.
