@@ -50,6 +50,8 @@ const ENTRIES: &[Entry] = &[
     entry("image-super-resolution", "The same image with more pixels", "swin2sr", &["line.png"], "{}"),
     entry("image-matting", "How much of each pixel is foreground, by a trimap", "vitmatte", &["small.png", "trimap.png"], "{}"),
     entry("pose-estimation", "Keypoints of what boxes show, joined", "vitpose", &["scene.png"], r#"{"boxes": [[20, 20, 70, 100], [95, 25, 60, 80]]}"#),
+    entry("keypoint-detection", "Keypoints of the whole image", "superpoint", &["scene.png"], "{}"),
+    entry("keypoint-matching", "Keypoints of two images that match, the surest ones, joined", "superglue", &["scene.png", "small.png"], r#"{"threshold": 0.03}"#),
     entry("text-detection", "Quadrilaterals around text", "pp_ocrv6_small_det", &["page.png"], r#"{"threshold": 0.53, "box_threshold": 0.53}"#),
     entry("text-recognition", "The text of a line", "pp_ocrv5_mobile_rec", &["line.png"], "{}"),
 ];
@@ -83,6 +85,7 @@ impl Entry {
     fn run(&self, binary: &Path) -> Result<Value> {
         let path = |name: &str| root().join(FOLDER).join(name).to_string_lossy().into_owned();
         let inputs = match self.pictures {
+            [first, second] if self.task == "keypoint-matching" => json!([path(first), path(second)]),
             [image, trimap] => json!({"image": path(image), "trimap": path(trimap)}),
             [image, ..] => json!(path(image)),
             [] => bail!("{} has no picture", self.task),
@@ -114,6 +117,7 @@ impl Entry {
         let set = serde_json::from_str::<serde_json::Map<String, Value>>(self.parameters).unwrap_or_default();
         let set: String = set.iter().map(|(name, value)| format!(" --set '{name}={value}'")).collect();
         let inputs = match self.pictures {
+            [first, second] if self.task == "keypoint-matching" => format!("'[\"{first}\", \"{second}\"]'"),
             [image, trimap] => format!("'{{\"image\": \"{image}\", \"trimap\": \"{trimap}\"}}'"),
             _ => self.pictures.join(" "),
         };
