@@ -55,7 +55,8 @@ const KEYPOINTS: Dim = Dim::symbol("keypoints");
 /// Which keypoints match, `[batch, 2, keypoints]` i64, how surely, and how many layers each went through.
 ///
 /// Keypoints that leave stay in their places, where nothing sees them, and pairs that stop keep what they had. Of an image that
-/// has fewer left than another one, the last keypoint matches none: the reference writes there what fills up the others.
+/// has fewer left than another one, the last keypoint matches none, with a score of 0: the
+/// reference writes there what fills up the others, which has a score where one of each image of a pair is filled up.
 fn matched(
     g: &mut Graph,
     c: &Config,

@@ -30,12 +30,19 @@ def pairs(size: tuple[int, int], batch: int = 2) -> dict[str, Any]:
 
 
 def superpoint() -> Iterator[Case]:
-    def one(name: str, notes: str, size: tuple[int, int] = (48, 64), store: Store | None = None, **changes: Any) -> Case:
+    def one(
+        name: str, notes: str, size: tuple[int, int] = (48, 64), store: Store | None = None, **changes: Any
+    ) -> Case:
         pixels = {"pixel_values": floats("pixel_values", (2, 3, *size), 0.0, 1.0)}
         return Case(f"superpoint/{name}", "SuperPointForKeypointDetection", detector(**changes), pixels, notes, store)
 
     yield one("base", "Two images, of which one has more keypoints.")
-    yield one("strongest", "The strongest ones, in the order of their scores, of images whose sizes are no multiples of 8.", (45, 67), max_keypoints=9)
+    yield one(
+        "strongest",
+        "The strongest ones, in the order of their scores, of images whose sizes are no multiples of 8.",
+        (45, 67),
+        max_keypoints=9,
+    )
     yield one("wide", "A wider radius and border.", nms_radius=6, border_removal_distance=10)
     yield one("close", "No suppression.", (24, 32), nms_radius=0, border_removal_distance=0, keypoint_threshold=0.0185)
     yield one("file", "model.safetensors as save_pretrained writes it.", (24, 32), stores.whole)
@@ -49,13 +56,27 @@ def superglue_config(**changes: Any) -> PreTrainedConfig:
 
 
 def superglue() -> Iterator[Case]:
-    def one(name: str, notes: str, size: tuple[int, int] = (32, 48), store: Store | None = None, **changes: Any) -> Case:
+    def one(
+        name: str, notes: str, size: tuple[int, int] = (32, 48), store: Store | None = None, **changes: Any
+    ) -> Case:
         config = superglue_config(**changes)
         return Case(f"superglue/{name}", "SuperGlueForKeypointMatching", config, pairs(size), notes, store)
 
     yield one("base", "Two pairs of images, whose keypoints are padded to the most of an image.")
-    yield one("threshold", "A threshold below which nothing matches, of few keypoints.", detector={"max_keypoints": 7}, matching_threshold=0.12, num_attention_heads=4)
-    yield one("cross", "Cross-attention first, more iterations.", (40, 40), gnn_layers_types=["cross", "self", "cross"], sinkhorn_iterations=20)
+    yield one(
+        "threshold",
+        "A threshold below which nothing matches, of few keypoints.",
+        detector={"max_keypoints": 7},
+        matching_threshold=0.12,
+        num_attention_heads=4,
+    )
+    yield one(
+        "cross",
+        "Cross-attention first, more iterations.",
+        (40, 40),
+        gnn_layers_types=["cross", "self", "cross"],
+        sinkhorn_iterations=20,
+    )
     yield one("file", "model.safetensors as save_pretrained writes it.", (24, 32), stores.whole)
 
 
@@ -82,12 +103,17 @@ def sure(times: float, more: float) -> Store:
 
 def lightglue() -> Iterator[Case]:
     def one(
-        name: str, notes: str, size: tuple[int, int] = (32, 48), store: Store | None = None, batch: int = 2, **changes: Any
+        name: str,
+        notes: str,
+        size: tuple[int, int] = (32, 48),
+        store: Store | None = None,
+        batch: int = 2,
+        **changes: Any,
     ) -> Case:
         config, inputs = lightglue_config(**changes), pairs(size, batch)
         return Case(f"lightglue/{name}", "LightGlueForKeypointMatching", config, inputs, notes, store)
 
-    yield one("base", "Two pairs of images through all layers.")
+    yield one("base", "A pair of images through all layers.", batch=1)
     few = {"max_keypoints": 12}
     heads: dict[str, Any] = {"descriptor_dim": 24, "num_key_value_heads": 1, "attention_bias": False, "detector": few}
     yield one("projected", "Descriptors of another width, other heads.", **heads)

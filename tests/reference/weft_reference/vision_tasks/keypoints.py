@@ -1,7 +1,7 @@
 """Keypoints of pictures, and those of two that match: what the reference's models and their image processors give.
 
-`KeypointMatchingPipeline` hands the processor widths for heights, so that keypoints of pictures that are not square lie elsewhere;
-these are placed by heights and widths.
+`KeypointMatchingPipeline` hands the processor widths for heights, so that keypoints of pictures that are not square lie
+elsewhere; these are placed by heights and widths.
 """
 
 from __future__ import annotations
@@ -33,7 +33,16 @@ def keypoint_detection(model: str, model_class: str, config: PreTrainedConfig, p
 
     calls = (Call("rgb.png"), Call(["tall.png", "grey.png"]))
     notes = "A picture, and a list of two others, of which one is grey."
-    return VisionTaskCase(f"{model}/tasks/keypoint-detection", "keypoint-detection", model_class, config, processor, calls, notes, answers=answers)
+    return VisionTaskCase(
+        f"{model}/tasks/keypoint-detection",
+        "keypoint-detection",
+        model_class,
+        config,
+        processor,
+        calls,
+        notes,
+        answers=answers,
+    )
 
 
 def keypoint_matching(
@@ -64,4 +73,14 @@ def keypoint_matching(
     pair = ["rgb.png", "tall.png"]
     calls = (Call(pair), Call([pair, ["rgb.png", "rgb.png"]]), Call(pair, {"threshold": threshold}))
     notes = "Two pictures of other sizes; the same and a picture with itself; a threshold."
-    return VisionTaskCase(f"{model}/tasks/keypoint-matching", "keypoint-matching", model_class, config, processor, calls, notes, answers=answers, store=store)
+    return VisionTaskCase(
+        f"{model}/tasks/keypoint-matching",
+        "keypoint-matching",
+        model_class,
+        config,
+        processor,
+        calls,
+        notes,
+        answers=answers,
+        store=store,
+    )
