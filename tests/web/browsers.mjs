@@ -13,21 +13,21 @@ const QUIET = ['--disable-quic', '--no-first-run', '--disable-background-network
 
 /**
  * Opens a browser by the path of its program, with a profile of its own that is kept until `close`.
- * What it gives has `name`, `goto(url)`, `evaluate(function, argument)` and `close()`, and `ephemeral` where no cache outlives a worker.
+ * `more` are arguments of Chromium's. What it gives has `name`, `goto(url)`, `evaluate(function, argument)` and `close()`, and `ephemeral` where no cache outlives a worker.
  */
-export async function browser(program) {
+export async function browser(program, more = []) {
   const name = basename(program);
   if (name.includes('firefox')) return firefox(program);
   if (name.includes('WebDriver')) return webkit(program);
-  return chromium(program);
+  return chromium(program, more);
 }
 
 const say = (text) => console.error(`page: ${text}`);
 
-async function chromium(program) {
+async function chromium(program, more) {
   const { chromium } = (await import(process.env.WEFT_PLAYWRIGHT ?? 'playwright-core')).default;
   const profile = await mkdtemp(join(tmpdir(), 'weft-chromium-'));
-  const args = [...QUIET, ...GPU];
+  const args = [...QUIET, ...GPU, ...more];
   const context = await chromium.launchPersistentContext(profile, { executablePath: program, chromiumSandbox: false, args });
   const page = await context.newPage();
   page.on('console', (message) => say(message.text()));
@@ -36,6 +36,8 @@ async function chromium(program) {
     name: `Chromium ${context.browser()?.version() ?? ''}`.trim(),
     goto: (url) => page.goto(url),
     evaluate: (code, argument) => page.evaluate(code, argument),
+    context,
+    page,
     async close() {
       await context.close();
       await rm(profile, { recursive: true, force: true });

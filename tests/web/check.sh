@@ -45,6 +45,7 @@ pack() {
 }
 pack text-encoders bert
 node tests/web/scripts.mjs "$out/bert/ort" "$chromium"
+node tests/web/trouble.mjs "$out/bert/ort" "$chromium"
 
 cargo xtask demo --json > "$out/expected.json"
 cache=${WEFT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/weft}
@@ -72,3 +73,7 @@ goldens() {
 goldens bert
 pack text-decoders llama
 goldens llama
+pack vision yolos
+goldens yolos
+pack speech-text whisper
+goldens whisper

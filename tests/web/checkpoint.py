@@ -27,5 +27,8 @@ def write(golden: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
+    out = Path(sys.argv[1])
     for golden in map(Path, sys.argv[2:]):
-        write(golden, Path(sys.argv[1]) / golden.parts[-3] / golden.name)
+        write(golden, out / golden.parts[-3] / golden.name)
+    places = sorted(file.parent.relative_to(out).as_posix() for file in out.glob("*/*/task.json"))
+    (out / "index.json").write_text(json.dumps(places))

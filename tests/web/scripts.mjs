@@ -97,7 +97,7 @@ try {
       if (opened.error) throw new Error(opened.error);
       const input = { name: 'x', type: 'float32', dims: [4], offset: 0, length: 16 };
       const x = new Uint8Array(new Float32Array([1, 2, 3, 4]).buffer);
-      const [outputs, bytes] = await engine.run(opened.number, [input], x);
+      const [outputs, bytes] = await engine.run(opened.number, { inputs: [input], keep: false }, x);
       const y = [...new Float32Array(bytes.buffer)];
       const refused = await engine.version('cuda').catch((error) => error.message);
       await engine.release(opened.number);

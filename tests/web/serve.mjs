@@ -17,18 +17,22 @@ const TYPES = {
   '.css': 'text/css',
 };
 
-/** Starts a server; `mounts` are folders by the beginnings of paths. */
-export function serve(port, mounts, { isolated = false } = {}) {
+/**
+ * Starts a server; `mounts` are folders by the beginnings of paths, `maxAge` the seconds for which browsers keep all but
+ * checkpoints, and `before` may answer in place of the server: it then gives true.
+ */
+export function serve(port, mounts, { isolated = false, maxAge = 0, before } = {}) {
   const asked = [];
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
     const [prefix, folder] = mounts.filter(([prefix]) => path.startsWith(prefix)).sort((a, b) => b[0].length - a[0].length)[0] ?? [];
     const inner = prefix && normalize(path.slice(prefix.length) || 'index.html');
-    const headers = { 'Cache-Control': 'no-store' };
+    const headers = { 'Cache-Control': maxAge > 0 && !/\.(json|safetensors)$/.test(path) ? `max-age=${maxAge}` : 'no-store' };
     if (isolated) {
       headers['Cross-Origin-Opener-Policy'] = 'same-origin';
       headers['Cross-Origin-Embedder-Policy'] = 'require-corp';
     }
+    if (await before?.(request, response)) return;
     let file;
     try {
       if (!prefix || inner.startsWith('..')) throw new Error('outside');
