@@ -66,6 +66,10 @@ fn decoder(g: &mut Graph, c: &Config, base: &Scope, codes: &Tensor) -> Result<Te
 
 /// The sum of the embeddings of a position's codes, of which each codebook has rows of its own (`CsmBackboneModelEmbeddings`).
 fn code_embeddings(g: &mut Graph, c: &Config, ids: &Tensor) -> Result<Tensor> {
+    for other in ["codec_model", "depth_decoder", "embed_text_tokens"] {
+        let other = g.scope(other);
+        g.unused_scope(&other);
+    }
     let offsets = (0..c.num_codebooks).map(|codebook| (codebook * c.vocab_size) as i64).collect();
     let offsets = g.integers(&[c.num_codebooks], offsets)?;
     let ids = g.add(ids, &offsets)?;

@@ -67,6 +67,8 @@ fn decoder(g: &mut Graph, c: &Config, base: &Scope, codes: &Tensor) -> Result<Te
 /// The sum of the embeddings of a position's text token and codes, of which each codebook has rows of its own
 /// (`KyutaiSpeechToTextEmbeddings`).
 fn code_embeddings(g: &mut Graph, c: &Config, ids: &Tensor) -> Result<Tensor> {
+    let codec = g.scope("codec_model");
+    g.unused_scope(&codec);
     let codebooks = (0..c.num_codebooks)
         .map(|codebook| (c.vocab_size + codebook * c.codebook_vocab_size) as i64);
     let offsets = g.integers(&[c.num_codebooks + 1], [0].into_iter().chain(codebooks).collect())?;

@@ -68,6 +68,10 @@ pub fn build(g: &mut Graph, c: &Config, head: Head, kind: GraphKind) -> Result<(
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, encoder_sequence, hidden_size]`.
 fn seamless_m4t_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    for other in ["speech_encoder", "t2u_model", "vocoder"] {
+        let other = g.scope(other);
+        g.unused_scope(&other);
+    }
     let encoded = if kind.is_cached() { None } else { Some(text_encoder(g, c)?) };
     match logits(g, c, kind, encoded)? {
         Some(logits) => g.output("logits", &logits),
@@ -79,6 +83,10 @@ fn seamless_m4t_text_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Resu
 ///
 /// Outputs: `logits` `[batch, sequence, vocab_size]`, `encoder_last_hidden_state` `[batch, output_frames, hidden_size]`.
 fn seamless_m4t_speech_to_text(g: &mut Graph, c: &Config, kind: GraphKind) -> Result<()> {
+    for other in ["text_encoder", "t2u_model", "vocoder"] {
+        let other = g.scope(other);
+        g.unused_scope(&other);
+    }
     let encoded = if kind.is_cached() { None } else { Some(speech_encoder(g, c)?) };
     match logits(g, c, kind, encoded)? {
         Some(logits) => g.output("logits", &logits),
